@@ -1,0 +1,1 @@
+"""MirrorMaker 2 without the Connect cluster."""

@@ -1,0 +1,108 @@
+"""Everything that can go wrong, as one tree.
+
+    MirrorlessError
+    ├── ConfigurationError      a file, a key and a value that cannot be used
+    ├── PrerequisiteError       something this machine lacks: Java, a jar, a free port
+    ├── SameClusterError        both ends of a flow are one cluster; nothing was written
+    ├── ClusterError            a cluster did not do what was asked
+    │   └── ClusterUnavailable  it did not answer in time; worth another try
+    └── PartitionError          one partition stops; the others go on
+        ├── CorruptBatch        bytes that do not match their checksum, or make no sense
+        ├── UnsupportedBatch    a batch that cannot be appended as it is
+        ├── AppendRefused       the target will not take this batch, now or later
+        ├── Gap                 records that should be there are not, on either side
+        └── Superseded          a newer incarnation of the copy writes this partition
+
+`retriable` says whether the same call may succeed later without anybody changing anything. Texts never hold a secret.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class MirrorlessError(Exception):
+    """Root of every error that is raised on purpose; its text is one line for the operator."""
+
+    retriable: ClassVar[bool] = False
+
+
+class ConfigurationError(MirrorlessError):
+    """A setting that cannot be used: says the file, the key, the value and what to change."""
+
+    def __init__(self, reason: str, *, file: str | None = None, key: str | None = None, value: str | None = None) -> None:
+        self.file = file
+        self.key = key
+        self.value = value
+        self.reason = reason
+        where = f"{file}: " if file else ""
+        if key is not None:
+            where += f"{key}={value}: " if value is not None else f"{key}: "
+        super().__init__(where + reason)
+
+
+class PrerequisiteError(MirrorlessError):
+    """This machine lacks something: says what to install or to free."""
+
+
+class SameClusterError(MirrorlessError):
+    """Source and target of a flow have the same cluster id, whatever their addresses look like."""
+
+    def __init__(self, *, flow: str, cluster_id: str) -> None:
+        self.flow = flow
+        self.cluster_id = cluster_id
+        super().__init__(
+            f"flow {flow}: source and target are the same cluster (id {cluster_id}); "
+            "nothing was written; give each alias the bootstrap servers of its own cluster"
+        )
+
+
+class ClusterError(MirrorlessError):
+    """A cluster refused or failed a request."""
+
+    def __init__(self, reason: str, *, cluster: str) -> None:
+        self.cluster = cluster
+        super().__init__(f"cluster {cluster}: {reason}")
+
+
+class ClusterUnavailable(ClusterError):
+    """A cluster did not answer in time."""
+
+    retriable = True
+
+
+class PartitionError(MirrorlessError):
+    """One source partition cannot be copied further; carries where.
+
+    `offset` is the upstream offset that the error is about, or None where no offset is at fault.
+    """
+
+    def __init__(self, reason: str, *, topic: str, partition: int, offset: int | None = None) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.offset = offset
+        self.reason = reason
+        at = f" at offset {offset}" if offset is not None else ""
+        super().__init__(f"{topic}-{partition}{at}: {reason}")
+
+
+class CorruptBatch(PartitionError):
+    """The source's bytes do not match their checksum or are no record batch; they are never appended."""
+
+
+class UnsupportedBatch(PartitionError):
+    """A well-formed batch that the copier cannot append as it is."""
+
+
+class AppendRefused(PartitionError):
+    """The target's broker refused a batch for a reason that does not pass by itself."""
+
+
+class Gap(PartitionError):
+    """The source lost records that were not copied yet, or the target lost records that were acknowledged."""
+
+
+class Superseded(PartitionError):
+    """The target knows a higher producer epoch: another incarnation of this partition's copy took over."""
+
+    retriable = True
