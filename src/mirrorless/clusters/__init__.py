@@ -1,0 +1,1 @@
+"""The edge to Kafka: client settings for both libraries, then one noun a file."""

@@ -1,0 +1,147 @@
+"""Java client settings, in the words of the two Kafka libraries: the one place that translates them.
+
+A setting is honoured, or named in `java_settings` as one that only tunes, or refused with what to change; none is
+dropped in silence. As in Java, `ssl.` settings count only where `security.protocol` has TLS, `sasl.` settings only
+where it has SASL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.clusters.java_settings import JavaSettings, Role
+from mirrorless.clusters.security import read_login, read_stores
+from mirrorless.settings.patterns import split_list
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mirrorless.settings import Cluster
+
+__all__ = ["DEFAULT_CLIENT_ID", "Role", "for_confluent", "for_kafka_python"]
+
+DEFAULT_CLIENT_ID: Final = "mirrorless"
+
+# Field of _Connection -> its name in librdkafka and in kafka-python.
+_NAMES: Final[Mapping[str, tuple[str, str]]] = {
+    "bootstrap_servers": ("bootstrap.servers", "bootstrap_servers"),
+    "client_id": ("client.id", "client_id"),
+    # librdkafka's own request.timeout.ms is something else: how long a broker may take to acknowledge a produce request
+    "request_timeout_ms": ("socket.timeout.ms", "request_timeout_ms"),
+    "reconnect_backoff_ms": ("reconnect.backoff.ms", "reconnect_backoff_ms"),
+    "reconnect_backoff_max_ms": ("reconnect.backoff.max.ms", "reconnect_backoff_max_ms"),
+    "connections_max_idle_ms": ("connections.max.idle.ms", "connections_max_idle_ms"),
+    # librdkafka's metadata.max.age.ms is when its cache expires, by itself three times this interval
+    "metadata_max_age_ms": ("topic.metadata.refresh.interval.ms", "metadata_max_age_ms"),
+    "security_protocol": ("security.protocol", "security_protocol"),
+    "sasl_mechanism": ("sasl.mechanism", "sasl_mechanism"),
+    "username": ("sasl.username", "sasl_plain_username"),
+    "password": ("sasl.password", "sasl_plain_password"),
+    "ca_file": ("ssl.ca.location", "ssl_cafile"),
+    "certificate_file": ("ssl.certificate.location", "ssl_certfile"),
+    "key_file": ("ssl.key.location", "ssl_keyfile"),
+    "key_password": ("ssl.key.password", "ssl_password"),
+    "check_hostname": ("ssl.endpoint.identification.algorithm", "ssl_check_hostname"),
+}
+
+_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_NEVER_MS: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Connection:
+    """What both libraries need to know; None leaves it to the library."""
+
+    bootstrap_servers: tuple[str, ...]
+    client_id: str
+    security_protocol: str
+    request_timeout_ms: int | None
+    reconnect_backoff_ms: int | None
+    reconnect_backoff_max_ms: int | None
+    connections_max_idle_ms: int | None
+    metadata_max_age_ms: int | None
+    sasl_mechanism: str | None = None
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    ca_file: str | None = None
+    certificate_file: str | None = None
+    key_file: str | None = None
+    key_password: str | None = field(default=None, repr=False)
+    check_hostname: bool | None = None
+
+
+def for_confluent(cluster: Cluster, *, role: Role, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Translate for confluent-kafka; `extra` is librdkafka's own settings and beats the cluster's.
+
+    The result holds secrets. Raises ConfigurationError, in one line without secrets, for what cannot be honoured.
+    """
+    connection = _read(cluster, role)
+    settings = {confluent: getattr(connection, name) for name, (confluent, _) in _NAMES.items()}
+    settings["bootstrap.servers"] = ",".join(connection.bootstrap_servers)
+    if connection.connections_max_idle_ms == _NEVER_MS:
+        settings["connections.max.idle.ms"] = 0  # librdkafka's way to say never
+    if connection.check_hostname is not None:
+        settings["ssl.endpoint.identification.algorithm"] = "https" if connection.check_hostname else "none"
+    return {key: value for key, value in settings.items() if value is not None} | dict(extra or {})
+
+
+def for_kafka_python(cluster: Cluster, *, role: Role) -> dict[str, Any]:
+    """Translate into the parameters of kafka-python's `KafkaConnectionManager`.
+
+    The result holds secrets. Raises ConfigurationError, in one line without secrets, for what cannot be honoured.
+    """
+    connection = _read(cluster, role)
+    settings = {kafka_python: getattr(connection, name) for name, (_, kafka_python) in _NAMES.items()}
+    settings["bootstrap_servers"] = list(connection.bootstrap_servers)
+    return {key: value for key, value in settings.items() if value is not None}
+
+
+def _read(cluster: Cluster, role: Role) -> _Connection:
+    settings = JavaSettings(cluster, role)
+    protocol = settings.choice("security.protocol", default="PLAINTEXT", allowed=_PROTOCOLS)
+    login = read_login(settings, used=protocol.startswith("SASL_"))
+    stores = read_stores(settings, used=protocol.endswith("SSL"))
+    backoff_ms, backoff_max_ms = _backoff(settings)
+    connection = _Connection(
+        bootstrap_servers=split_list(settings.text("bootstrap.servers") or ""),
+        client_id=settings.text("client.id") or DEFAULT_CLIENT_ID,
+        security_protocol=protocol,
+        request_timeout_ms=settings.number("request.timeout.ms", least=10, greatest=300_000),
+        reconnect_backoff_ms=backoff_ms,
+        reconnect_backoff_max_ms=backoff_max_ms,
+        connections_max_idle_ms=_max_idle(settings),
+        metadata_max_age_ms=_max_age(settings),
+        sasl_mechanism=login.mechanism,
+        username=login.username,
+        password=login.password,
+        ca_file=stores.trust,
+        # one PEM file holds both the key and its certificates
+        certificate_file=stores.key,
+        key_file=stores.key,
+        key_password=stores.key_password,
+        check_hostname=stores.check_hostname,
+    )
+    settings.refuse_rest()
+    return connection
+
+
+def _backoff(settings: JavaSettings) -> tuple[int | None, int | None]:
+    least = settings.number("reconnect.backoff.ms", least=0, greatest=3_600_000)
+    greatest = settings.number("reconnect.backoff.max.ms", least=0, greatest=3_600_000)
+    if greatest is None:
+        return least, least  # Java: alone, the first is both (CommonClientConfigs)
+    return min(50 if least is None else least, greatest), greatest  # 50 ms is the default of both worlds
+
+
+def _max_idle(settings: JavaSettings) -> int | None:
+    idle_ms = settings.number("connections.max.idle.ms", least=-1)
+    if idle_ms is None:
+        return None
+    return min(idle_ms, _NEVER_MS) if idle_ms > 0 else _NEVER_MS
+
+
+def _max_age(settings: JavaSettings) -> int | None:
+    age_ms = settings.number("metadata.max.age.ms", least=0)
+    # librdkafka takes 1 ms to 1 h; to ask again sooner than demanded does no harm
+    return None if age_ms is None else min(max(age_ms, 1), 3_600_000)

@@ -1,0 +1,155 @@
+"""One cluster's Java client settings in one role, read so that none gets lost: the rest is refused in the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
+
+from mirrorless.errors import ConfigurationError
+from mirrorless.settings.masking import shown
+
+if TYPE_CHECKING:
+    from mirrorless.settings import Cluster
+
+Role = Literal["admin", "consumer", "producer"]
+
+BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
+_ROLE_PREFIXES: Final = ("admin.", "consumer.", "producer.")
+
+# These only tune Java's clients, or say what is decided elsewhere here; the copier has its own way, so they are passed
+# over.
+TUNING_KEYS: Final = frozenset(
+    {
+        # every client
+        "auto.include.jmx.reporter",
+        "client.dns.lookup",
+        "client.rack",
+        "default.api.timeout.ms",
+        "enable.metrics.push",
+        "interceptor.classes",
+        "metadata.recovery.rebootstrap.trigger.ms",
+        "metadata.recovery.strategy",
+        "metric.reporters",
+        "metrics.num.samples",
+        "metrics.recording.level",
+        "metrics.sample.window.ms",
+        "receive.buffer.bytes",
+        "retries",
+        "retry.backoff.max.ms",
+        "retry.backoff.ms",
+        "send.buffer.bytes",
+        "socket.connection.setup.timeout.max.ms",
+        "socket.connection.setup.timeout.ms",
+        # consumers
+        "allow.auto.create.topics",
+        "auto.commit.interval.ms",
+        "auto.offset.reset",
+        "check.crcs",
+        "enable.auto.commit",
+        "exclude.internal.topics",
+        "fetch.max.bytes",
+        "fetch.max.wait.ms",
+        "fetch.min.bytes",
+        "group.id",
+        "group.instance.id",
+        "group.protocol",
+        "group.remote.assignor",
+        "heartbeat.interval.ms",
+        "isolation.level",
+        "key.deserializer",
+        "max.partition.fetch.bytes",
+        "max.poll.interval.ms",
+        "max.poll.records",
+        "partition.assignment.strategy",
+        "session.timeout.ms",
+        "value.deserializer",
+        # producers
+        "acks",
+        "batch.size",
+        "buffer.memory",
+        "compression.gzip.level",
+        "compression.lz4.level",
+        "compression.type",
+        "compression.zstd.level",
+        "delivery.timeout.ms",
+        "enable.idempotence",
+        "key.serializer",
+        "linger.ms",
+        "max.block.ms",
+        "max.in.flight.requests.per.connection",
+        "max.request.size",
+        "metadata.max.idle.ms",
+        "partitioner.adaptive.partitioning.enable",
+        "partitioner.availability.timeout.ms",
+        "partitioner.class",
+        "partitioner.ignore.keys",
+        "transaction.timeout.ms",
+        "transaction.two.phase.commit.enable",
+        "transactional.id",
+        "value.serializer",
+    }
+)
+
+
+class JavaSettings:
+    """The settings that apply in this role: `<role>.key` beats `key`. Every one that is asked for counts as honoured.
+
+    All errors are ConfigurationError with the key as the file has it, and with the value unless that is or may be a
+    secret.
+    """
+
+    def __init__(self, cluster: Cluster, role: Role) -> None:
+        prefix = f"{role}."
+        plain = {key: key for key in cluster.client if not key.startswith(_ROLE_PREFIXES)}
+        own = {key.removeprefix(prefix): key for key in cluster.client if key.startswith(prefix)}
+        self._alias = cluster.alias
+        self._keys = {BOOTSTRAP_SERVERS: BOOTSTRAP_SERVERS} | plain | own
+        self._values = {BOOTSTRAP_SERVERS: cluster.bootstrap_servers} | dict(cluster.client)
+        self._rest = set(self._keys)
+
+    def raw(self, key: str) -> str | None:
+        """Return the text exactly as it is set, for secrets; None where it is not set."""
+        self._rest.discard(key)
+        return self._values[self._keys[key]] if key in self._keys else None
+
+    def text(self, key: str) -> str | None:
+        """Return the text without blanks around it; None where it is not set or empty."""
+        return (self.raw(key) or "").strip() or None
+
+    def choice(self, key: str, *, default: str, allowed: tuple[str, ...]) -> str:
+        """Return one of the allowed words in upper case; refuses others, the default too if it is not allowed."""
+        word = (self.text(key) or default).upper()
+        if word not in allowed:
+            self.refuse(key, f"{word} is not supported; use {' or '.join(allowed)}", default=default)
+        return word
+
+    def number(self, key: str, *, least: int, greatest: int | None = None) -> int | None:
+        """Return a whole number within the bounds; None where it is not set."""
+        text = self.text(key)
+        if text is None:
+            return None
+        bounds = f"{least} or more" if greatest is None else f"{least} to {greatest}"
+        try:
+            number = int(text)
+        except ValueError:
+            self.refuse(key, f"must be a whole number, {bounds}")
+        if number < least or (greatest is not None and number > greatest):
+            self.refuse(key, f"must be {bounds}")
+        return number
+
+    def pass_over(self, *, prefix: str) -> None:
+        """Count everything with this prefix as honoured, because it has no effect."""
+        self._rest = {key for key in self._rest if not key.startswith(prefix)}
+
+    def refuse(self, key: str, reason: str, *, default: str | None = None) -> NoReturn:
+        """Raise ConfigurationError about this setting; `default` is the value that applies where it is not set."""
+        full = self._keys.get(key, key)
+        value = self._values.get(full, default)
+        text = None if value is None else shown(full, value)
+        raise ConfigurationError(reason, key=f"{self._alias}.{full}", value=text) from None
+
+    def refuse_rest(self) -> None:
+        """Refuse the first setting that was neither asked for nor only tunes."""
+        for key in sorted(self._rest - TUNING_KEYS):
+            full = f"{self._alias}.{self._keys[key]}"
+            # An unknown setting's value may be anything, also a secret.
+            raise ConfigurationError("this setting is not supported here; remove it", key=full, value=None)

@@ -1,0 +1,209 @@
+"""Names of topics on the other side, where a topic came from, and which topics are never replicated.
+
+Rules: MirrorMaker 2 4.x, `DefaultReplicationPolicy`, `IdentityReplicationPolicy` and `MirrorSourceConnector`. A policy
+is asked about names only and does no I/O.
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from mirrorless.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mirrorless.settings import Flow
+
+HEARTBEATS: Final = "heartbeats"
+
+_JAVA_PACKAGE: Final = "org.apache.kafka.connect.mirror."
+
+
+class ReplicationPolicy(Protocol):
+    """What the rest of the program asks about topic names."""
+
+    def format_remote_topic(self, source_alias: str, topic: str) -> str:
+        """Return the name that a topic of this source has on the target."""
+        ...
+
+    def topic_source(self, topic: str) -> str | None:
+        """Return the alias that a remote topic was replicated from, None for a topic of this cluster."""
+        ...
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """Return the name one hop up, on the cluster `topic_source` names; None for a topic of this cluster."""
+        ...
+
+    def original_topic(self, topic: str) -> str:
+        """Return the name at the end of all hops."""
+        ...
+
+    def heartbeats_topic(self) -> str:
+        """Return the name of the topic for heartbeats, on every cluster."""
+        ...
+
+    def offset_syncs_topic(self, alias: str) -> str:
+        """Return the topic of offset syncs; the alias is that of the cluster it is not on."""
+        ...
+
+    def checkpoints_topic(self, alias: str) -> str:
+        """Return the topic of checkpoints on the target; the alias is the source's."""
+        ...
+
+    def is_heartbeats_topic(self, topic: str) -> bool:
+        """Whether this is the heartbeats topic of some cluster, however many hops away."""
+        ...
+
+    def is_checkpoints_topic(self, topic: str) -> bool:
+        """Whether this is a checkpoints topic of some source."""
+        ...
+
+    def is_internal_topic(self, topic: str) -> bool:
+        """Whether the topic belongs to MirrorMaker, Connect or Kafka and is never replicated."""
+        ...
+
+    def is_cycle(self, topic: str, target_alias: str) -> bool:
+        """Whether the topic already passed through the target."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultReplicationPolicy:
+    """Remote topics begin with the alias of their source: `t` of A is `A.t`. Any name with a separator looks remote.
+
+    `internal_separator` is the one inside the names of internal topics (KIP-949).
+    """
+
+    _: KW_ONLY
+    separator: str = "."
+    internal_separator: str = "."
+
+    def format_remote_topic(self, source_alias: str, topic: str) -> str:
+        """Put the alias and the separator in front."""
+        return f"{source_alias}{self.separator}{topic}"
+
+    def topic_source(self, topic: str) -> str | None:
+        """Return what stands before the first separator: None for `a.`, empty for `.b`, as Java's split has it."""
+        parts = topic.split(self.separator)
+        while parts and not parts[-1]:  # Java drops empty strings at the end
+            parts.pop()
+        return parts[0] if len(parts) > 1 else None
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """Return what stands behind the first separator."""
+        source = self.topic_source(topic)
+        return None if source is None else topic[len(source) + len(self.separator) :]
+
+    def original_topic(self, topic: str) -> str:
+        """Go up until there is no further hop, or a name stays the same."""
+        while (upstream := self.upstream_topic(topic)) is not None and upstream != topic:
+            topic = upstream
+        return topic
+
+    def heartbeats_topic(self) -> str:
+        """Return `heartbeats`, whatever the separator."""
+        return HEARTBEATS
+
+    def offset_syncs_topic(self, alias: str) -> str:
+        """Return `mm2-offset-syncs.<alias>.internal`."""
+        return f"mm2-offset-syncs{self.internal_separator}{alias}{self._internal_suffix()}"
+
+    def checkpoints_topic(self, alias: str) -> str:
+        """Return `<alias>.checkpoints.internal`."""
+        return f"{alias}{self._checkpoints_suffix()}"
+
+    def is_heartbeats_topic(self, topic: str) -> bool:
+        """Whether the original topic is `heartbeats`."""
+        return self.original_topic(topic) == HEARTBEATS
+
+    def is_checkpoints_topic(self, topic: str) -> bool:
+        """Whether the name ends as checkpoints topics do."""
+        return topic.endswith(self._checkpoints_suffix())
+
+    def is_internal_topic(self, topic: str) -> bool:
+        """Whether the name is MirrorMaker's (`mm2*.internal` or checkpoints) or begins with `__` or `.` (KIP-1074)."""
+        ours = topic.startswith("mm2") and topic.endswith(self._internal_suffix())
+        return ours or self.is_checkpoints_topic(topic) or topic.startswith(("__", "."))
+
+    def is_cycle(self, topic: str, target_alias: str) -> bool:
+        """Whether any hop of the topic is the target: `B.t` and `A.B.t` are cycles on the way to B."""
+        while (source := self.topic_source(topic)) is not None:
+            if source == target_alias:
+                return True
+            upstream = self.upstream_topic(topic)
+            if upstream is None or upstream == topic:
+                return False
+            topic = upstream
+        return False
+
+    def _internal_suffix(self) -> str:
+        return f"{self.internal_separator}internal"
+
+    def _checkpoints_suffix(self) -> str:
+        return f"{self.internal_separator}checkpoints{self._internal_suffix()}"
+
+
+# Methods of the base are called by its name below: `super()` does not survive the new class that slots=True makes.
+@dataclass(frozen=True, slots=True)
+class IdentityReplicationPolicy(DefaultReplicationPolicy):
+    """Topics keep their names, so every topic counts as one of the source, and nothing protects against cycles.
+
+    Names that end in `heartbeats` follow the default policy, `my-heartbeats` included: MirrorMaker 2 does the same.
+    `source_alias` is None for a client that was not told it, to which no topic is remote.
+    """
+
+    source_alias: str | None
+
+    def format_remote_topic(self, source_alias: str, topic: str) -> str:
+        """Return the name as it is, except for heartbeats."""
+        if _looks_like_heartbeats(topic):
+            return DefaultReplicationPolicy.format_remote_topic(self, source_alias, topic)
+        return topic
+
+    def topic_source(self, topic: str) -> str | None:
+        """Return the configured source for every topic, except for heartbeats."""
+        if _looks_like_heartbeats(topic):
+            return DefaultReplicationPolicy.topic_source(self, topic)
+        return self.source_alias
+
+    def upstream_topic(self, topic: str) -> str | None:
+        """Return the name as it is, except for heartbeats."""
+        if _looks_like_heartbeats(topic):
+            return DefaultReplicationPolicy.upstream_topic(self, topic)
+        return topic
+
+
+def _looks_like_heartbeats(topic: str) -> bool:
+    return topic.endswith(HEARTBEATS)
+
+
+def policy_for(flow: Flow) -> ReplicationPolicy:
+    """Build the policy that a flow names, by Java's full or short class name.
+
+    Raises ConfigurationError for a class of the user's own.
+    """
+    separator = flow.replication_policy_separator
+    internal = separator if flow.replication_policy_internal_topic_separator_enabled else "."
+    match flow.replication_policy_class.strip().removeprefix(_JAVA_PACKAGE):
+        case "DefaultReplicationPolicy":
+            return DefaultReplicationPolicy(separator=separator, internal_separator=internal)
+        case "IdentityReplicationPolicy":
+            return IdentityReplicationPolicy(flow.source.alias, separator=separator, internal_separator=internal)
+        case _:
+            raise ConfigurationError(
+                f"flow {flow.name}: no Java class is loaded; use DefaultReplicationPolicy or IdentityReplicationPolicy",
+                key="replication.policy.class",
+                value=flow.replication_policy_class,
+            )
+
+
+def should_replicate(topic: str, *, flow: Flow, policy: ReplicationPolicy, selects: Callable[[str], bool]) -> bool:
+    """Whether a flow replicates this topic of its source; `selects` is the flow's topic filter.
+
+    Rule (`MirrorSourceConnector.shouldReplicateTopic`): heartbeats pass the filter unless switched off (KIP-1089);
+    internal topics and cycles never pass.
+    """
+    wanted = selects(topic) or (flow.heartbeats_replication_enabled and policy.is_heartbeats_topic(topic))
+    return wanted and not policy.is_internal_topic(topic) and not policy.is_cycle(topic, flow.target.alias)

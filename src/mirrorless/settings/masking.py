@@ -1,0 +1,69 @@
+"""What may be shown of a setting: secrets stay out of every repr, error and log line.
+
+Which Java client settings are secrets is Kafka's type PASSWORD (`ssl.key.password`, `ssl.keystore.key`,
+`sasl.jaas.config` ...); names that merely look like one are masked too, because a mistyped key holds its secret all the
+same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+MASK: Final = "[hidden]"
+
+_SECRET: Final = re.compile(
+    r"(password|passphrase|passwd|secret|token|credentials?|jaas\.config|basic\.auth\.user\.info)$"
+    r"|(^|\.)ssl\.(.*\.)?key$"
+    r"|secret\.?(access\.?)?key",
+    re.IGNORECASE,
+)
+
+
+def is_secret(key: str) -> bool:
+    """Whether the value of this setting must never be shown, whatever prefixes the key carries."""
+    return _SECRET.search(key.strip()) is not None
+
+
+def shown(key: str, value: str) -> str:
+    """Return the value as an error may show it: masked for a secret, escaped where it would break the line."""
+    if is_secret(key):
+        return MASK
+    return value if value.isprintable() else repr(value)
+
+
+class MaskedMapping(Mapping[str, str]):
+    """An immutable mapping of settings whose repr shows no secret; equal to any mapping of the same items.
+
+    Hashable and picklable, so that what holds it can be compared, be a key, and travel to Spark's workers.
+    """
+
+    __slots__ = ("_items",)
+
+    _items: dict[str, str]
+
+    def __init__(self, items: Mapping[str, str]) -> None:
+        self._items = dict(items)
+
+    def __getitem__(self, key: str) -> str:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._items.items()))
+
+    def __repr__(self) -> str:
+        return repr(self.masked())
+
+    def __reduce__(self) -> tuple[type[MaskedMapping], tuple[dict[str, str]]]:
+        return type(self), (dict(self._items),)
+
+    def masked(self) -> dict[str, str]:
+        """Return a copy that may be shown: `[hidden]` in place of every secret."""
+        return {key: shown(key, value) for key, value in self._items.items()}

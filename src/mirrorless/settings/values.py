@@ -1,0 +1,85 @@
+"""Types of settings: what a text may say, and the reason in one line where it may not.
+
+The reason is a ValueError, which pydantic passes on. A value that is no text is left to pydantic, so that the models
+can also be built by hand. Bounds are Kafka's own where it has any, and otherwise the least that makes sense.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer
+
+from mirrorless.settings.masking import MaskedMapping
+from mirrorless.settings.patterns import compile_patterns, split_list
+
+
+def _split(value: object) -> object:
+    return split_list(value) if isinstance(value, str) else value
+
+
+def _compilable(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    compile_patterns(patterns)
+    return patterns
+
+
+def _whole(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if not re.fullmatch(r"[+-]?[0-9]{1,10}", value.strip()) or not -(2**31) <= int(value) < 2**31:
+        raise ValueError("must be a whole number of 32 bits")
+    return int(value)
+
+
+def boolean(value: object) -> object:
+    """Read true or false as Kafka does: in any case, and nothing else. Raises ValueError."""
+    if not isinstance(value, str):
+        return value
+    if value.strip().lower() not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return value.strip().lower() == "true"
+
+
+def _seconds(value: object) -> object:
+    try:
+        seconds = float(value) if isinstance(value, str) else value
+    except ValueError:
+        raise ValueError("must be a number of seconds") from None
+    if isinstance(seconds, int | float) and not (math.isfinite(seconds) and seconds > 0):
+        raise ValueError("must be a number of seconds above 0")
+    return seconds
+
+
+def _at_least(least: int) -> Callable[[int], int]:
+    def check(value: int) -> int:
+        if value < least:
+            raise ValueError(f"must be {least} or more")
+        return value
+
+    return check
+
+
+def _count_or_broker_default(value: int) -> int:
+    if value != -1 and value < 1:
+        raise ValueError("must be 1 or more, or -1 for the broker's default")
+    return value
+
+
+def _not_empty(value: str) -> str:
+    if not value:
+        raise ValueError("must not be empty")
+    return value
+
+
+Patterns = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_compilable)]
+Boolean = Annotated[bool, BeforeValidator(boolean)]
+PositiveInt = Annotated[int, BeforeValidator(_whole), AfterValidator(_at_least(1))]
+CountOrDefault = Annotated[int, BeforeValidator(_whole), AfterValidator(_count_or_broker_default)]
+Seconds = Annotated[float, BeforeValidator(_seconds)]
+Text = Annotated[str, AfterValidator(_not_empty)]
+ClientSettings = Annotated[
+    Mapping[str, str], AfterValidator(MaskedMapping), PlainSerializer(lambda settings: MaskedMapping(settings).masked())
+]

@@ -1,0 +1,193 @@
+"""Whatever cannot be used is said in one line with file, key and value, and without secrets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mirrorless.errors import ConfigurationError
+from mirrorless.settings import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SERVERS = "A.bootstrap.servers = a:1\nB.bootstrap.servers = b:1\n"
+BASE = f"clusters = A, B\n{SERVERS}A->B.enabled = true\n"
+
+
+def refusal(tmp_path: Path, text: str) -> ConfigurationError:
+    path = tmp_path / "mm2.properties"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError) as caught:
+        load(path)
+    assert caught.value.file == str(path)
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+NUMBER = "must be a whole number of 32 bits"
+FACTOR = "must be 1 or more, or -1 for the broker's default"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        pytest.param(
+            f"{BASE}A -> C.topics = x\n",
+            "A->C.topics=x: cluster C is not in clusters = A, B; add it there or correct the flow",
+            id="unknown target",
+        ),
+        pytest.param(
+            f"{BASE}C -> B.enabled = true\n",
+            "C->B.enabled=true: cluster C is not in clusters = A, B; add it there or correct the flow",
+            id="unknown source",
+        ),
+        pytest.param(
+            "clusters = A, B\nA.bootstrap.servers = a:1\nA->B.enabled = true\n",
+            "B.bootstrap.servers: flow A->B needs it; name the brokers of B as host:port",
+            id="no brokers",
+        ),
+        pytest.param(
+            "clusters = A, B\nA.bootstrap.servers = ,\nB.bootstrap.servers = b:1\nA->B.enabled = true\n",
+            "A.bootstrap.servers=,: flow A->B needs it; name the brokers of A as host:port",
+            id="empty brokers",
+        ),
+        pytest.param(
+            rf"{BASE}A->B.topics = fine, broken(",
+            "A->B.topics=fine, broken(: pattern 'broken(' does not compile: "
+            "missing ), unterminated subpattern at position 6",
+            id="topics",
+        ),
+        pytest.param(
+            f"{BASE}topics.exclude = *",
+            "topics.exclude=*: pattern '*' does not compile: nothing to repeat at position 0",
+            id="topics.exclude",
+        ),
+        pytest.param(
+            f"{BASE}groups = a(?i)b",
+            "groups=a(?i)b: pattern 'a(?i)b' does not compile: "
+            "global flags not at the start of the expression at position 1",
+            id="groups",
+        ),
+        pytest.param(
+            f"{BASE}A->B.groups.exclude = [a-z&&[^b]]",
+            "A->B.groups.exclude=[a-z&&[^b]]: pattern '[a-z&&[^b]]' does not compile: "
+            "Java's operations on character classes are not supported at position 4",
+            id="groups.exclude",
+        ),
+        pytest.param(f"{BASE}tasks.max = many", f"tasks.max=many: {NUMBER}", id="tasks.max no number"),
+        pytest.param(f"{BASE}tasks.max = 3000000000", f"tasks.max=3000000000: {NUMBER}", id="tasks.max too large"),
+        pytest.param(f"{BASE}A->B.tasks.max = 0", "A->B.tasks.max=0: must be 1 or more", id="tasks.max 0"),
+        pytest.param(f"{BASE}replication.factor = 1.5", f"replication.factor=1.5: {NUMBER}", id="factor no number"),
+        pytest.param(f"{BASE}replication.factor = 0", f"replication.factor=0: {FACTOR}", id="factor 0"),
+        pytest.param(f"{BASE}replication.factor = -2", f"replication.factor=-2: {FACTOR}", id="factor -2"),
+        pytest.param(
+            f"{BASE}B.offset.storage.partitions = 0", f"B.offset.storage.partitions=0: {FACTOR}", id="partitions"
+        ),
+        pytest.param(
+            f"{BASE}offset.storage.replication.factor = x",
+            f"offset.storage.replication.factor=x: {NUMBER}",
+            id="storage factor",
+        ),
+        pytest.param(
+            f"{BASE}refresh.topics.interval.seconds = 0",
+            "refresh.topics.interval.seconds=0: must be 1 or more",
+            id="interval",
+        ),
+        pytest.param(
+            f"{BASE}mirrorless.lease.seconds = 0",
+            "mirrorless.lease.seconds=0: must be a number of seconds above 0",
+            id="lease 0",
+        ),
+        pytest.param(
+            f"{BASE}mirrorless.lease.seconds = nan",
+            "mirrorless.lease.seconds=nan: must be a number of seconds above 0",
+            id="lease nan",
+        ),
+        pytest.param(
+            f"{BASE}mirrorless.lease.seconds = long",
+            "mirrorless.lease.seconds=long: must be a number of seconds",
+            id="lease no number",
+        ),
+        pytest.param(
+            f"{BASE}refresh.topics.enabled = yes", "refresh.topics.enabled=yes: must be true or false", id="boolean"
+        ),
+        pytest.param(f"{BASE}B->A.enabled = on", "B->A.enabled=on: must be true or false", id="enabled"),
+        pytest.param(
+            f"{BASE}replication.policy.separator =",
+            "replication.policy.separator=: must not be empty",
+            id="empty separator",
+        ),
+        pytest.param(
+            SERVERS, "clusters: is missing; list the aliases of the clusters, as in clusters = A, B", id="no clusters"
+        ),
+        pytest.param(
+            f"clusters = ,\n{SERVERS}",
+            "clusters=,: is empty; list the aliases of the clusters, as in clusters = A, B",
+            id="empty clusters",
+        ),
+        pytest.param(
+            f"clusters = A, B, A\n{SERVERS}",
+            "clusters=A, B, A: names A twice; give each cluster an alias of its own",
+            id="alias twice",
+        ),
+        pytest.param(
+            f"{BASE}B -> B.enabled = true",
+            "B->B.enabled=true: source and target are the same cluster; remove this flow",
+            id="source is target",
+        ),
+        pytest.param(
+            f"clusters = A, B\n{SERVERS}A->B.enabled = false",
+            "A->B.enabled=false: no flow is enabled; set this one, or another, to true",
+            id="no flow enabled",
+        ),
+        pytest.param(
+            f"clusters = A, B\n{SERVERS}",
+            "A->B.enabled: no flow is enabled; set this one, or another, to true",
+            id="no flow",
+        ),
+        pytest.param(
+            "clusters = A\nA.bootstrap.servers = a:1\n",
+            "clusters=A: a flow needs two clusters; list both",
+            id="one cluster",
+        ),
+        pytest.param(
+            f"{BASE}mirrorless.lease.second = 5",
+            "mirrorless.lease.second=5: unknown setting; did you mean mirrorless.lease.seconds?",
+            id="own key",
+        ),
+        pytest.param(
+            f"{BASE}A -> B.mirrorless.leese.seconds = 5",
+            "A->B.mirrorless.leese.seconds=5: unknown setting; did you mean mirrorless.lease.seconds?",
+            id="own key of a flow",
+        ),
+        pytest.param(
+            f"{BASE}mirrorless.x = 5",
+            "mirrorless.x=5: unknown setting; known: mirrorless.lease.seconds",
+            id="own key like no other",
+        ),
+        pytest.param(
+            f"{BASE}B.mirrorless.lease.seconds = 5",
+            "B.mirrorless.lease.seconds=5: is set for a flow, not for a cluster; write mirrorless.lease.seconds",
+            id="own key of a cluster",
+        ),
+    ],
+)
+def test_one_line(tmp_path: Path, text: str, line: str) -> None:
+    assert str(refusal(tmp_path, text)) == f"{tmp_path / 'mm2.properties'}: {line}"
+
+
+def test_a_value_with_a_line_break_stays_on_one_line(tmp_path: Path) -> None:
+    assert r"tasks.max='1\n2': must" in str(refusal(tmp_path, rf"{BASE}tasks.max = 1\n2"))
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["A->C.source.consumer.sasl.jaas.config", "A->C.source.ssl.keystore.key", "mirrorless.password", "B->B.x.secret"],
+)
+def test_a_secret_is_not_shown_even_where_its_key_is_wrong(tmp_path: Path, key: str) -> None:
+    text = str(refusal(tmp_path, f"{BASE}{key} = swordfish"))
+
+    assert f"{key}=[hidden]: " in text
+    assert "swordfish" not in text
