@@ -1,0 +1,15 @@
+"""Commands for Kafka clusters on this machine."""
+
+from __future__ import annotations
+
+import click
+
+from mirrorless.cli.kafka.up import up
+
+
+@click.group(name="kafka")
+def group() -> None:
+    """Kafka clusters on this machine, for trying things out."""
+
+
+group.add_command(up)

@@ -1,0 +1,147 @@
+"""Apache Kafka's jars, downloaded once with the Ivy that PySpark brings along, then used without a network."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import quoteattr
+
+from mirrorless.errors import PrerequisiteError
+from mirrorless.local.java import java_executable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JarSet:
+    """Modules that share one class path.
+
+    `name` names their folder in the cache, so it holds the version: another version is another folder. `modules` are
+    "organisation:module:revision". Ivy resolves them together, so no artifact comes in two versions.
+    """
+
+    name: str
+    title: str
+    modules: tuple[str, ...]
+
+
+KAFKA = JarSet(
+    name="kafka-4.3.0",
+    title="Apache Kafka 4.3.0",
+    modules=("org.apache.kafka:kafka_2.13:4.3.0", "org.slf4j:slf4j-simple:1.7.36"),
+)
+
+
+def class_path(jar_set: JarSet = KAFKA, *, say: Callable[[str], None] | None = None) -> str:
+    """Return the class path of `jar_set`; the first call on a machine downloads it, which takes about 40 s.
+
+    `say` hears of a download before it begins. Raises PrerequisiteError if Java or PySpark is missing or the download
+    fails; the text names the log file.
+    """
+    folder = cache_folder(os.environ) / jar_set.name
+    if not folder.is_dir():
+        if say is not None:
+            say(f"downloading {jar_set.title}, once")
+        _download(jar_set, folder)
+    return os.pathsep.join(str(jar) for jar in sorted(folder.glob("*.jar")))
+
+
+def cache_folder(environment: Mapping[str, str]) -> Path:
+    """Return where downloads are kept: MIRRORLESS_CACHE, else "mirrorless" in XDG_CACHE_HOME, else in ~/.cache."""
+    if chosen := environment.get("MIRRORLESS_CACHE"):
+        return Path(chosen).expanduser().absolute()
+    # The XDG specification says to ignore a path that is not absolute.
+    if (caches := environment.get("XDG_CACHE_HOME")) and Path(caches).is_absolute():
+        return Path(caches) / "mirrorless"
+    return Path.home() / ".cache" / "mirrorless"
+
+
+def ivy_jar() -> Path:
+    """Return where PySpark's copy of Ivy is, without importing PySpark. Raises PrerequisiteError if there is none."""
+    spec = importlib.util.find_spec("pyspark")
+    places = (spec.submodule_search_locations if spec else None) or []
+    for place in places:
+        for jar in Path(place, "jars").glob("ivy-*.jar"):
+            return jar
+    raise PrerequisiteError(
+        "Kafka's jars are downloaded with PySpark's copy of Ivy and there is none: pip install 'mirrorless[cli]'"
+    )
+
+
+def ivy_file(jar_set: JarSet) -> str:
+    """Return the ivy.xml that asks for `jar_set`."""
+    return "\n".join(_ivy_lines(jar_set)) + "\n"
+
+
+def _ivy_lines(jar_set: JarSet) -> Iterator[str]:
+    yield '<ivy-module version="2.0">'
+    yield f'  <info organisation="mirrorless" module={quoteattr(jar_set.name)}/>'
+    yield '  <configurations><conf name="default"/></configurations>'
+    yield "  <dependencies>"
+    for module in jar_set.modules:
+        org, name, rev = (quoteattr(part) for part in module.split(":"))
+        # Maven's "default" is the jar and what it needs to run, without sources and javadoc.
+        yield f'    <dependency org={org} name={name} rev={rev} conf="default->default"/>'
+    yield "  </dependencies>"
+    yield "</ivy-module>"
+
+
+def _download(jar_set: JarSet, folder: Path) -> None:
+    java, ivy = java_executable(), ivy_jar()
+    log = folder.with_name(f"{jar_set.name}-download.log")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        # Beside the folder, so that the rename stays within one file system.
+        with tempfile.TemporaryDirectory(prefix=f"{jar_set.name}-", dir=folder.parent) as scratch:
+            jars = _retrieve([java, "-Djava.awt.headless=true"], ivy, jar_set, Path(scratch), log)
+            _publish(jars, folder)
+    except OSError as error:
+        raise PrerequisiteError(
+            f"{jar_set.title} cannot be put into {folder.parent} ({error.strerror}): "
+            "free it, or name another folder in MIRRORLESS_CACHE"
+        ) from error
+
+
+def _retrieve(java: list[str | Path], ivy: Path, jar_set: JarSet, scratch: Path, log: Path) -> Path:
+    """Let Ivy put the jars below `scratch` and return their folder."""
+    description = scratch / "ivy.xml"
+    description.write_text(ivy_file(jar_set), encoding="utf-8")
+    jars = scratch / "jars"
+    # Ivy's own cache is thrown away with the scratch folder: two processes must not share one, it has no lock.
+    # No `-types jar`: snappy-java is a "bundle".
+    command = [
+        *java,
+        f"-Divy.default.ivy.user.dir={scratch}",
+        *("-jar", ivy),
+        *("-cache", scratch / "ivy"),
+        *("-ivy", description),
+        *("-retrieve", f"{jars}/[artifact]-[revision](-[classifier]).[ext]"),
+    ]
+    with log.open("wb") as output:
+        ended = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, check=False
+        ).returncode
+    if ended != 0 or not any(jars.glob("*.jar")):
+        raise PrerequisiteError(
+            f"{jar_set.title} could not be downloaded from Maven Central; "
+            f"check the network and run this again; what Ivy said is in {log}"
+        )
+    log.unlink(missing_ok=True)
+    return jars
+
+
+def _publish(jars: Path, folder: Path) -> None:
+    """Make `jars` the folder in one step: it is never seen half full, and the first of two processes wins."""
+    try:
+        jars.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+        shutil.rmtree(jars)

@@ -1,0 +1,255 @@
+"""Real Kafka clusters in KRaft mode on the loopback address, for tests and for trying things out."""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+import time
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mirrorless.errors import ClusterError, ConfigurationError
+from mirrorless.local.broker import STOP_GRACE_S, Broker, PortTaken, Voter, broker_settings, free_ports
+from mirrorless.local.jars import class_path
+from mirrorless.local.java import java_executable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+START_LIMIT_S = 60.0
+MOST_CONTROLLERS = 3
+_PORT_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSpec:
+    """A cluster to start: its name, how many brokers, and broker settings that override the built-in ones.
+
+    Raises ConfigurationError for a name that cannot name a folder and for less than one broker.
+    """
+
+    name: str
+    brokers: int = 1
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", self.name):
+            raise ConfigurationError("use letters, digits, '.', '_' and '-'", key="name", value=self.name)
+        if self.brokers < 1:
+            raise ConfigurationError("a cluster has at least one broker", key="brokers", value=str(self.brokers))
+
+
+class EmbeddedCluster:
+    """A running cluster; comes from `start_clusters`.
+
+    Nodes are numbered from 1. Below three brokers the first is the only controller, so the cluster does nothing
+    while that one is down; from three on the first three are controllers and any one of them may be missing.
+    """
+
+    def __init__(self, spec: ClusterSpec, *, java: Path, class_path: str, directory: Path | None) -> None:
+        self.name = spec.name
+        self.cluster_id = new_cluster_id()
+        self.brokers: tuple[Broker, ...] = ()
+        self.directory = Path(tempfile.mkdtemp(prefix=f"mirrorless-{spec.name}-", dir=directory))
+        self._spec = spec
+        self._java = java
+        self._class_path = class_path
+        self._deadline = 0.0
+        self._kept_logs: set[Path] = set()
+        self._owner = os.getpid()
+        atexit.register(self.stop)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The addresses of all brokers, running or not, as clients take them."""
+        return ",".join(broker.address for broker in self.brokers)
+
+    def broker(self, node_id: int) -> Broker:
+        """Return one broker. Raises ConfigurationError if the cluster has none of that id."""
+        for broker in self.brokers:
+            if broker.node_id == node_id:
+                return broker
+        raise ConfigurationError(f"cluster {self.name} has no such broker", key="node_id", value=str(node_id))
+
+    def kill_broker(self, node_id: int) -> None:
+        """End a broker with SIGKILL, as a lost machine would, and return when it is gone."""
+        self.broker(node_id).end(deadline=0)
+
+    def stop_broker(self, node_id: int) -> None:
+        """Stop a broker in an orderly way: SIGTERM, then SIGKILL after 10 s; return when it is gone."""
+        broker = self.broker(node_id)
+        broker.ask_to_stop()
+        broker.end(deadline=time.monotonic() + STOP_GRACE_S)
+
+    def start_broker(self, node_id: int) -> None:
+        """Start a broker that was stopped or killed, on the same data and port, and return when it answers.
+
+        A broker that runs is left as it is. Raises ClusterError if it ends, ClusterUnavailable after 60 s.
+        """
+        broker = self.broker(node_id)
+        if broker.process_id is not None:
+            return
+        for attempts_left in reversed(range(_PORT_ATTEMPTS)):
+            self._deadline = time.monotonic() + START_LIMIT_S
+            broker.launch(self._java, self._class_path)
+            try:
+                self._wait([broker])
+            except PortTaken:
+                # The port must stay, so all there is to do is wait for a passing connection to let go of it.
+                if not attempts_left:
+                    raise
+                time.sleep(1)
+            else:
+                return
+
+    def stop(self) -> None:
+        """Stop all brokers and remove their data; does nothing the second time."""
+        # A forked child inherits the handlers of `atexit`; the brokers are not its own.
+        if os.getpid() != self._owner:
+            return
+        self._halt()
+        if self.directory.is_dir():
+            self._clear()
+            with contextlib.suppress(OSError):  # a kept log is in it
+                self.directory.rmdir()
+        atexit.unregister(self.stop)
+
+    def begin(self) -> None:
+        """Start to format the data folders."""
+        self._lay_out()
+        self._deadline = time.monotonic() + START_LIMIT_S
+        for broker in self.brokers:
+            broker.begin_format(self._java, self._class_path, cluster_id=self.cluster_id)
+
+    def launch(self) -> None:
+        """Wait for the formatting to end and start the brokers. Raises ClusterError if one cannot be formatted."""
+        for broker in self.brokers:
+            with self._log_kept_on_failure(broker):
+                broker.end_format(deadline=self._deadline)
+        self._deadline = time.monotonic() + START_LIMIT_S
+        for broker in self.brokers:
+            broker.launch(self._java, self._class_path)
+
+    def wait_until_up(self) -> None:
+        """Return when all brokers answer and know each other; try other ports if one was taken meanwhile.
+
+        Raises ClusterError if a broker ends, ClusterUnavailable after 60 s.
+        """
+        for attempts_left in reversed(range(_PORT_ATTEMPTS)):
+            try:
+                self._wait(self.brokers)
+            except PortTaken:
+                if not attempts_left:
+                    raise
+                self._halt()
+                self._clear()
+                self.begin()
+                self.launch()
+            else:
+                return
+
+    def ask_to_stop(self) -> None:
+        """Send SIGTERM to all brokers and return at once; `stop` waits for them."""
+        for broker in self.brokers:
+            broker.ask_to_stop()
+
+    def _lay_out(self) -> None:
+        """Pick ports and write settings."""
+        count = self._spec.brokers
+        controllers = MOST_CONTROLLERS if count >= MOST_CONTROLLERS else 1
+        ports = free_ports(count + controllers)
+        voters = [Voter(node_id=node_id, port=ports.pop()) for node_id in range(1, controllers + 1)]
+        brokers: list[Broker] = []
+        for node_id in range(1, count + 1):
+            port = ports.pop()
+            settings = broker_settings(
+                node_id=node_id, port=port, voters=voters, brokers=count, overrides=self._spec.settings
+            )
+            brokers.append(
+                Broker(cluster=self.name, node_id=node_id, port=port, folder=self.directory, settings=settings)
+            )
+        self.brokers = tuple(brokers)
+
+    def _wait(self, brokers: Sequence[Broker]) -> None:
+        peers = {broker.node_id for broker in self.brokers if broker in brokers or broker.process_id is not None}
+        for awaited in brokers:
+            up = False
+            while not up:
+                # All of them, because the first never lists a second that has ended.
+                for broker in brokers:
+                    with self._log_kept_on_failure(broker):
+                        broker.check_running()
+                with self._log_kept_on_failure(awaited):
+                    up = awaited.is_up(cluster_id=self.cluster_id, peers=peers, deadline=self._deadline)
+
+    @contextlib.contextmanager
+    def _log_kept_on_failure(self, broker: Broker) -> Iterator[None]:
+        """Let the log outlive `stop` if the last thing known of the broker is an error that names it."""
+        try:
+            yield
+        except ClusterError:
+            self._kept_logs.add(broker.log)
+            raise
+        self._kept_logs.discard(broker.log)
+
+    def _halt(self) -> None:
+        self.ask_to_stop()
+        deadline = time.monotonic() + STOP_GRACE_S
+        for broker in self.brokers:
+            broker.end(deadline=deadline)
+
+    def _clear(self) -> None:
+        """Remove everything but kept logs."""
+        for entry in self.directory.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            elif entry not in self._kept_logs:
+                entry.unlink()
+
+
+@contextlib.contextmanager
+def start_clusters(
+    specs: Sequence[ClusterSpec], *, directory: Path | None = None, say: Callable[[str], None] | None = None
+) -> Iterator[dict[str, EmbeddedCluster]]:
+    """Start clusters side by side, yield them by name when all are up, and stop them at the end.
+
+    Data and logs live in new folders below `directory`, which must exist; the system's folder for temporary files if
+    it is None. `say` hears of a download. Raises PrerequisiteError if Java or Kafka's jars cannot be had, ClusterError
+    or ClusterUnavailable if a broker does not come up; the text names its log, which is kept in that case.
+    """
+    names = [spec.name for spec in specs]
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise ConfigurationError("each cluster has a name of its own", key="name", value=repeated)
+    java, jars = java_executable(), class_path(say=say)
+    clusters: dict[str, EmbeddedCluster] = {}
+    try:
+        for spec in specs:
+            clusters[spec.name] = EmbeddedCluster(spec, java=java, class_path=jars, directory=directory)
+        # Every step is begun for all clusters before it is awaited for the first, so they start side by side.
+        for cluster in clusters.values():
+            cluster.begin()
+        for cluster in clusters.values():
+            cluster.launch()
+        for cluster in clusters.values():
+            cluster.wait_until_up()
+        yield clusters
+    finally:
+        for cluster in clusters.values():
+            cluster.ask_to_stop()
+        for cluster in clusters.values():
+            cluster.stop()
+
+
+def new_cluster_id() -> str:
+    """Return a random cluster id as Kafka writes them: 16 bytes in 22 characters of base64url."""
+    while True:
+        # Kafka's formatter takes an id that begins with "-" for an option.
+        if not (found := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+            return found

@@ -1,0 +1,28 @@
+"""Two Kafka clusters that every test of a session may share; they start when the first test asks for one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session")
+def clusters() -> Iterator[dict[str, EmbeddedCluster]]:
+    with start_clusters([ClusterSpec(name="source"), ClusterSpec(name="target")]) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def source(clusters: dict[str, EmbeddedCluster]) -> EmbeddedCluster:
+    return clusters["source"]
+
+
+@pytest.fixture(scope="session")
+def target(clusters: dict[str, EmbeddedCluster]) -> EmbeddedCluster:
+    return clusters["target"]

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mirrorless.errors import PrerequisiteError
+from mirrorless.local import jars
+from mirrorless.local.jars import JarSet, cache_folder, class_path, ivy_file, ivy_jar
+
+TWO = JarSet(name="two-1", title="Two", modules=("org.one:one:1", "org.two:two_2.13:2"))
+
+# Stands in for Java: Ivy's arguments end with the pattern, whose folder gets one jar.
+RETRIEVES = '#!/bin/sh\nfor last; do :; done\nmkdir -p "$(dirname "$last")"\ntouch "$(dirname "$last")/one-1.jar"\n'
+FAILS = "#!/bin/sh\necho unresolved\nexit 1\n"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("MIRRORLESS_CACHE", str(folder))
+    return folder
+
+
+def use_java(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = tmp_path / "java"
+    java.write_text(script)
+    java.chmod(0o755)
+    monkeypatch.setattr(jars, "java_executable", lambda: java)
+
+
+def test_the_cache_is_the_chosen_folder_else_the_desktops_else_the_users() -> None:
+    assert cache_folder({"MIRRORLESS_CACHE": "/a", "XDG_CACHE_HOME": "/b"}) == Path("/a")
+    assert cache_folder({"XDG_CACHE_HOME": "/b"}) == Path("/b/mirrorless")
+    assert cache_folder({"XDG_CACHE_HOME": "relative"}) == Path.home() / ".cache" / "mirrorless"
+    assert cache_folder({}) == Path.home() / ".cache" / "mirrorless"
+
+
+def test_pyspark_brings_ivy() -> None:
+    assert ivy_jar().is_file()
+
+
+def test_all_modules_are_asked_for_in_one_resolution() -> None:
+    asked = [line.strip() for line in ivy_file(TWO).splitlines() if "<dependency " in line]
+    assert asked == [
+        '<dependency org="org.one" name="one" rev="1" conf="default->default"/>',
+        '<dependency org="org.two" name="two_2.13" rev="2" conf="default->default"/>',
+    ]
+
+
+def test_a_folder_that_is_there_is_used_without_java(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jars, "java_executable", lambda: pytest.fail("Java was looked for"))
+    folder = cache / "two-1"
+    folder.mkdir(parents=True)
+    for name in ("b.jar", "a.jar", "notes.txt"):
+        (folder / name).touch()
+    said: list[str] = []
+    assert class_path(TWO, say=said.append) == os.pathsep.join([str(folder / "a.jar"), str(folder / "b.jar")])
+    assert said == []
+
+
+def test_a_download_is_announced_and_leaves_only_its_jars(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_java(RETRIEVES, tmp_path, monkeypatch)
+    said: list[str] = []
+    assert class_path(TWO, say=said.append) == str(cache / "two-1" / "one-1.jar")
+    assert said == ["downloading Two, once"]
+    assert [entry.name for entry in cache.iterdir()] == ["two-1"]
+
+
+def test_a_failed_download_is_one_line_that_names_its_log(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_java(FAILS, tmp_path, monkeypatch)
+    log = cache / "two-1-download.log"
+    with pytest.raises(PrerequisiteError, match=rf"^Two could not be downloaded .* {log}$"):
+        class_path(TWO)
+    assert log.read_text() == "unresolved\n"
+    assert list(cache.iterdir()) == [log]
+
+
+def test_the_first_of_two_downloads_at_once_wins(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    meanwhile = f'mkdir -p "{cache}/two-1"\ntouch "{cache}/two-1/other-1.jar"\n'
+    use_java(RETRIEVES + meanwhile, tmp_path, monkeypatch)
+    assert class_path(TWO) == str(cache / "two-1" / "other-1.jar")
+    assert [entry.name for entry in cache.iterdir()] == ["two-1"]
+
+
+def test_a_cache_that_cannot_be_written_is_named(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_java(RETRIEVES, tmp_path, monkeypatch)
+    cache.touch()
+    with pytest.raises(PrerequisiteError, match=r"cannot be put into .*MIRRORLESS_CACHE"):
+        class_path(TWO)
