@@ -30,7 +30,9 @@ class MirrorlessError(Exception):
 class ConfigurationError(MirrorlessError):
     """A setting that cannot be used: says the file, the key, the value and what to change."""
 
-    def __init__(self, reason: str, *, file: str | None = None, key: str | None = None, value: str | None = None) -> None:
+    def __init__(
+        self, reason: str, *, file: str | None = None, key: str | None = None, value: str | None = None
+    ) -> None:
         self.file = file
         self.key = key
         self.value = value

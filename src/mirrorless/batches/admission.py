@@ -1,0 +1,70 @@
+"""Which batches of a fetch go over, which are dropped, and which cannot be appended (design, section 3).
+
+A fetch with `read_committed` returns markers and aborted data too; the response lists the aborted transactions, and the
+reader leaves them out (Kafka's `CompletedFetch`).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from mirrorless.batches.header import CODECS, DELETE_HORIZON, HEADER_BYTES, LOG_APPEND_TIME, BatchHeader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ABORT = 0
+_SINGLE_BYTE_VARINT = 0x80
+
+
+class AbortedTransactions:
+    """Follows one fetch response batch by batch and knows whose records were aborted.
+
+    `aborted` are pairs of producer id and first offset, from the response.
+    """
+
+    def __init__(self, aborted: Iterable[tuple[int, int]] = ()) -> None:
+        self._ahead = sorted(((first, producer) for producer, first in aborted), reverse=True)
+        self._active: set[int] = set()
+
+    def drops(self, header: BatchHeader, records: bytes | memoryview, at: int) -> bool:
+        """Whether the batch at byte `at` is a marker or aborted; call it for every batch, in order."""
+        while self._ahead and self._ahead[-1][0] <= header.last_offset:
+            self._active.add(self._ahead.pop()[1])
+        if header.is_control:
+            if header.producer_id in self._active and _marker_type(records, at) == _ABORT:
+                self._active.discard(header.producer_id)
+            return True
+        return header.is_transactional and header.producer_id in self._active
+
+
+def _marker_type(records: bytes | memoryview, at: int) -> int:
+    """Type of a control batch's only record: 0 abort, 1 commit; its key is INT16 version, INT16 type."""
+    position = at + HEADER_BYTES
+    for field in ("length", "attributes", "timestamp delta", "offset delta", "key length"):
+        if field == "attributes":
+            position += 1
+            continue
+        while records[position] & _SINGLE_BYTE_VARINT:
+            position += 1
+        position += 1
+    return int(struct.unpack_from(">hh", records, position)[1])
+
+
+def refusal(header: BatchHeader, *, wanted_from: int) -> str | None:
+    """Why a data batch cannot be appended as it is, None if it can; `wanted_from` is the first offset still missing."""
+    if header.base_offset < wanted_from:
+        return f"only a part of the batch {header.base_offset} to {header.last_offset} is wanted, from {wanted_from} on"
+    if not header.is_dense:
+        return (
+            f"the batch {header.base_offset} to {header.last_offset} has {header.record_count} records: "
+            "compaction left holes in it"
+        )
+    if header.attributes & LOG_APPEND_TIME:
+        return "its timestamps are the source's append time (message.timestamp.type=LogAppendTime)"
+    if header.attributes & DELETE_HORIZON:
+        return "the log cleaner has set a delete horizon in it"
+    if header.codec not in CODECS:
+        return f"its compression codec is {header.codec}"
+    return None

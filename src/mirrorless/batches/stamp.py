@@ -1,0 +1,33 @@
+"""Make a source's batch the target's: check its sum, rewrite its header, leave its records alone (design, 3)."""
+
+from __future__ import annotations
+
+import google_crc32c
+
+from mirrorless.batches.header import CHECKSUM_STARTS_AT, HEADER_BYTES, TRANSACTIONAL, BatchHeader
+
+
+def body_of(records: bytes | memoryview, at: int, header: BatchHeader) -> bytes:
+    """Return what follows the header of the batch at byte `at`, as `bytes` (the checksum library insists)."""
+    return bytes(records[at + HEADER_BYTES : at + header.size_bytes])
+
+
+def checksum(header: BatchHeader, body: bytes) -> int:
+    """CRC-32C of a batch, over everything from its attributes to its end."""
+    return int(google_crc32c.extend(google_crc32c.value(header.pack()[CHECKSUM_STARTS_AT:]), body))
+
+
+def stamp(header: BatchHeader, body: bytes, *, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
+    """Return the batch as the target shall store it: `header` with our producer, not transactional, and a new checksum.
+
+    Base offset 0 and leader epoch -1 are what producers send; the target's leader writes both.
+    """
+    stamped = header._replace(
+        base_offset=0,
+        partition_leader_epoch=-1,
+        attributes=header.attributes & ~TRANSACTIONAL,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+    )
+    return stamped._replace(checksum=checksum(stamped, body)).pack() + body

@@ -1,0 +1,57 @@
+"""Topics of a cluster: which there are, how far they reach, making and growing them; in batches, as Kafka allows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from confluent_kafka import IsolationLevel, KafkaError, TopicPartition
+from confluent_kafka.admin import NewPartitions, NewTopic, OffsetSpec
+
+from mirrorless.errors import ClusterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from confluent_kafka.admin import ClusterMetadata
+
+    from mirrorless.clusters.admin import Admin
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+_EXISTS = KafkaError.TOPIC_ALREADY_EXISTS
+_INVALID_PARTITIONS = KafkaError.INVALID_PARTITIONS
+
+
+def partition_counts(metadata: ClusterMetadata) -> dict[str, int]:
+    """Partitions of every topic that can be described."""
+    return {name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.error is None}
+
+
+def last_stable_offsets(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:
+    """First offset that a committed read cannot reach yet, of each place; and for those without an answer, why."""
+    wanted = {TopicPartition(topic, partition): OffsetSpec.latest() for topic, partition in places}
+    found: dict[Place, int] = {}
+    missing: dict[Place, str] = {}
+    if wanted:
+        answers = admin.client.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED)
+        for place, future in answers.items():
+            try:
+                found[place.topic, place.partition] = admin.result(future).offset
+            except ClusterError as error:
+                missing[place.topic, place.partition] = str(error)
+    return found, missing
+
+
+def create_topics(admin: Admin, topics: Iterable[NewTopic]) -> dict[str, str | None]:
+    """Create topics in one request; says for each None, or in one line why not. One that exists already is fine."""
+    wanted = list(topics)
+    answers = admin.client.create_topics(wanted) if wanted else {}
+    return {name: admin.outcome(future, fine=_EXISTS) for name, future in answers.items()}
+
+
+def grow_topics(admin: Admin, counts: Mapping[str, int]) -> dict[str, str | None]:
+    """Raise partition counts in one request; says for each None, or why not. One that has as many already is fine."""
+    wanted = [NewPartitions(topic, count) for topic, count in counts.items()]
+    answers = admin.client.create_partitions(wanted) if wanted else {}
+    return {name: admin.outcome(future, fine=_INVALID_PARTITIONS) for name, future in answers.items()}

@@ -1,0 +1,133 @@
+"""Sends stamped batches to the target's leaders: several requests in flight, each with one batch a partition."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kafka import errors as kafka_errors
+
+from mirrorless.copy import wire as wires
+from mirrorless.errors import ClusterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from mirrorless.copy.partition import PartitionCopy, Pending
+    from mirrorless.copy.wire import Place, Wire
+
+_REQUESTS_IN_FLIGHT = 5
+"""Per leader, and so per partition: brokers recognise a resent batch among the last five (`ProducerStateEntry`)."""
+_REQUEST_BYTES = 8 << 20
+
+
+class Outcome(Protocol):
+    """Who hears how an append ended."""
+
+    def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int) -> None:
+        """The target holds `pending` from `base_offset` on."""
+
+    def refused(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None) -> None:
+        """The target answered with an error code."""
+
+    def unanswered(self, copy: PartitionCopy, error: BaseException) -> None:
+        """Nobody knows whether the target holds the batch."""
+
+
+@dataclass(slots=True)
+class _Lane:
+    """One leader of the target: copies with something to send, in order of arrival, and requests under way."""
+
+    ready: dict[PartitionCopy, None] = field(default_factory=dict)
+    in_flight: int = 0
+
+
+class Appender:
+    """Keeps every target leader busy; batches of one partition stay in order.
+
+    `timeout_ms` is the target's time to replicate an append; `spawn` runs a coroutine beside the caller.
+    """
+
+    def __init__(
+        self,
+        target: Wire,
+        outcome: Outcome,
+        *,
+        timeout_ms: int,
+        spawn: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
+        self._target = target
+        self._outcome = outcome
+        self._timeout_ms = timeout_ms
+        self._spawn = spawn
+        self._lanes: dict[int, _Lane] = defaultdict(_Lane)
+        self._closed = False
+        self.queued_bytes = 0
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that were not answered yet."""
+        return sum(lane.in_flight for lane in self._lanes.values())
+
+    def close(self) -> None:
+        """Send nothing more; what is on its way stays on its way."""
+        self._closed = True
+
+    def offer(self, copy: PartitionCopy) -> bool:
+        """Mark a copy as having batches to send; False if its remote partition has no leader now."""
+        node = self._target.leader(copy.remote_place)
+        if node is None:
+            return False
+        self._lanes[node].ready[copy] = None
+        return True
+
+    def withdraw(self, copy: PartitionCopy) -> None:
+        """Drop what a copy has queued; what is on its way stays on its way."""
+        self.queued_bytes -= copy.queued_bytes
+        copy.drop_queue()
+        for lane in self._lanes.values():
+            lane.ready.pop(copy, None)
+
+    def pump(self) -> None:
+        """Send as much as may be sent."""
+        for node, lane in self._lanes.items():
+            while lane.ready and lane.in_flight < _REQUESTS_IN_FLIGHT and not self._closed:
+                lane.in_flight += 1
+                self._spawn(self._send(node, lane, self._pick(lane)))
+
+    def _pick(self, lane: _Lane) -> dict[Place, tuple[PartitionCopy, Pending]]:
+        """Take the oldest batch of as many copies as fit a request."""
+        picked: dict[Place, tuple[PartitionCopy, Pending]] = {}
+        size = 0
+        for copy in list(lane.ready):
+            if picked and size + len(copy.queue[0].batch) > _REQUEST_BYTES:
+                break
+            pending = copy.next_to_send()
+            size += len(pending.batch)
+            picked[copy.remote_place] = copy, pending
+            del lane.ready[copy]
+            if copy.queue:
+                lane.ready[copy] = None  # behind the others: they take turns
+        self.queued_bytes -= size
+        return picked
+
+    async def _send(self, node: int, lane: _Lane, picked: dict[Place, tuple[PartitionCopy, Pending]]) -> None:
+        batches = [(place, pending.batch) for place, (_, pending) in picked.items()]
+        unanswered: BaseException = ClusterError("the answer to an append left a partition out", cluster="target")
+        try:
+            answers = wires.appended(await self._target.append(node, batches, timeout_ms=self._timeout_ms))
+        except kafka_errors.KafkaError as error:
+            answers, unanswered = [], error
+        lane.in_flight -= 1
+        for answer in answers:
+            copy, pending = picked.pop(answer.place)
+            copy.in_flight -= 1
+            if answer.error_code:
+                self._outcome.refused(copy, pending, answer.error_code, answer.error_message)
+            else:
+                self._outcome.appended(copy, pending, answer.base_offset)
+        for copy, _ in picked.values():
+            copy.in_flight -= 1
+            self._outcome.unanswered(copy, unanswered)
+        self.pump()

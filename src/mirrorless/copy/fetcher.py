@@ -1,0 +1,224 @@
+"""Fetches from the source's leaders and turns what comes into stamped batches for the appender."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kafka import errors as kafka_errors
+
+from mirrorless.batches.admission import AbortedTransactions, refusal
+from mirrorless.batches.header import FormatError, scan
+from mirrorless.batches.stamp import body_of, checksum, stamp
+from mirrorless.copy import wire as wires
+from mirrorless.copy.partition import PartitionCopy, Pending, State
+from mirrorless.copy.positions import TROUBLE
+from mirrorless.errors import CorruptBatch, Gap, PartitionError, UnsupportedBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
+
+    from mirrorless.copy.appender import Appender
+    from mirrorless.copy.wire import Fetched, Place, Wire
+
+_WAIT_MS = 500
+_CROWDED_WAIT_MS = 10
+_IDLE_S = 0.02
+_CROWDED_S = 0.002
+_PARTITION_BYTES = 4 << 20
+_RESPONSE_BYTES = 32 << 20
+_OFFSET_OUT_OF_RANGE = 1
+_READABLE = (State.COPYING, State.CAUGHT_UP)
+
+
+class Keeper(Protocol):
+    """Who decides what becomes of a partition; see `Lease`."""
+
+    def later(self, copy: PartitionCopy, error: BaseException | str) -> None:
+        """Resume the copy again after a pause."""
+
+    def halt(self, copy: PartitionCopy, error: PartitionError, *, land_first: bool = False) -> None:
+        """Stop the copy; with `land_first`, what is queued still goes over."""
+
+    def moved(self, copy: PartitionCopy) -> None:
+        """Note that the copy's position changed."""
+
+
+class Fetcher:
+    """Asks every source leader for the partitions it leads, as long as `stop` was not called.
+
+    `bounded` leaves out what lies behind each row's `source_end`; `buffer_bytes` bounds what waits for the target.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: Wire,
+        copies: Mapping[Place, PartitionCopy],
+        appender: Appender,
+        keeper: Keeper,
+        bounded: bool,
+        buffer_bytes: int,
+        sleep: Callable[[float], Any],
+        spawn: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
+        self._source = source
+        self._copies = copies
+        self._appender = appender
+        self._keeper = keeper
+        self._bounded = bounded
+        self._buffer_bytes = buffer_bytes
+        self._sleep = sleep
+        self._spawn = spawn
+        self._led: dict[int, list[PartitionCopy]] = {}
+        self._running: set[int] = set()
+        self._stopped = False
+        self.hurried = False
+
+    def stop(self) -> None:
+        """Take nothing more; an answer that is still under way is thrown away."""
+        self._stopped = True
+
+    def assign(self) -> None:
+        """Group the copies by the leader that serves them; every leader gets a loop of its own."""
+        led: dict[int, list[PartitionCopy]] = defaultdict(list)
+        for copy in self._copies.values():
+            if copy.state in _READABLE:
+                node = self._source.leader(copy.place)
+                if node is None:
+                    self._keeper.later(copy, f"{copy.row.topic}-{copy.row.partition} has no leader at the moment")
+                else:
+                    led[node].append(copy)
+        self._led = led
+        for node in led.keys() - self._running:
+            self._running.add(node)
+            self._spawn(self._loop(node))
+
+    async def _loop(self, node: int) -> None:
+        turn = 0
+        try:
+            while not self._stopped and node in self._led:
+                wanted, crowded = self._wanted(node, turn)
+                if not wanted:
+                    await self._sleep(_CROWDED_S if crowded else _IDLE_S)
+                    continue
+                turn += await self._fetch(node, wanted, hurry=crowded or self.hurried)
+        finally:
+            self._running.discard(node)
+
+    async def _fetch(self, node: int, wanted: list[PartitionCopy], *, hurry: bool) -> int:
+        """Fetch once and queue what came; returns how many places the turn moves on."""
+        asked = {copy.place: copy.fetch_from for copy in wanted}
+        try:
+            fetched = await self._source.fetch(
+                node,
+                list(asked.items()),
+                max_wait_ms=_CROWDED_WAIT_MS if hurry else _WAIT_MS,
+                max_bytes=_RESPONSE_BYTES,
+                partition_max_bytes=_PARTITION_BYTES,
+            )
+        except TROUBLE as error:
+            for copy in _readable(wanted):
+                self._keeper.later(copy, error)
+            return 1
+        except kafka_errors.KafkaError as error:
+            for copy in _readable(wanted):
+                self._keeper.halt(copy, copy.error_at_fetch(f"the source refuses to be read: {error}"))
+            return 1
+        if self._stopped:
+            return 1
+        served = sum(self._take(part, asked[part.place]) for part in fetched)
+        self._appender.pump()
+        return max(1, served)
+
+    def _wanted(self, node: int, turn: int) -> tuple[list[PartitionCopy], bool]:
+        """Copies to ask for, a different one first at every turn, and whether others have to wait for the target."""
+        led = self._led[node]
+        if self._appender.queued_bytes > self._buffer_bytes:
+            return [], True
+        wanted = [
+            copy
+            for copy in _readable(led)
+            if copy.queued_bytes < _PARTITION_BYTES and not (self._bounded and copy.fetch_from >= copy.source_end)
+        ]
+        first = turn % len(wanted) if wanted else 0
+        return wanted[first:] + wanted[:first], any(copy.queue for copy in led)
+
+    def _take(self, fetched: Fetched, asked_from: int) -> bool:
+        """Queue what a fetch brought for one partition; whether it brought anything."""
+        copy = self._copies[fetched.place]
+        if copy.state not in _READABLE or copy.fetch_from != asked_from:
+            return False  # it was resumed elsewhere in the meantime
+        if fetched.error_code:
+            self._failed(copy, fetched)
+            return False
+        if not self._bounded:
+            copy.source_end = fetched.last_stable_offset
+        try:
+            self._queue(copy, fetched)
+        except PartitionError as error:
+            # What came before the bad batch is good: it goes over, then the partition stops.
+            self._keeper.halt(copy, error, land_first=True)
+        except FormatError as error:
+            kind = UnsupportedBatch if error.magic != 2 else CorruptBatch
+            topic, partition = copy.place
+            refused = kind(str(error), topic=topic, partition=partition, offset=error.offset)
+            self._keeper.halt(copy, refused, land_first=True)
+        if copy.queue and not self._appender.offer(copy):
+            self._keeper.later(copy, f"{copy.row.remote_topic}-{copy.row.partition} has no leader at the moment")
+        self._keeper.moved(copy)
+        return copy.fetch_from > asked_from
+
+    def _queue(self, copy: PartitionCopy, fetched: Fetched) -> None:
+        topic, partition = copy.place
+        records = fetched.records
+        aborted = AbortedTransactions(fetched.aborted)
+        for header, at in scan(records):
+            if self._bounded and header.base_offset >= copy.source_end:
+                return
+            body = body_of(records, at, header)
+            if checksum(header, body) != header.checksum:
+                mismatch = f"the batch {header.base_offset} to {header.last_offset} does not match its checksum"
+                raise CorruptBatch(mismatch, topic=topic, partition=partition, offset=header.base_offset)
+            dropped = aborted.drops(header, records, at)
+            if header.next_offset <= copy.fetch_from:
+                continue
+            if dropped:
+                copy.fetch_from = header.next_offset
+                continue
+            reason = refusal(header, wanted_from=copy.fetch_from)
+            if reason is not None:
+                raise UnsupportedBatch(reason, topic=topic, partition=partition, offset=header.base_offset)
+            batch = stamp(
+                header,
+                body,
+                producer_id=copy.producer_id,
+                producer_epoch=copy.epoch,
+                base_sequence=copy.next_sequence,
+            )
+            self._appender.queued_bytes += len(batch)
+            copy.enqueue(
+                Pending(
+                    batch=batch,
+                    base_offset=header.base_offset,
+                    last_offset=header.last_offset,
+                    record_count=header.record_count,
+                    base_sequence=copy.next_sequence,
+                    max_timestamp_ms=header.max_timestamp_ms,
+                )
+            )
+
+    def _failed(self, copy: PartitionCopy, fetched: Fetched) -> None:
+        name = wires.error_name(fetched.error_code)
+        if fetched.error_code == _OFFSET_OUT_OF_RANGE:
+            topic, partition = copy.place
+            reason = f"the source's log starts at {fetched.log_start}: it has no record at this offset"
+            self._keeper.halt(copy, Gap(reason, topic=topic, partition=partition, offset=copy.fetch_from))
+        elif issubclass(wires.error_for(fetched.error_code), TROUBLE):
+            self._keeper.later(copy, f"fetch: {name}")
+        else:
+            self._keeper.halt(copy, copy.error_at_fetch(f"the source refuses to be read: {name}"))
+
+
+def _readable(copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:
+    return [copy for copy in copies if copy.state in _READABLE]

@@ -1,0 +1,142 @@
+"""One partition's copy while a lease lasts: what was fetched, what is on its way, what the target acknowledged."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from mirrorless.batches.header import SEQUENCES
+from mirrorless.copy.progress import Progress
+from mirrorless.errors import AppendRefused, PartitionError
+
+if TYPE_CHECKING:
+    from mirrorless.copy.rows import LeaseRow
+    from mirrorless.copy.wire import Place
+
+
+class State(StrEnum):
+    """What a partition's copy is doing, as reports show it."""
+
+    RESUMING = "resuming"
+    COPYING = "copying"
+    CAUGHT_UP = "caught up"
+    HALTED = "halted"
+
+
+class Pending(NamedTuple):
+    """A stamped batch that the target has not acknowledged; offsets are upstream, the timestamp its latest record's."""
+
+    batch: bytes
+    base_offset: int
+    last_offset: int
+    record_count: int
+    base_sequence: int
+    max_timestamp_ms: int
+
+
+@dataclass(slots=True, eq=False)
+class PartitionCopy:
+    """State of one partition's copy; only the lease that owns it changes it.
+
+    `fetch_from` is the next upstream offset to ask for, `next_sequence` that of the next record to stamp. `acked` is
+    what the target acknowledged, `written` what of it went into the progress topic.
+    """
+
+    row: LeaseRow
+    producer_id: int
+    starts: dict[int, int]
+    state: State = State.RESUMING
+    epoch: int = 0
+    fetch_from: int = 0
+    next_sequence: int = 0
+    queue: deque[Pending] = field(default_factory=deque)
+    queued_bytes: int = 0
+    in_flight: int = 0
+    acked: Progress | None = None
+    written: Progress | None = None
+    written_at: float = 0.0
+    attempts: int = 0
+    retry_at: float = 0.0
+    records: int = 0
+    copied_bytes: int = 0
+    first_offset: int | None = None
+    source_end: int = 0
+    latency_ms: int | None = None
+    error: str | None = None
+
+    @property
+    def place(self) -> Place:
+        """Source topic and partition."""
+        return self.row.topic, self.row.partition
+
+    @property
+    def remote_place(self) -> Place:
+        """Remote topic and partition."""
+        return self.row.remote_topic, self.row.partition
+
+    def error_at_fetch(self, reason: str) -> PartitionError:
+        """An error at the next upstream offset to fetch."""
+        return PartitionError(reason, topic=self.row.topic, partition=self.row.partition, offset=self.fetch_from)
+
+    def error_at_append(self, reason: str) -> AppendRefused:
+        """An error of the target that is not about one offset."""
+        return AppendRefused(reason, topic=self.row.topic, partition=self.row.partition)
+
+    def resume_at(self, offset: int, *, epoch: int, sequence: int, last_downstream: int) -> None:
+        """Begin to copy at upstream `offset`, whose first record gets `sequence`."""
+        self.epoch = epoch
+        self.fetch_from = offset
+        self.next_sequence = sequence
+        self.acked = Progress(last_offset=offset - 1, sequence=sequence, epoch=epoch, last_downstream=last_downstream)
+        self.state = State.COPYING
+
+    def enqueue(self, pending: Pending) -> None:
+        """Take a stamped batch that follows everything taken before."""
+        self.queue.append(pending)
+        self.queued_bytes += len(pending.batch)
+        self.fetch_from = pending.last_offset + 1
+        self.next_sequence = (self.next_sequence + pending.record_count) % SEQUENCES
+
+    def next_to_send(self) -> Pending:
+        """Take the oldest batch out of the queue, to be sent."""
+        pending = self.queue.popleft()
+        self.queued_bytes -= len(pending.batch)
+        self.in_flight += 1
+        return pending
+
+    def acknowledge(self, pending: Pending, base_offset: int, *, now_ms: int) -> None:
+        """Note that the target holds `pending` from `base_offset` on."""
+        if self.acked is None or self.acked.sequence != pending.base_sequence or self.acked.epoch != self.epoch:
+            return  # an answer to something sent before the last resume; the resume has counted it
+        self.acked = Progress(
+            last_offset=pending.last_offset,
+            sequence=(pending.base_sequence + pending.record_count) % SEQUENCES,
+            epoch=self.epoch,
+            last_downstream=base_offset + pending.record_count - 1,
+        )
+        self.records += pending.record_count
+        self.copied_bytes += len(pending.batch)
+        if self.first_offset is None:
+            self.first_offset = pending.base_offset
+        self.latency_ms = max(0, now_ms - pending.max_timestamp_ms)
+        self.attempts = 0
+
+    def drop_queue(self) -> None:
+        """Forget what was not sent; it will be fetched again."""
+        self.queue.clear()
+        self.queued_bytes = 0
+
+    def progress(self) -> Progress | None:
+        """What the progress topic should say now; markers and aborted records behind the last copied one are done."""
+        if self.acked is None or self.acked.sequence != self.next_sequence:
+            return self.acked  # something is stamped and not acknowledged
+        if self.fetch_from <= self.acked.last_offset + 1:
+            return self.acked
+        return Progress(
+            last_offset=self.fetch_from - 1,
+            sequence=self.acked.sequence,
+            epoch=self.acked.epoch,
+            last_downstream=self.acked.last_downstream,
+        )

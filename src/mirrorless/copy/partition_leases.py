@@ -1,0 +1,122 @@
+"""The stream's source: every micro-batch is a lease, every Spark partition a slot, every row a source partition."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from mirrorless.copy.control import Control
+from mirrorless.copy.planning import Planner
+from mirrorless.copy.rows import LeaseRow, as_tuple, spark_schema
+from mirrorless.copy.slot import FlowPlace
+from mirrorless.errors import ConfigurationError, MirrorlessError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql.types import StructType
+
+_ATTEMPTS = 5
+_RETRY_S = 2.0
+
+
+class SlotLease(InputPartition):
+    """The rows of one slot."""
+
+    def __init__(self, rows: list[tuple[Any, ...]]) -> None:
+        super().__init__(None)
+        self.rows = rows
+
+
+class PartitionLeases(DataSource):
+    """Data source `partition_leases`; options: location, flow, bounded, and control (a local run's folder)."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Name to give to `format`."""
+        return "partition_leases"
+
+    def schema(self) -> str:
+        """Columns of a lease's row."""
+        return spark_schema(LeaseRow)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 -- Spark's
+        """The reader; it lives in a process of its own on the driver."""
+        place = FlowPlace(
+            location=self.options["location"], flow=self.options["flow"], bounded=self.options["bounded"] == "true"
+        )
+        return LeaseReader(place, Control(self.options.get("control")))
+
+
+class LeaseReader(DataSourceStreamReader):
+    """Plans leases. A lease's offset is the time in ms at which it was planned, so that it grows across restarts.
+
+    Spark's checkpoint holds nothing but that number; losing it loses nothing.
+    """
+
+    def __init__(self, place: FlowPlace, control: Control) -> None:
+        self._place = place
+        self._control = control
+        self._planner: Planner | None = None
+        self._last: dict[str, int] = {"lease": 0}
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 -- Spark's name
+        """Where a query without a checkpoint begins."""
+        return {"lease": 0}
+
+    def latestOffset(self) -> dict[str, int]:  # noqa: N802 -- Spark's name
+        """Ask for one more lease, unless a stop was asked for."""
+        if not self._control.stopping():
+            self._last = {"lease": max(self._last["lease"] + 1, int(time.time() * 1000))}
+        return self._last
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """Deal the partitions to the slots.
+
+        A cluster that does not answer is asked again a few times. Then a bounded copy fails, since nothing to copy
+        would mean that all is copied; any other has an empty lease, and the next one tries.
+        """
+        if start == end:
+            return []
+        for attempt in range(1, _ATTEMPTS + 1):
+            if self._control.stopping():
+                return []
+            try:
+                piles = self._plan()
+            except MirrorlessError as error:
+                if not error.retriable or (self._place.bounded and attempt == _ATTEMPTS):
+                    raise
+                self._control.complain(str(error))
+                time.sleep(_RETRY_S)
+            else:
+                self._control.complain("")
+                return [SlotLease([as_tuple(row) for row in pile]) for pile in piles]
+        return []
+
+    def _plan(self) -> list[list[LeaseRow]]:
+        try:
+            flow = self._place.load()
+        except ConfigurationError as error:
+            if self._planner is None:
+                raise
+            # Somebody is editing the file: what was read last goes on until it is right again.
+            flow = self._planner.flow
+            self._control.complain(str(error))
+        if self._planner is not None and self._planner.ends_differ(flow):
+            self.stop()
+        if self._planner is None:
+            self._planner = Planner(flow, bounded=self._place.bounded)
+        return self._planner.plan(flow)
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        """Hand a slot its rows."""
+        assert isinstance(partition, SlotLease)
+        return iter(partition.rows)
+
+    def stop(self) -> None:
+        """Close the connections."""
+        if self._planner is not None:
+            self._planner.close()
+            self._planner = None

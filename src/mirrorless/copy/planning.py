@@ -1,0 +1,154 @@
+"""Plans a lease: looks at both clusters and the progress, and says for every partition where its copy is."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING
+
+from kafka.admin import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.clusters.identity import refuse_same
+from mirrorless.clusters.topics import last_stable_offsets, partition_counts
+from mirrorless.copy.dealing import deal
+from mirrorless.copy.progress_topic import Known, ProgressTopic
+from mirrorless.copy.rows import LeaseRow
+from mirrorless.errors import ClusterUnavailable
+from mirrorless.metadata.plan import replicated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mirrorless.clusters.topics import Place
+    from mirrorless.settings import Flow
+
+_log = logging.getLogger(__name__)
+
+
+class Planner:
+    """Keeps connections to both ends of a flow between leases; `bounded` fixes the source's end at the first plan."""
+
+    def __init__(self, flow: Flow, *, bounded: bool) -> None:
+        self.flow = flow
+        self._bounded = bounded
+        self._ends: dict[Place, int] = {}
+        self._source = Admin(flow.source)
+        self._target = Admin(flow.target)
+        self._progress = ProgressTopic(
+            topic=flow.offset_storage_topic,
+            source_alias=flow.source.alias,
+            cluster=flow.target,
+            admin=self._target,
+        )
+        self._sizes: Sizes | None = Sizes(flow)
+
+    def plan(self, flow: Flow) -> list[list[LeaseRow]]:
+        """One list of rows a slot; `flow` is the configuration as it is now, for the same two clusters.
+
+        Raises `ClusterError` if an end does not answer and `SameClusterError` if there is only one cluster.
+        """
+        self.flow = flow
+        source, target = self._source.metadata(), self._target.metadata()
+        refuse_same(flow.name, str(source.cluster_id), str(target.cluster_id))
+        counts, remote_counts = partition_counts(source), partition_counts(target)
+        remote = replicated(flow, counts)
+        places = [
+            (topic, partition)
+            for topic, remote_topic in remote.items()
+            for partition in range(min(counts[topic], remote_counts.get(remote_topic, 0)))
+        ]
+        ends = self._source_ends(places)
+        known = self._progress.read()
+        rows = [_row(place, remote[place[0]], ends[place], known.get(place)) for place in places if place in ends]
+        if self._bounded:
+            rows = [row for row in rows if row.lag_records > 0]
+        weights = self._lag_bytes(rows)
+        return deal(rows, slots=flow.tasks_max, weight=lambda row: weights[row.topic, row.partition])
+
+    def ends_differ(self, flow: Flow) -> bool:
+        """Whether `flow` names other clusters, or other settings for them, than this planner is connected with."""
+        return (flow.source, flow.target) != (self.flow.source, self.flow.target)
+
+    def close(self) -> None:
+        """Close what was opened."""
+        self._progress.close()
+        if self._sizes is not None:
+            self._sizes.close()
+
+    def _source_ends(self, places: list[Place]) -> Mapping[Place, int]:
+        if self._bounded and self._ends:
+            return self._ends
+        ends, missing = last_stable_offsets(self._source, places)
+        if missing:
+            (topic, partition), reason = next(iter(missing.items()))
+            text = f"the end of {len(missing)} partitions is not known, among them {topic}-{partition}: {reason}"
+            if self._bounded:
+                raise ClusterUnavailable(text, cluster=self.flow.source.alias)
+            _log.warning("%s: %s; they wait for the next lease", self.flow.name, text)
+        self._ends = ends
+        return ends
+
+    def _lag_bytes(self, rows: list[LeaseRow]) -> dict[Place, int]:
+        """How much each partition has left to copy, in bytes; in records, where sizes may not be asked for."""
+        lags = {(row.topic, row.partition): row.lag_records for row in rows}
+        if self._sizes is None or not any(lags.values()):
+            return lags
+        try:
+            sizes = self._sizes.read()
+        except KafkaError as error:
+            _log.warning(
+                "%s: sizes of partitions are not known, records are counted instead: %s", self.flow.name, error
+            )
+            self._sizes.close()
+            self._sizes = None
+            return lags
+        # As if the log began at offset 0: good enough to tell a hot partition from an idle one.
+        return {
+            place: max(lag, lag * sizes.get(place, 0) // max(1, self._ends.get(place, 1)))
+            for place, lag in lags.items()
+        }
+
+
+class Sizes:
+    """Bytes of every partition of a flow's source on its brokers' disks (`DescribeLogDirs`, KIP-113)."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._config = for_kafka_python(flow.source, role="admin")
+        self._client: KafkaAdminClient | None = None
+
+    def read(self) -> dict[Place, int]:
+        """The largest replica's bytes of every partition; raises kafka-python's errors."""
+        if self._client is None:
+            self._client = KafkaAdminClient(**self._config)
+        sizes: dict[Place, int] = {}
+        for broker in self._client.describe_log_dirs():
+            for log_dir in broker["log_dirs"]:
+                for topic in log_dir["topics"]:
+                    for part in topic["partitions"]:
+                        place = topic["name"], part["partition_index"]
+                        sizes[place] = max(sizes.get(place, 0), part["partition_size"])
+        return sizes
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+
+def _row(place: Place, remote_topic: str, end: int, known: Known | None) -> LeaseRow:
+    progress = known.progress if known else None
+    return LeaseRow(
+        topic=place[0],
+        partition=place[1],
+        remote_topic=remote_topic,
+        source_end=end,
+        last_offset=progress.last_offset if progress else None,
+        sequence=progress.sequence if progress else None,
+        epoch=progress.epoch if progress else None,
+        last_downstream=progress.last_downstream if progress else None,
+        starts=json.dumps(known.starts if known else {}),
+    )

@@ -1,0 +1,67 @@
+"""The copy as a Structured Streaming query: leases in, the copier in the executors, reports out (design, section 4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from mirrorless.copy.partition_leases import PartitionLeases
+from mirrorless.copy.rows import LeaseRow, Report, arrow_schema, spark_schema
+from mirrorless.copy.slot import FlowPlace, run_lease
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from mirrorless.copy.control import Control
+
+_BATCH_ID = "streaming.sql.batchId"
+"""Spark's local property for the number of the micro-batch (`MicroBatchExecution`)."""
+
+
+def start_copy(
+    spark: SparkSession,
+    place: FlowPlace,
+    *,
+    checkpoint: str,
+    control: Control,
+    on_reports: Callable[[list[Report]], None],
+) -> StreamingQuery:
+    """Start the copy of one flow; `on_reports` hears every finished lease, with a report a partition.
+
+    `checkpoint` is a folder that Spark wants; losing it loses nothing and repeats nothing.
+    """
+    spark.dataSource.register(PartitionLeases)
+    options = {"location": place.location, "flow": place.flow, "bounded": str(place.bounded).lower()}
+    if control.folder is not None:
+        options["control"] = control.folder
+    leases = spark.readStream.format(PartitionLeases.name()).options(**options).load()
+
+    def each_lease(reports: DataFrame, _lease: int) -> None:
+        on_reports([Report(**row) for row in reports.toArrow().to_pylist()])
+
+    return (
+        leases.mapInArrow(copier(place, control), spark_schema(Report))
+        .writeStream.queryName(place.flow)
+        .option("checkpointLocation", checkpoint)
+        .foreachBatch(each_lease)
+        .start()
+    )
+
+
+def copier(place: FlowPlace, control: Control) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function for `mapInArrow`: rows of one slot in, a report for each out, as long as the lease lasts."""
+
+    def copy(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = [LeaseRow(**row) for batch in batches for row in batch.to_pylist()]
+        context = TaskContext.get()
+        assert context is not None
+        lease = int(context.getLocalProperty(_BATCH_ID) or 0)
+        reports = run_lease(place, rows, control=control, lease=lease, slot=context.partitionId()) if rows else []
+        yield pa.RecordBatch.from_pylist([report.as_row() for report in reports], schema=arrow_schema(Report))
+
+    return copy

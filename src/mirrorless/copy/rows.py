@@ -1,0 +1,100 @@
+"""What travels between driver and slots: a row per partition out, a report per partition back.
+
+The Arrow schemas and the Spark schemas are derived from the dataclasses, so that the integer widths always agree.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import pyarrow as pa
+
+from mirrorless.copy.progress import Progress
+
+_TYPES: dict[str, tuple[str, pa.DataType]] = {"str": ("string", pa.string()), "int": ("bigint", pa.int64())}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseRow:
+    """One partition for one lease: where it goes and where the progress topic says it is.
+
+    `starts` is a JSON object of the announced epochs and the upstream offset each begins at. `source_end` is the
+    source's last stable offset when the lease was planned; a bounded lease ends there.
+    """
+
+    topic: str
+    partition: int
+    remote_topic: str
+    source_end: int
+    last_offset: int | None = None
+    sequence: int | None = None
+    epoch: int | None = None
+    last_downstream: int | None = None
+    starts: str = "{}"
+
+    @property
+    def lag_records(self) -> int:
+        """Offsets between the progress and the source's end; markers, holes and what retention took are counted too."""
+        return max(0, self.source_end - (0 if self.last_offset is None else self.last_offset + 1))
+
+    def progress(self) -> Progress | None:
+        """The partition's progress record, None if there is none."""
+        if self.last_offset is None:
+            return None
+        return Progress(
+            last_offset=self.last_offset,
+            sequence=self.sequence,
+            epoch=self.epoch,
+            last_downstream=self.last_downstream,
+        )
+
+    def announced(self) -> dict[int, int]:
+        """The announced epochs and the upstream offset each begins at."""
+        return {int(epoch): int(start) for epoch, start in json.loads(self.starts).items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One partition after (or during) a lease.
+
+    `records` and `copied_bytes` were acknowledged in this lease, from upstream `first_offset` on; `next_offset` is the
+    next to copy, `lag_records` what the source has beyond it (markers and holes included), `latency_ms` from the last
+    copied record's timestamp to its acknowledgement.
+    """
+
+    topic: str
+    partition: int
+    remote_topic: str
+    state: str
+    records: int
+    copied_bytes: int
+    first_offset: int | None
+    next_offset: int | None
+    lag_records: int
+    latency_ms: int | None
+    error: str | None
+
+    def as_row(self) -> dict[str, Any]:
+        """The report as a row of `REPORT_SCHEMA`."""
+        return asdict(self)
+
+
+def spark_schema(row: type[LeaseRow | Report]) -> str:
+    """Spark's DDL for a row class, its fields in order."""
+    return ", ".join(f"{name} {spark}" for name, spark, _ in _columns(row))
+
+
+def arrow_schema(row: type[LeaseRow | Report]) -> pa.Schema:
+    """Arrow's schema for a row class, of the same widths as Spark's."""
+    return pa.schema([pa.field(name, arrow) for name, _, arrow in _columns(row)])
+
+
+def _columns(row: type[LeaseRow | Report]) -> list[tuple[str, str, pa.DataType]]:
+    return [(item.name, *_TYPES[str(item.type).split(" ", maxsplit=1)[0]]) for item in fields(row)]
+
+
+def as_tuple(row: LeaseRow) -> tuple[Any, ...]:
+    """A lease's row as Spark's data source wants it."""
+    return tuple(getattr(row, item.name) for item in fields(row))

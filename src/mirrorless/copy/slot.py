@@ -1,0 +1,159 @@
+"""Runs leases in a Spark worker: connections are opened at the first one and kept for those that follow."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka.net.selector import NetworkSelector
+
+from mirrorless.clusters.client_settings import for_confluent, for_kafka_python
+from mirrorless.clusters.identity import refuse_same
+from mirrorless.copy.journal import Journal
+from mirrorless.copy.lease import Lease, Terms
+from mirrorless.copy.positions import Positions
+from mirrorless.copy.rows import LeaseRow, Report
+from mirrorless.copy.wire import Wire
+from mirrorless.errors import ClusterError, ConfigurationError
+from mirrorless.settings import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mirrorless.copy.control import Control
+    from mirrorless.settings import Flow
+
+_CONNECT_TIMEOUT_MS = 20_000
+
+# Every failed connection is told once, in the reports; the library would tell it on stderr, several times a second.
+logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowPlace:
+    """Where a worker finds its flow: the configuration's location and the flow's name; no secret travels."""
+
+    location: str
+    flow: str
+    bounded: bool = False
+
+    def load(self) -> Flow:
+        """Read the flow's configuration as it is now."""
+        return load(self.location).flow(self.flow)
+
+
+class Slot:
+    """Connections to both clusters of one flow."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        # A lease's step may take longer than the library thinks decent for an event loop of many users.
+        self._net = NetworkSelector(slow_task_threshold_secs=0)
+        self._source = Wire(self._net, cluster=flow.source.alias, config=for_kafka_python(flow.source, role="consumer"))
+        self._target = Wire(self._net, cluster=flow.target.alias, config=for_kafka_python(flow.target, role="producer"))
+        self._journal = Journal(topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer"))
+
+    def copy(
+        self,
+        rows: Sequence[LeaseRow],
+        *,
+        terms: Terms,
+        stopping: Callable[[], bool],
+        observe: Callable[[list[Report]], None],
+    ) -> list[Report]:
+        """Copy the partitions of `rows` for one lease; raises `ClusterError` if an end cannot be reached."""
+        reports: list[Report] = self._net.run(self._copy, rows, terms, stopping, observe)
+        return reports
+
+    async def _copy(
+        self,
+        rows: Sequence[LeaseRow],
+        terms: Terms,
+        stopping: Callable[[], bool],
+        observe: Callable[[list[Report]], None],
+    ) -> list[Report]:
+        flow = self.flow
+        remote = {row.remote_topic for row in rows} | {flow.offset_storage_topic}
+        await self._source.connect(timeout_ms=_CONNECT_TIMEOUT_MS, topics={row.topic for row in rows})
+        await self._target.connect(timeout_ms=_CONNECT_TIMEOUT_MS, topics=remote)
+        refuse_same(flow.name, self._source.cluster_id, self._target.cluster_id)
+        positions = Positions(
+            source=self._source,
+            target=self._target,
+            source_alias=flow.source.alias,
+            source_id=self._source.cluster_id,
+            journal_topic=flow.offset_storage_topic,
+        )
+        lease = Lease(
+            net=self._net,
+            source=self._source,
+            target=self._target,
+            journal=self._journal,
+            positions=positions,
+            source_alias=flow.source.alias,
+            source_id=self._source.cluster_id,
+            rows=rows,
+            terms=terms,
+            stopping=stopping,
+            observe=observe,
+        )
+        return await lease.run()
+
+    def close(self) -> None:
+        """Close both connections."""
+        self._source.close()
+        self._target.close()
+        self._net.close()
+
+
+_slots: dict[str, Slot] = {}
+
+
+def run_lease(place: FlowPlace, rows: Sequence[LeaseRow], *, control: Control, lease: int, slot: int) -> list[Report]:
+    """Copy `rows` for one lease, in this process's slot for the flow; returns a report a partition.
+
+    A cluster that cannot be reached is in the reports, so that the query lives on and the next lease tries again.
+    """
+    known = _slots.get(place.flow)
+    try:
+        flow = place.load()
+    except ConfigurationError:
+        if known is None:
+            raise
+        flow = known.flow  # somebody is editing the file; the driver complains
+    if known is not None and (known.flow.source, known.flow.target) != (flow.source, flow.target):
+        known.close()
+        known = None
+    if known is None:
+        known = _slots[place.flow] = Slot(flow)
+    known.flow = flow
+    terms = Terms(seconds=flow.lease_seconds, bounded=place.bounded)
+    try:
+        return known.copy(
+            rows,
+            terms=terms,
+            stopping=control.stopping,
+            observe=lambda reports: control.publish(lease=lease, slot=slot, reports=reports),
+        )
+    except ClusterError as error:
+        known.close()
+        del _slots[place.flow]
+        return [_unreached(row, error) for row in rows]
+
+
+def _unreached(row: LeaseRow, error: ClusterError) -> Report:
+    progress = row.progress()
+    return Report(
+        topic=row.topic,
+        partition=row.partition,
+        remote_topic=row.remote_topic,
+        state="unreachable" if error.retriable else "halted",
+        records=0,
+        copied_bytes=0,
+        first_offset=None,
+        next_offset=None if progress is None else progress.last_offset + 1,
+        lag_records=row.lag_records,
+        latency_ms=None,
+        error=str(error),
+    )

@@ -1,0 +1,215 @@
+"""Shows a run: a live table or a progress bar on a terminal, lines of JSON everywhere else."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mirrorless.local.watching import TopicView
+    from mirrorless.metadata.topic_discovery import Discovery
+
+_LOG_EVERY_S = 10.0
+_MEGA = 1_000_000
+_STATE_STYLES = {"halted": "bold red", "unreachable": "red", "resuming": "yellow", "caught up": "green"}
+
+
+class LogLines:
+    """One JSON object a line: what happened, and every ten seconds how far each topic is."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._due: dict[str, float] = {}
+        self._troubles: dict[str, str] = {}
+
+    def discovered(self, flow: str, discovery: Discovery) -> None:
+        """Say what was created or grown."""
+        for applied in discovery.applied:
+            level = "info" if applied.error is None else "error"
+            action = type(applied.action).__name__
+            self._line(
+                level,
+                flow,
+                action,
+                topic=applied.action.topic,
+                partitions=applied.action.partitions,
+                reason=applied.action.reason,
+                error=applied.error,
+            )
+
+    def trouble(self, flow: str, text: str) -> None:
+        """Say it once."""
+        if text and self._troubles.get(flow) != text:
+            self._line("error", flow, "Trouble", error=text)
+        self._troubles[flow] = text
+
+    def show(self, flow: str, topics: Sequence[TopicView]) -> None:
+        """Say how far every topic is, once in ten seconds."""
+        now = time.monotonic()
+        if now >= self._due.get(flow, now + _LOG_EVERY_S):
+            for topic in topics:
+                self._topic(flow, topic)
+            self._due[flow] = now + _LOG_EVERY_S
+        self._due.setdefault(flow, now + _LOG_EVERY_S)
+
+    def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
+        """Say what was copied in all."""
+        self._line("info", flow, "Finished", records=records, bytes=copied_bytes, complete=complete)
+
+    def _topic(self, flow: str, topic: TopicView) -> None:
+        self._line(
+            "error" if topic.error else "info",
+            flow,
+            "Topic",
+            topic=topic.topic,
+            partitions=topic.partitions,
+            records=topic.records,
+            bytes=topic.copied_bytes,
+            records_per_s=round(topic.records_per_s),
+            bytes_per_s=round(topic.bytes_per_s),
+            lag_records=topic.lag_records,
+            latency_ms=topic.latency_ms,
+            state=topic.state,
+            error=topic.error,
+        )
+
+    def _line(self, level: str, flow: str, event: str, **fields: object) -> None:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        kept = {key: value for key, value in fields.items() if value is not None}
+        print(
+            json.dumps({"time": now, "level": level, "flow": flow, "event": event} | kept), file=self._out, flush=True
+        )
+
+
+class _Terminal:
+    """What both displays for people say the same way."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._troubles: dict[str, str] = {}
+
+    def discovered(self, flow: str, discovery: Discovery) -> None:
+        """Count what was made; name what failed."""
+        made = sum(applied.error is None for applied in discovery.applied)
+        if made:
+            self.console.print(f"{flow}: {made} topics created or grown on the target")
+        for applied in discovery.failures:
+            self.console.print(f"[red]{flow}: {applied.action.topic}: {applied.error}[/]", highlight=False)
+
+    def trouble(self, flow: str, text: str) -> None:
+        """Say it once."""
+        if text and self._troubles.get(flow) != text:
+            self.console.print(Text(f"{flow}: {text}", style="red"))
+        self._troubles[flow] = text
+
+    def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
+        """Say what was copied in all."""
+        end = "; all that was there is on the target" if complete else ""
+        self.console.print(f"{flow}: {records:,} records, {copied_bytes / _MEGA:,.1f} MB copied{end}", highlight=False)
+
+
+class LiveTable(_Terminal):
+    """A table of all topics that is redrawn in place."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._views: dict[str, Sequence[TopicView]] = {}
+        self._live = Live(console=console, auto_refresh=False)
+
+    def __enter__(self) -> LiveTable:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def show(self, flow: str, topics: Sequence[TopicView]) -> None:
+        """Redraw."""
+        self._views[flow] = topics
+        self._live.update(Group(*(self._table(name, views) for name, views in self._views.items())), refresh=True)
+
+    def _table(self, flow: str, topics: Sequence[TopicView]) -> Table:
+        table = Table(title=flow, title_justify="left")
+        table.add_column("topic")
+        for column in ("partitions", "records", "records/s", "MB/s", "lag", "latency ms"):
+            table.add_column(column, justify="right")
+        table.add_column("state")
+        room = max(3, self.console.height - 6)
+        # Those that move or are in trouble first, as far as the window reaches.
+        busy = sorted(topics, key=lambda topic: (topic.error is None, -topic.bytes_per_s, -topic.lag_records))[:room]
+        for topic in sorted(busy, key=lambda topic: topic.topic):
+            table.add_row(
+                topic.topic,
+                f"{topic.partitions:,}",
+                f"{topic.records:,}",
+                f"{topic.records_per_s:,.0f}",
+                f"{topic.bytes_per_s / _MEGA:,.1f}",
+                f"{topic.lag_records:,}",
+                "" if topic.latency_ms is None else f"{topic.latency_ms:,}",
+                Text(topic.error or topic.state, style=_STATE_STYLES.get(topic.state, "")),
+            )
+        if len(topics) > room:
+            table.caption = f"and {len(topics) - room:,} more topics"
+        return table
+
+
+class _Speed(ProgressColumn):
+    """Records, MB/s and lag."""
+
+    def render(self, task: Task) -> Text:
+        fields = task.fields
+        return Text(
+            f"{int(task.completed):>12,} records {fields['megabytes_per_s']:>7.1f} MB/s  lag {fields['lag']:>12,}"
+        )
+
+
+class ProgressBar(_Terminal):
+    """A bar for each flow, for copies that have an end."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__(console)
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            _Speed(),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._tasks: dict[str, tuple[int, float]] = {}
+
+    def __enter__(self) -> ProgressBar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def show(self, flow: str, topics: Sequence[TopicView]) -> None:
+        """Move the bar: records copied, and those still to copy."""
+        records = sum(topic.records for topic in topics)
+        size = sum(topic.copied_bytes for topic in topics)
+        lag = sum(topic.lag_records for topic in topics)
+        now = time.monotonic()
+        if flow not in self._tasks:
+            task = self._progress.add_task(flow, total=None, megabytes_per_s=0.0, lag=0)
+            self._tasks[flow] = task, now
+        task_id, began = self._tasks[flow]
+        if topics:
+            self._progress.update(
+                task_id,  # type: ignore[arg-type]
+                total=records + lag,
+                completed=records,
+                megabytes_per_s=size / _MEGA / max(now - began, 0.1),
+                lag=lag,
+            )

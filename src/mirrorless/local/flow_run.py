@@ -1,0 +1,78 @@
+"""One flow's copy on a local Spark: its query, its control folder, and what its leases reported."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from mirrorless.copy.control import Control
+from mirrorless.copy.query import start_copy
+from mirrorless.local.watching import Watch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.errors.exceptions.base import StreamingQueryException
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from mirrorless.copy.rows import Report
+    from mirrorless.copy.slot import FlowPlace
+
+_ENDED = frozenset({"caught up", "halted"})
+_FRUITLESS_LEASES = 3
+_IDLE = "Waiting for data to arrive"
+
+
+class FlowRun:
+    """Starts the copy of `place` when made; `folder` is its own."""
+
+    def __init__(self, spark: SparkSession, place: FlowPlace, folder: Path) -> None:
+        self.name = place.flow
+        self._bounded = place.bounded
+        (folder / "control").mkdir(parents=True)
+        self._control = Control(str(folder / "control"))
+        self.watch = Watch(self._control)
+        self.records = 0
+        self.copied_bytes = 0
+        self.errors: dict[tuple[str, int], str] = {}
+        self._landed = threading.Event()
+        self._fruitless = 0
+        self.complete = False
+        self.failure: StreamingQueryException | None = None
+        self._query: StreamingQuery = start_copy(
+            spark, place, checkpoint=str(folder / "checkpoint"), control=self._control, on_reports=self._lease_ended
+        )
+
+    @property
+    def active(self) -> bool:
+        """Whether there may be another lease."""
+        return self._query.isActive and not self._control.stopping()
+
+    def ask_to_stop(self) -> None:
+        """Let the lease end; see `land`."""
+        self._control.ask_to_stop()
+
+    def land(self, *, until: float) -> None:
+        """Wait for the lease's end until the monotonic time `until`, then end the query."""
+        while time.monotonic() < until and self._query.isActive and not self._landed.is_set():
+            if self._query.status["message"] == _IDLE:
+                break
+            time.sleep(0.02)
+        self._query.stop()
+        self.failure = self._query.exception()
+
+    def _lease_ended(self, reports: list[Report]) -> None:
+        records = sum(report.records for report in reports)
+        self.records += records
+        self.copied_bytes += sum(report.copied_bytes for report in reports)
+        self.errors = {(report.topic, report.partition): report.error for report in reports if report.error is not None}
+        if self._bounded and not self._control.stopping():
+            self._fruitless = 0 if records else self._fruitless + 1
+            self.complete = all(report.state in _ENDED for report in reports)
+            if self.complete or self._fruitless >= _FRUITLESS_LEASES:
+                # Before this returns, or Spark would begin another lease.
+                self._control.ask_to_stop()
+        if self._control.stopping():
+            self._landed.set()

@@ -1,0 +1,154 @@
+"""Runs every flow of a configuration on this machine: topic discovery on its schedule, the copy on a local Spark."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from mirrorless.copy.slot import FlowPlace
+from mirrorless.errors import MirrorlessError
+from mirrorless.local.flow_run import FlowRun
+from mirrorless.local.jars import cache_folder
+from mirrorless.local.spark import spark_session
+from mirrorless.metadata.topic_discovery import Discovery, discover_topics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mirrorless.local.watching import TopicView
+    from mirrorless.settings import Flow, Settings
+
+_LOOK_EVERY_S = 0.25
+_LANDING_S = 3.5
+
+
+class Display(Protocol):
+    """Who shows a run to people or to a log collector."""
+
+    def discovered(self, flow: str, discovery: Discovery) -> None:
+        """Topics were looked for."""
+
+    def trouble(self, flow: str, text: str) -> None:
+        """Something does not work at the moment; empty when it works again."""
+
+    def show(self, flow: str, topics: Sequence[TopicView]) -> None:
+        """How far a flow is."""
+
+    def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
+        """A flow ended; `complete` says that all there was at the start is on the target."""
+
+
+class StopRequest:
+    """Set by the first SIGINT or SIGTERM, from then on the run comes to its end."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """Take over SIGINT and SIGTERM meanwhile; only in the main thread."""
+        kept = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in kept.items():
+                signal.signal(number, handler)
+
+    def _ask(self, *_: object) -> None:
+        self.event.set()
+
+
+def run_flows(settings: Settings, *, bounded: bool, display: Display, stop: StopRequest) -> bool:
+    """Copy until a stop is asked for, or with `bounded` until all that is there now is copied.
+
+    Returns whether all went well; what did not was told to `display`. Raises `MirrorlessError` before anything is
+    written if a cluster does not answer, or if a flow has one cluster at both ends.
+    """
+    for flow in settings.flows:
+        display.discovered(flow.name, discover_topics(flow))
+    threads = sum(flow.tasks_max for flow in settings.flows)
+    with tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True) as scratch:
+        folder = Path(scratch)
+        with spark_session(threads=threads, folder=folder) as spark:
+            runs = []
+            if not stop.event.is_set():
+                runs = [
+                    FlowRun(
+                        spark,
+                        FlowPlace(location=settings.file, flow=flow.name, bounded=bounded),
+                        folder / str(number),
+                    )
+                    for number, flow in enumerate(settings.flows)
+                ]
+            _watch(settings, runs, display=display, stop=stop)
+            _land(runs, display)
+        failed = [run for run in runs if run.failure is not None]
+        for run in failed:
+            display.trouble(run.name, f"the query ended: {_first_line(run.failure)}; Spark's log: {_keep(folder)}")
+    whole = stop.event.is_set() or not bounded or all(run.complete for run in runs)
+    return whole and not failed and not any(run.errors for run in runs)
+
+
+def _watch(settings: Settings, runs: Sequence[FlowRun], *, display: Display, stop: StopRequest) -> None:
+    discovery = {flow.name: _Schedule(flow) for flow in settings.flows}
+    while any(run.active for run in runs) and not stop.event.is_set():
+        for run in runs:
+            display.trouble(run.name, run.watch.complaint)
+            display.show(run.name, run.watch.look())
+            discovery[run.name].tick(display)
+        stop.event.wait(_LOOK_EVERY_S)
+
+
+def _land(runs: Sequence[FlowRun], display: Display) -> None:
+    until = time.monotonic() + _LANDING_S
+    for run in runs:
+        run.ask_to_stop()
+    for run in runs:
+        run.land(until=until)
+        display.show(run.name, run.watch.look())
+        for error in run.errors.values():
+            display.trouble(run.name, error)
+        display.finished(run.name, records=run.records, copied_bytes=run.copied_bytes, complete=run.complete)
+
+
+class _Schedule:
+    """Topic discovery of one flow, every `refresh.topics.interval.seconds`, beside the main thread."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+        self._due = time.monotonic() + flow.refresh_topics_interval_seconds
+        self._thread: threading.Thread | None = None
+
+    def tick(self, display: Display) -> None:
+        """Start a pass if it is time for one and none is under way."""
+        if not self._flow.refresh_topics_enabled or time.monotonic() < self._due:
+            return
+        if self._thread is None or not self._thread.is_alive():
+            self._due = time.monotonic() + self._flow.refresh_topics_interval_seconds
+            self._thread = threading.Thread(target=self._pass, args=(display,), daemon=True)
+            self._thread.start()
+
+    def _pass(self, display: Display) -> None:
+        try:
+            display.discovered(self._flow.name, discover_topics(self._flow))
+        except MirrorlessError as error:
+            display.trouble(self._flow.name, str(error))
+
+
+def _first_line(failure: object) -> str:
+    lines = [line.strip() for line in str(failure).splitlines() if "mirrorless.errors." in line]
+    return lines[-1].partition(": ")[2] if lines else str(failure).splitlines()[0]
+
+
+def _keep(folder: Path) -> Path:
+    """Save Spark's log from being deleted."""
+    logs = cache_folder(os.environ) / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    return Path(shutil.copy(folder / "spark.log", logs / f"spark-{int(time.time())}.log"))

@@ -1,0 +1,97 @@
+"""A Spark session in this process's care: quiet, on loopback, and gone without a trace when it is closed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from mirrorless.local.java import java_executable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_JVM_EXIT_S = 5.0
+_LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {log}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
+"""
+
+
+@contextmanager
+def spark_session(*, threads: int, folder: Path) -> Iterator[SparkSession]:
+    """A session on `local[threads]` that keeps its files and its log (`spark.log`) in `folder`.
+
+    On leaving, Spark and its JVM are ended, and every Python worker with them. Raises `PrerequisiteError` without a
+    Java that Spark can use.
+    """
+    java_executable()
+    log = folder / "spark.log"
+    log4j = folder / "log4j2.properties"
+    log4j.write_text(_LOG4J.format(log=log))
+    # Workers must be this very interpreter, or they lack the package.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    builder = SparkSession.builder.master(f"local[{threads}]").appName("mirrorless")
+    for key, value in {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()} -Djava.io.tmpdir={folder}",
+        "spark.local.dir": str(folder),
+        "spark.sql.adaptive.enabled": "false",  # has no effect on streams, and says so every time
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }.items():
+        builder = builder.config(key, value)
+    with _stderr_to(log):
+        session = builder.getOrCreate()
+    try:
+        yield session
+    finally:
+        _end(session)
+
+
+def _end(session: SparkSession) -> None:
+    gateway = session.sparkContext._gateway
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    session.stop()
+    if gateway is None or process is None:
+        return
+    gateway.shutdown()
+    # The JVM ends when its standard input does.
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        process.wait(_JVM_EXIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    # A later session of this process starts a JVM of its own.
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+
+
+@contextmanager
+def _stderr_to(path: Path) -> Iterator[None]:
+    """Give children that are started meanwhile a log file for their standard error; this process keeps its own."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with path.open("ab") as log:
+        os.dup2(log.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -1,0 +1,46 @@
+"""Gives every selected source topic its remote topic; may run as often as one likes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.identity import Ends, refuse_same
+from mirrorless.clusters.topics import partition_counts
+from mirrorless.metadata.apply import Applied, apply
+from mirrorless.metadata.plan import plan_internal_topics, plan_topics
+
+if TYPE_CHECKING:
+    from mirrorless.settings import Flow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovery:
+    """What one pass found and did; `ends` are the two clusters' ids."""
+
+    ends: Ends
+    applied: tuple[Applied, ...]
+
+    @property
+    def failures(self) -> list[Applied]:
+        """Actions that could not be carried out."""
+        return [one for one in self.applied if one.error is not None]
+
+
+def discover_topics(flow: Flow) -> Discovery:
+    """Create missing remote topics and partitions, and the progress topic.
+
+    Nothing is written where both ends are one cluster (`SameClusterError`). Raises `ClusterError` if an end does not
+    answer; a topic that cannot be created is among the failures and does not hold up the others.
+    """
+    source_admin, target_admin = Admin(flow.source), Admin(flow.target)
+    source, target = source_admin.metadata(), target_admin.metadata()
+    ends = Ends(str(source.cluster_id), str(target.cluster_id))
+    refuse_same(flow.name, ends.source_id, ends.target_id)
+    on_target = partition_counts(target)
+    actions = [
+        *plan_internal_topics(flow, target=on_target),
+        *plan_topics(flow, source=partition_counts(source), target=on_target),
+    ]
+    return Discovery(ends=ends, applied=tuple(apply(target_admin, actions)))
