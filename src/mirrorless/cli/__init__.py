@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 
 import click
 
-from mirrorless.cli import kafka
-from mirrorless.cli.run import run
 from mirrorless.errors import MirrorlessError
 
+_COMMANDS = {
+    "demo": ("mirrorless.cli.demo", "demo"),
+    "kafka": ("mirrorless.cli.kafka", "group"),
+    "run": ("mirrorless.cli.run", "run"),
+}
 
-@click.group(name="mirrorless")
+
+class _Lazy(click.Group):
+    """Imports a command when it is called, so that a small one need not wait for Spark's libraries."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- click's signature
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name = _COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+
+@click.group(name="mirrorless", cls=_Lazy)
 def root() -> None:
     """Keep two Kafka clusters equal."""
-
-
-root.add_command(kafka.group)
-root.add_command(run)
 
 
 def main() -> None:

@@ -212,7 +212,7 @@ class Fetcher:
         name = wires.error_name(fetched.error_code)
         if fetched.error_code == _OFFSET_OUT_OF_RANGE:
             topic, partition = copy.place
-            reason = f"the source's log starts at {fetched.log_start}: it has no record at this offset"
+            reason = "the source's log does not reach to this offset: its record was deleted, or never there"
             self._keeper.halt(copy, Gap(reason, topic=topic, partition=partition, offset=copy.fetch_from))
         elif issubclass(wires.error_for(fetched.error_code), TROUBLE):
             self._keeper.later(copy, f"fetch: {name}")

@@ -292,5 +292,7 @@ class Lease:
             next_offset=next_offset,
             lag_records=max(0, copy.source_end - (next_offset or 0)),
             latency_ms=copy.latency_ms,
+            began_ms=copy.began_ms,
+            ended_ms=copy.ended_ms,
             error=copy.error or self._journal.error,
         )

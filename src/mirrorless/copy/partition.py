@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -64,6 +65,8 @@ class PartitionCopy:
     first_offset: int | None = None
     source_end: int = 0
     latency_ms: int | None = None
+    began_ms: int | None = None
+    ended_ms: int | None = None
     error: str | None = None
 
     @property
@@ -94,6 +97,8 @@ class PartitionCopy:
 
     def enqueue(self, pending: Pending) -> None:
         """Take a stamped batch that follows everything taken before."""
+        if self.began_ms is None:
+            self.began_ms = int(time.time() * 1000)
         self.queue.append(pending)
         self.queued_bytes += len(pending.batch)
         self.fetch_from = pending.last_offset + 1
@@ -121,6 +126,7 @@ class PartitionCopy:
         if self.first_offset is None:
             self.first_offset = pending.base_offset
         self.latency_ms = max(0, now_ms - pending.max_timestamp_ms)
+        self.ended_ms = now_ms
         self.attempts = 0
 
     def drop_queue(self) -> None:

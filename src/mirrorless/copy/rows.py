@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from mirrorless.copy.progress import Progress
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ENDED = frozenset({"caught up", "halted"})
 _TYPES: dict[str, tuple[str, pa.DataType]] = {"str": ("string", pa.string()), "int": ("bigint", pa.int64())}
 
 
@@ -61,7 +65,8 @@ class Report:
 
     `records` and `copied_bytes` were acknowledged in this lease, from upstream `first_offset` on; `next_offset` is the
     next to copy, `lag_records` what the source has beyond it (markers and holes included), `latency_ms` from the last
-    copied record's timestamp to its acknowledgement.
+    copied record's timestamp to its acknowledgement. `began_ms` is when the first batch came, `ended_ms` when the last
+    one was acknowledged.
     """
 
     topic: str
@@ -74,11 +79,56 @@ class Report:
     next_offset: int | None
     lag_records: int
     latency_ms: int | None
+    began_ms: int | None
+    ended_ms: int | None
     error: str | None
 
     def as_row(self) -> dict[str, Any]:
         """The report as a row of `REPORT_SCHEMA`."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What the reports of a lease, or of several, come to.
+
+    `over` says that no partition has anything left to do: each is caught up or halted. `errors` are one line each.
+    """
+
+    partitions: int
+    records: int
+    copied_bytes: int
+    lag_records: int
+    latency_ms: int | None
+    seconds: float
+    over: bool
+    errors: tuple[str, ...]
+
+    @property
+    def records_per_s(self) -> float:
+        """Records a second between the first batch that came and the last that was acknowledged."""
+        return self.records / self.seconds if self.seconds else 0.0
+
+    def as_fields(self) -> dict[str, Any]:
+        """Fields for a log line."""
+        return asdict(self)
+
+
+def summary(reports: Iterable[Report]) -> Summary:
+    """Add up reports; those of one lease for `lag_records` and `over` to mean anything."""
+    reports = list(reports)
+    began = min((report.began_ms for report in reports if report.began_ms is not None), default=0)
+    ended = max((report.ended_ms for report in reports if report.ended_ms is not None), default=0)
+    return Summary(
+        partitions=len(reports),
+        records=sum(report.records for report in reports),
+        copied_bytes=sum(report.copied_bytes for report in reports),
+        lag_records=sum(report.lag_records for report in reports),
+        latency_ms=max((report.latency_ms for report in reports if report.latency_ms is not None), default=None),
+        seconds=max(0, ended - began) / 1000,
+        over=all(report.state in _ENDED for report in reports),
+        errors=tuple(report.error for report in reports if report.error is not None),
+    )
 
 
 def spark_schema(row: type[LeaseRow | Report]) -> str:

@@ -155,5 +155,7 @@ def _unreached(row: LeaseRow, error: ClusterError) -> Report:
         next_offset=None if progress is None else progress.last_offset + 1,
         lag_records=row.lag_records,
         latency_ms=None,
+        began_ms=None,
+        ended_ms=None,
         error=str(error),
     )

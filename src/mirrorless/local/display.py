@@ -13,9 +13,12 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Table
 from rich.text import Text
 
+from mirrorless.copy.rows import summary
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mirrorless.copy.rows import Report
     from mirrorless.local.watching import TopicView
     from mirrorless.metadata.topic_discovery import Discovery
 
@@ -61,6 +64,11 @@ class LogLines:
                 self._topic(flow, topic)
             self._due[flow] = now + _LOG_EVERY_S
         self._due.setdefault(flow, now + _LOG_EVERY_S)
+
+    def leased(self, flow: str, reports: list[Report]) -> None:
+        """Say what the lease came to."""
+        totals = summary(reports).as_fields()
+        self._line("error" if totals.pop("errors") else "info", flow, "Lease", **totals)
 
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
         """Say what was copied in all."""
@@ -111,6 +119,9 @@ class _Terminal:
         if text and self._troubles.get(flow) != text:
             self.console.print(Text(f"{flow}: {text}", style="red"))
         self._troubles[flow] = text
+
+    def leased(self, flow: str, reports: list[Report]) -> None:
+        """Nothing: the table and the bar move all the time."""
 
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
         """Say what was copied in all."""

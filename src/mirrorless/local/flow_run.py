@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from mirrorless.copy.control import Control
 from mirrorless.copy.query import start_copy
+from mirrorless.copy.rows import summary
 from mirrorless.local.watching import Watch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.errors.exceptions.base import StreamingQueryException
@@ -20,15 +22,16 @@ if TYPE_CHECKING:
     from mirrorless.copy.rows import Report
     from mirrorless.copy.slot import FlowPlace
 
-_ENDED = frozenset({"caught up", "halted"})
 _FRUITLESS_LEASES = 3
 _IDLE = "Waiting for data to arrive"
 
 
 class FlowRun:
-    """Starts the copy of `place` when made; `folder` is its own."""
+    """Starts the copy of `place` when made; `folder` is its own, `on_lease` hears every finished lease."""
 
-    def __init__(self, spark: SparkSession, place: FlowPlace, folder: Path) -> None:
+    def __init__(
+        self, spark: SparkSession, place: FlowPlace, folder: Path, on_lease: Callable[[list[Report]], None]
+    ) -> None:
         self.name = place.flow
         self._bounded = place.bounded
         (folder / "control").mkdir(parents=True)
@@ -36,7 +39,8 @@ class FlowRun:
         self.watch = Watch(self._control)
         self.records = 0
         self.copied_bytes = 0
-        self.errors: dict[tuple[str, int], str] = {}
+        self.errors: tuple[str, ...] = ()
+        self._on_lease = on_lease
         self._landed = threading.Event()
         self._fruitless = 0
         self.complete = False
@@ -64,14 +68,15 @@ class FlowRun:
         self.failure = self._query.exception()
 
     def _lease_ended(self, reports: list[Report]) -> None:
-        records = sum(report.records for report in reports)
-        self.records += records
-        self.copied_bytes += sum(report.copied_bytes for report in reports)
-        self.errors = {(report.topic, report.partition): report.error for report in reports if report.error is not None}
+        totals = summary(reports)
+        self.records += totals.records
+        self.copied_bytes += totals.copied_bytes
+        self.errors = totals.errors
+        self._on_lease(reports)
         if self._bounded and not self._control.stopping():
-            self._fruitless = 0 if records else self._fruitless + 1
-            self.complete = all(report.state in _ENDED for report in reports)
-            if self.complete or self._fruitless >= _FRUITLESS_LEASES:
+            self._fruitless = 0 if totals.records else self._fruitless + 1
+            self.complete = totals.over and not totals.errors
+            if totals.over or self._fruitless >= _FRUITLESS_LEASES:
                 # Before this returns, or Spark would begin another lease.
                 self._control.ask_to_stop()
         if self._control.stopping():

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,6 +23,7 @@ from mirrorless.metadata.topic_discovery import Discovery, discover_topics
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from mirrorless.copy.rows import Report
     from mirrorless.local.watching import TopicView
     from mirrorless.settings import Flow, Settings
 
@@ -40,6 +42,9 @@ class Display(Protocol):
 
     def show(self, flow: str, topics: Sequence[TopicView]) -> None:
         """How far a flow is."""
+
+    def leased(self, flow: str, reports: list[Report]) -> None:
+        """A lease ended; called from a thread of Spark's."""
 
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
         """A flow ended; `complete` says that all there was at the start is on the target."""
@@ -84,6 +89,7 @@ def run_flows(settings: Settings, *, bounded: bool, display: Display, stop: Stop
                         spark,
                         FlowPlace(location=settings.file, flow=flow.name, bounded=bounded),
                         folder / str(number),
+                        partial(display.leased, flow.name),
                     )
                     for number, flow in enumerate(settings.flows)
                 ]
@@ -113,7 +119,7 @@ def _land(runs: Sequence[FlowRun], display: Display) -> None:
     for run in runs:
         run.land(until=until)
         display.show(run.name, run.watch.look())
-        for error in run.errors.values():
+        for error in run.errors:
             display.trouble(run.name, error)
         display.finished(run.name, records=run.records, copied_bytes=run.copied_bytes, complete=run.complete)
 

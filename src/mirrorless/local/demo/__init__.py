@@ -1,0 +1,1 @@
+"""What `mirrorless demo` is made of: a workload, and a comparison of both sides record by record."""
