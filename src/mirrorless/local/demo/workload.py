@@ -35,9 +35,9 @@ class DemoTopic:
 
 
 DEMO_TOPICS = (
-    DemoTopic(name="clicks", partitions=6, codec="lz4", records=600_000, value_bytes=100),
-    DemoTopic(name="impressions", partitions=4, codec="zstd", records=400_000, value_bytes=100, keyed=False),
-    DemoTopic(name="meters", partitions=4, codec="none", records=200_000, value_bytes=100),
+    DemoTopic(name="clicks", partitions=6, codec="lz4", records=1_500_000, value_bytes=100),
+    DemoTopic(name="impressions", partitions=4, codec="zstd", records=900_000, value_bytes=100, keyed=False),
+    DemoTopic(name="meters", partitions=4, codec="none", records=600_000, value_bytes=100),
     DemoTopic(name="orders", partitions=3, codec="snappy", records=60_000, value_bytes=1_000, headers=True),
     DemoTopic(name="profiles", partitions=2, codec="gzip", records=60_000, value_bytes=300, tombstones=True),
     DemoTopic(
