@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from tests.support.world import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +28,8 @@ def source(clusters: dict[str, EmbeddedCluster]) -> EmbeddedCluster:
 @pytest.fixture(scope="session")
 def target(clusters: dict[str, EmbeddedCluster]) -> EmbeddedCluster:
     return clusters["target"]
+
+
+@pytest.fixture
+def world(source: EmbeddedCluster, target: EmbeddedCluster, tmp_path: Path) -> World:
+    return World(source, target, tmp_path)

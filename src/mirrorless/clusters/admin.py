@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster
 
 TIMEOUT_S = 30.0
+METADATA_TIMEOUT_S = 15.0
 _Answer = TypeVar("_Answer")
 # librdkafka writes every failed connection attempt to stderr; the reason is told once, in the error's text.
 _silent = logging.getLogger("mirrorless.librdkafka")
@@ -37,7 +38,7 @@ class Admin:
             for_confluent(cluster, role="admin", extra={"error_cb": self._note, "logger": _silent})
         )
 
-    def metadata(self, *, timeout_s: float = TIMEOUT_S) -> ClusterMetadata:
+    def metadata(self, *, timeout_s: float = METADATA_TIMEOUT_S) -> ClusterMetadata:
         """Brokers, topics and partitions of the whole cluster; raises `ClusterUnavailable`."""
         try:
             return self.client.list_topics(timeout=timeout_s)

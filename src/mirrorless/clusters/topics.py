@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from confluent_kafka import IsolationLevel, KafkaError, TopicPartition
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 Place = tuple[str, int]
 """Topic and partition."""
 
+_ATTEMPTS = 5
+_PAUSE_S = 0.5
 _EXISTS = KafkaError.TOPIC_ALREADY_EXISTS
 _INVALID_PARTITIONS = KafkaError.INVALID_PARTITIONS
 
@@ -29,17 +32,28 @@ def partition_counts(metadata: ClusterMetadata) -> dict[str, int]:
 
 
 def last_stable_offsets(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:
-    """First offset that a committed read cannot reach yet, of each place; and for those without an answer, why."""
-    wanted = {TopicPartition(topic, partition): OffsetSpec.latest() for topic, partition in places}
+    """First offset that a committed read cannot reach yet, of each place; and for those without an answer, why.
+
+    Leaders that are just changing are asked again, for two seconds at most.
+    """
     found: dict[Place, int] = {}
     missing: dict[Place, str] = {}
-    if wanted:
-        answers = admin.client.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED)
+    left = list(places)
+    for attempt in range(_ATTEMPTS):
+        if left and attempt:
+            time.sleep(_PAUSE_S)
+        wanted = {TopicPartition(topic, partition): OffsetSpec.latest() for topic, partition in left}
+        answers = admin.client.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED) if wanted else {}
+        left = []
         for place, future in answers.items():
+            here = (place.topic, place.partition)
             try:
-                found[place.topic, place.partition] = admin.result(future).offset
+                found[here] = admin.result(future).offset
+                missing.pop(here, None)
             except ClusterError as error:
-                missing[place.topic, place.partition] = str(error)
+                missing[here] = str(error)
+                if error.retriable:
+                    left.append(here)
     return found, missing
 
 

@@ -17,7 +17,7 @@ from mirrorless.copy.positions import TROUBLE
 from mirrorless.copy.producer_identity import producer_id
 from mirrorless.copy.progress import SourcePartition
 from mirrorless.copy.rows import Report
-from mirrorless.errors import AppendRefused, PartitionError, Superseded
+from mirrorless.errors import AppendRefused, ClusterError, PartitionError, Superseded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -89,7 +89,14 @@ class Lease:
         self._copies: dict[Place, PartitionCopy] = {}
         for row in rows:
             identity = producer_id(source_id, row.topic, row.partition)
-            copy = PartitionCopy(row, identity, row.announced(), written=row.progress(), source_end=row.source_end)
+            copy = PartitionCopy(
+                row,
+                identity,
+                row.announced(),
+                journaled=row.progress(),
+                written=row.progress(),
+                source_end=row.source_end,
+            )
             self._copies[copy.place] = copy
         self._appender = Appender(target, self, timeout_ms=terms.request_timeout_ms, spawn=self._spawn)
         self._fetcher = Fetcher(
@@ -187,13 +194,14 @@ class Lease:
     async def _settle(self, copy: PartitionCopy, state: TargetState) -> None:
         try:
             await self._positions.settle(copy, state)
-        except TROUBLE as error:
+        except (*TROUBLE, ClusterError) as error:
             self.later(copy, error)
         except PartitionError as error:
             self.halt(copy, error)
         except kafka_errors.KafkaError as error:
             self.halt(copy, copy.error_at_append(str(error)))
         else:
+            copy.error = None
             self._to_resume.pop(copy, None)
             self.moved(copy)
 

@@ -13,6 +13,7 @@ from mirrorless.copy.progress import Progress
 from mirrorless.errors import AppendRefused, PartitionError
 
 if TYPE_CHECKING:
+    from mirrorless.copy.progress_topic import Known
     from mirrorless.copy.rows import LeaseRow
     from mirrorless.copy.wire import Place
 
@@ -37,12 +38,16 @@ class Pending(NamedTuple):
     max_timestamp_ms: int
 
 
+def _how_far(progress: Progress) -> tuple[int, int]:
+    return -1 if progress.epoch is None else progress.epoch, progress.last_offset
+
+
 @dataclass(slots=True, eq=False)
 class PartitionCopy:
     """State of one partition's copy; only the lease that owns it changes it.
 
     `fetch_from` is the next upstream offset to ask for, `next_sequence` that of the next record to stamp. `acked` is
-    what the target acknowledged, `written` what of it went into the progress topic.
+    what the target acknowledged, `journaled` what the progress topic said at first, `written` what went into it.
     """
 
     row: LeaseRow
@@ -56,6 +61,7 @@ class PartitionCopy:
     queued_bytes: int = 0
     in_flight: int = 0
     acked: Progress | None = None
+    journaled: Progress | None = None
     written: Progress | None = None
     written_at: float = 0.0
     attempts: int = 0
@@ -86,6 +92,18 @@ class PartitionCopy:
     def error_at_append(self, reason: str) -> AppendRefused:
         """An error of the target that is not about one offset."""
         return AppendRefused(reason, topic=self.row.topic, partition=self.row.partition)
+
+    @property
+    def known_progress(self) -> Progress | None:
+        """The progress to go on from: what was acknowledged in this lease, else what the progress topic said."""
+        return self.acked if self.acked is not None else self.journaled
+
+    def learn(self, known: Known | None) -> None:
+        """Take over what the progress topic says now."""
+        self.starts |= known.starts if known is not None else {}
+        self.journaled = known.progress if known is not None else None
+        if self.journaled is not None and self.acked is not None:
+            self.acked = max(self.acked, self.journaled, key=_how_far)
 
     def resume_at(self, offset: int, *, epoch: int, sequence: int, last_downstream: int) -> None:
         """Begin to copy at upstream `offset`, whose first record gets `sequence`."""

@@ -19,9 +19,10 @@ from mirrorless.copy.resume import Begin, GoOn, Lost, TargetState, decide
 from mirrorless.errors import CorruptBatch, Gap, MirrorlessError, UnsupportedBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mirrorless.copy.partition import PartitionCopy
+    from mirrorless.copy.progress_topic import Known
     from mirrorless.copy.wire import Place, ProducerState, Wire
 
 _ANNOUNCE_TIMEOUT_MS = 30_000
@@ -39,14 +40,28 @@ TROUBLE = (*wires.RETRIABLE, kafka_errors.UnknownBrokerIdError, NoLeader)
 
 
 class Positions:
-    """Resumes partitions of one flow; `journal_topic` is the progress topic, `source_id` the source's cluster id."""
+    """Resumes partitions of one flow; `journal_topic` is the progress topic, `source_id` the source's cluster id.
 
-    def __init__(self, *, source: Wire, target: Wire, source_alias: str, source_id: str, journal_topic: str) -> None:
+    `reread` reads the progress topic to its end. It blocks the event loop, and is asked only where what the driver knew
+    does not explain what the target holds.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: Wire,
+        target: Wire,
+        source_alias: str,
+        source_id: str,
+        journal_topic: str,
+        reread: Callable[[], Mapping[Place, Known]],
+    ) -> None:
         self._source = source
         self._target = target
         self._alias = source_alias
         self._source_id = source_id
         self._journal_topic = journal_topic
+        self._reread = reread
 
     async def target_states(self, copies: Sequence[PartitionCopy]) -> dict[Place, TargetState]:
         """Ask the target's leaders about all copies, a few requests a leader; keys are remote places."""
@@ -86,8 +101,11 @@ class Positions:
 
     async def settle(self, copy: PartitionCopy, target: TargetState) -> None:
         """Put one copy where it goes on; raises `PartitionError` where that cannot be found."""
-        progress = copy.row.progress() if copy.acked is None else copy.acked
-        decision = decide(progress=progress, starts=copy.starts, target=target)
+        decision = decide(progress=copy.known_progress, starts=copy.starts, target=target)
+        if isinstance(decision, Lost):
+            # Another writer may have gone on since the lease was planned: what it wrote is in the progress topic.
+            copy.learn(self._reread().get(copy.place))
+            decision = decide(progress=copy.known_progress, starts=copy.starts, target=target)
         match decision:
             case Lost(reason=reason):
                 raise Gap(reason, topic=copy.row.topic, partition=copy.row.partition)

@@ -83,7 +83,7 @@ def parse(key: bytes | None, value: bytes | None) -> tuple[SourcePartition, Prog
             content = json.loads(value)
             epoch, start = int(fields["epoch"]), int(content["start"])
             return where, Announcement(epoch=epoch, start=start, reason=str(content.get("reason", "")))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return None
 

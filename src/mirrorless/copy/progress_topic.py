@@ -82,7 +82,7 @@ class ProgressTopic:
         partitions = sorted(topics[self._topic].partitions)
         if not partitions:
             consumer.close()
-            raise ClusterError(f"topic {self._topic} does not exist", cluster=self._cluster.alias)
+            raise ClusterUnavailable(f"there is no topic {self._topic} yet", cluster=self._cluster.alias)
         self._read_to = dict.fromkeys(partitions, 0)
         consumer.assign([TopicPartition(self._topic, partition, OFFSET_BEGINNING) for partition in partitions])
         self._consumer = consumer

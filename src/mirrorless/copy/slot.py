@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from kafka.net.selector import NetworkSelector
 
+from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent, for_kafka_python
 from mirrorless.clusters.identity import refuse_same
 from mirrorless.copy.journal import Journal
 from mirrorless.copy.lease import Lease, Terms
 from mirrorless.copy.positions import Positions
+from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.rows import LeaseRow, Report
 from mirrorless.copy.wire import Wire
 from mirrorless.errors import ClusterError, ConfigurationError
@@ -52,6 +54,12 @@ class Slot:
         self._net = NetworkSelector(slow_task_threshold_secs=0)
         self._source = Wire(self._net, cluster=flow.source.alias, config=for_kafka_python(flow.source, role="consumer"))
         self._target = Wire(self._net, cluster=flow.target.alias, config=for_kafka_python(flow.target, role="producer"))
+        self._progress = ProgressTopic(
+            topic=flow.offset_storage_topic,
+            source_alias=flow.source.alias,
+            cluster=flow.target,
+            admin=Admin(flow.target),
+        )
         self._journal = Journal(topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer"))
 
     def copy(
@@ -84,6 +92,7 @@ class Slot:
             source_alias=flow.source.alias,
             source_id=self._source.cluster_id,
             journal_topic=flow.offset_storage_topic,
+            reread=self._progress.read,
         )
         lease = Lease(
             net=self._net,
@@ -101,7 +110,8 @@ class Slot:
         return await lease.run()
 
     def close(self) -> None:
-        """Close both connections."""
+        """Close all connections."""
+        self._progress.close()
         self._source.close()
         self._target.close()
         self._net.close()

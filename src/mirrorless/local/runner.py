@@ -76,8 +76,11 @@ def run_flows(settings: Settings, *, bounded: bool, display: Display, stop: Stop
     Returns whether all went well; what did not was told to `display`. Raises `MirrorlessError` before anything is
     written if a cluster does not answer, or if a flow has one cluster at both ends.
     """
+    undiscovered = False
     for flow in settings.flows:
-        display.discovered(flow.name, discover_topics(flow))
+        discovery = discover_topics(flow)
+        undiscovered |= bool(discovery.failures)
+        display.discovered(flow.name, discovery)
     threads = sum(flow.tasks_max for flow in settings.flows)
     with tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)
@@ -99,7 +102,7 @@ def run_flows(settings: Settings, *, bounded: bool, display: Display, stop: Stop
         for run in failed:
             display.trouble(run.name, f"the query ended: {_first_line(run.failure)}; Spark's log: {_keep(folder)}")
     whole = stop.event.is_set() or not bounded or all(run.complete for run in runs)
-    return whole and not failed and not any(run.errors for run in runs)
+    return whole and not failed and not undiscovered and not any(run.errors for run in runs)
 
 
 def _watch(settings: Settings, runs: Sequence[FlowRun], *, display: Display, stop: StopRequest) -> None:

@@ -47,7 +47,7 @@ def spark_session(*, threads: int, folder: Path) -> Iterator[SparkSession]:
     for key, value in {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()} -Djava.io.tmpdir={folder}",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j.as_uri()} -Djava.io.tmpdir={folder} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.local.dir": str(folder),
         "spark.sql.adaptive.enabled": "false",  # has no effect on streams, and says so every time
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

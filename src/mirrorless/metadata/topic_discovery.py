@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,11 @@ from mirrorless.metadata.apply import Applied, apply
 from mirrorless.metadata.plan import plan_internal_topics, plan_topics
 
 if TYPE_CHECKING:
+    from mirrorless.metadata.plan import Action
     from mirrorless.settings import Flow
+
+_VISIBLE_S = 30.0
+_LOOK_EVERY_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,4 +48,20 @@ def discover_topics(flow: Flow) -> Discovery:
         *plan_internal_topics(flow, target=on_target),
         *plan_topics(flow, source=partition_counts(source), target=on_target),
     ]
-    return Discovery(ends=ends, applied=tuple(apply(target_admin, actions)))
+    applied = tuple(apply(target_admin, actions))
+    _wait_until_visible(target_admin, [one.action for one in applied if one.error is None])
+    return Discovery(ends=ends, applied=applied)
+
+
+def _wait_until_visible(target: Admin, actions: list[Action]) -> None:
+    """Wait until brokers tell of what the controller made, or the copy would take it for missing.
+
+    After half a minute it is left to the next pass.
+    """
+    until = time.monotonic() + _VISIBLE_S
+    missing = {action.topic: action.partitions for action in actions}
+    while missing and time.monotonic() < until:
+        there = partition_counts(target.metadata())
+        missing = {topic: count for topic, count in missing.items() if there.get(topic, 0) < count}
+        if missing:
+            time.sleep(_LOOK_EVERY_S)

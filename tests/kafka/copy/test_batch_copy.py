@@ -1,0 +1,115 @@
+"""One lease copies what is there, unopened and equal; the next one goes on behind it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewPartitions
+
+from mirrorless.errors import SameClusterError
+from tests.support.world import World, fill, read, values
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mirrorless.local.kafka import EmbeddedCluster
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_every_codec_arrives_equal(world: World, codec: str) -> None:
+    topic = world.topic(partitions=3)
+    fill(world.source, topic, (b"%d " % n * 20 for n in range(9_000)), partitions=3, compression_type=codec)
+    reports = world.copy()
+    assert {report.state for report in reports} == {"caught up"}
+    assert world.assert_equal(topic) == sum(report.records for report in reports) == 9_000
+
+
+def test_keys_values_headers_and_timestamps_arrive_untouched(world: World) -> None:
+    topic = world.topic()
+    client = Producer({"bootstrap.servers": world.source.bootstrap_servers})
+    now_ms = int(time.time() * 1000)
+    odd: list[tuple[bytes | None, bytes | None, list[tuple[str, str | bytes | None]]]] = [
+        (b"key", b"value", []),
+        (None, b"no key", []),
+        (b"tombstone", None, []),
+        (b"", b"", []),
+        (None, None, []),
+        (
+            b"\x00\xff",
+            b"\xff\x00",
+            [("same", b"1"), ("same", b"2"), ("", b""), ("none", None), ("\u00e4\u4e2d", b"\xfe")],
+        ),
+    ]
+    for number, (key, value, headers) in enumerate(odd):
+        # Going backwards, as clocks do.
+        client.produce(topic, key=key, value=value, headers=headers, timestamp=now_ms - number * 1_000)
+    client.flush()
+    world.copy()
+    assert world.assert_equal(topic) == len(odd)
+
+
+def test_a_second_copy_copies_nothing_and_a_third_what_is_new(world: World) -> None:
+    topic = world.topic(partitions=2)
+    fill(world.source, topic, (b"first %d" % n for n in range(1_000)), partitions=2)
+    assert sum(report.records for report in world.copy()) == 1_000
+    assert sum(report.records for report in world.copy()) == 0
+    fill(world.source, topic, (b"second %d" % n for n in range(500)), partitions=2)
+    assert sum(report.records for report in world.copy()) == 500
+    assert world.assert_equal(topic) == 1_500
+
+
+def test_new_topics_and_partitions_are_taken_up(world: World) -> None:
+    first = world.topic(partitions=1)
+    fill(world.source, first, [b"one"])
+    world.copy()
+    admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
+    admin.create_partitions([NewPartitions(first, 3)])[first].result()
+    second = world.topic(partitions=2)
+    fill(world.source, first, (b"%d" % n for n in range(30)), partitions=3)
+    fill(world.source, second, (b"%d" % n for n in range(30)), partitions=2)
+    world.copy()
+    assert world.assert_equal(first) == 31
+    assert world.assert_equal(second) == 30
+
+
+def test_an_empty_topic_is_caught_up_at_once(world: World) -> None:
+    topic = world.topic(partitions=4)
+    assert world.copy() == []
+    assert world.assert_equal(topic) == 0
+
+
+def test_a_thousand_partitions_in_one_lease(world: World) -> None:
+    topic = world.topic(partitions=1_000)
+    fill(world.source, topic, (b"%d" % n for n in range(5_000)), partitions=1_000)
+    reports = world.copy()
+    assert len(reports) == 1_000
+    assert world.assert_equal(topic) == 5_000
+
+
+def test_records_of_many_batches_stay_in_order(world: World) -> None:
+    topic = world.topic()
+    client = Producer({"bootstrap.servers": world.source.bootstrap_servers, "linger.ms": 0, "batch.size": 200})
+    for number in range(2_000):
+        client.produce(topic, value=b"%06d" % number * 10)
+        client.poll(0)
+    client.flush()
+    world.copy()
+    assert values(read(world.target, world.remote(topic))[0]) == [b"%06d" % n * 10 for n in range(2_000)]
+
+
+def test_a_cluster_is_never_mirrored_to_itself(source: EmbeddedCluster, tmp_path: Path) -> None:
+    world = World(source, source, tmp_path)
+    world.topic()
+    before = set(_topics(source))
+    with pytest.raises(
+        SameClusterError, match=r"source and target are the same cluster \(id .*\); nothing was written"
+    ):
+        world.discover()
+    assert set(_topics(source)) == before
+
+
+def _topics(cluster: EmbeddedCluster) -> list[str]:
+    return list(AdminClient({"bootstrap.servers": cluster.bootstrap_servers}).list_topics(timeout=10).topics)

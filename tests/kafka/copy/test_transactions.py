@@ -1,0 +1,71 @@
+"""Committed records arrive, aborted ones and markers do not, and the target stays dense."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from confluent_kafka import Producer
+
+from tests.support.world import World, fill, read, values
+
+if TYPE_CHECKING:
+    from mirrorless.local.kafka import EmbeddedCluster
+
+
+def transactional(cluster: EmbeddedCluster, name: str) -> Producer:
+    client = Producer({"bootstrap.servers": cluster.bootstrap_servers, "transactional.id": name, "linger.ms": 0})
+    client.init_transactions(20)
+    return client
+
+
+def test_committed_and_aborted_transactions_interleaved(world: World) -> None:
+    topic = world.topic()
+    good = transactional(world.source, f"good-{topic}")
+    bad = transactional(world.source, f"bad-{topic}")
+    for round_ in range(5):
+        good.begin_transaction()
+        bad.begin_transaction()
+        for number in range(20):
+            good.produce(topic, value=b"good %d %d" % (round_, number))
+            bad.produce(topic, value=b"bad %d %d" % (round_, number))
+            good.flush()
+            bad.flush()
+        good.commit_transaction()
+        bad.abort_transaction()
+        fill(world.source, topic, [b"plain %d" % round_])
+    reports = world.copy()
+    assert world.assert_equal(topic) == 105
+    assert reports[0].records == 105
+    found = values(read(world.target, world.remote(topic))[0])
+    assert found == [
+        value
+        for round_ in range(5)
+        for value in [*(b"good %d %d" % (round_, number) for number in range(20)), b"plain %d" % round_]
+    ]
+    assert sum(report.records for report in world.copy()) == 0
+
+
+def test_an_open_transaction_is_waited_for_and_not_copied(world: World) -> None:
+    topic = world.topic()
+    client = transactional(world.source, f"open-{topic}")
+    fill(world.source, topic, [b"before"])
+    client.begin_transaction()
+    client.produce(topic, value=b"pending")
+    client.flush()
+    assert sum(report.records for report in world.copy()) == 1
+    client.commit_transaction()
+    assert sum(report.records for report in world.copy()) == 1
+    assert values(read(world.target, world.remote(topic))[0]) == [b"before", b"pending"]
+
+
+def test_a_topic_of_nothing_but_aborted_records_is_caught_up(world: World) -> None:
+    topic = world.topic()
+    client = transactional(world.source, f"never-{topic}")
+    for number in range(3):
+        client.begin_transaction()
+        client.produce(topic, value=b"%d" % number)
+        client.flush()
+        client.abort_transaction()
+    reports = world.copy()
+    assert [(report.state, report.records, report.lag_records) for report in reports] == [("caught up", 0, 0)]
+    assert world.copy() == []  # the progress is behind the markers

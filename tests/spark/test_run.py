@@ -1,0 +1,152 @@
+"""`mirrorless run` as a whole process, with a real Spark below it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from tests.support.processes import Mirrorless
+from tests.support.world import World, fill, producer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RECORDS = 400_000
+
+
+def copied(world: World, topic: str, partitions: int) -> int:
+    """Records on the target so far."""
+    consumer = Consumer({"bootstrap.servers": world.target.bootstrap_servers, "group.id": "test"})
+    try:
+        if world.remote(topic) not in consumer.list_topics(timeout=10).topics:
+            return 0
+        places = [TopicPartition(world.remote(topic), partition) for partition in range(partitions)]
+        return sum(consumer.get_watermark_offsets(place, timeout=10)[1] for place in places)
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.NOT_LEADER_FOR_PARTITION:
+            return 0  # just created
+        raise
+    finally:
+        consumer.close()
+
+
+def wait_for(condition: Callable[[], bool], *, seconds: float = 60, running: Mirrorless) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert running.process.poll() is None, running.text()
+        assert time.monotonic() < until, running.text()
+        time.sleep(0.05)
+
+
+class Feed:
+    """Produces numbered records to four partitions for as long as the context lasts."""
+
+    def __init__(self, world: World, topic: str, per_second: int) -> None:
+        self._world, self._topic, self._per_second = world, topic, per_second
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._feed)
+
+    def __enter__(self) -> Feed:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _feed(self) -> None:
+        client = producer(self._world.source, linger_ms=5)
+        number = 0
+        while not self._stop.wait(0.02):
+            for _ in range(self._per_second // 50):
+                client.produce(self._topic, value=b"%d" % number, partition=number % 4)
+                number += 1
+            client.poll(0)
+        client.flush()
+
+
+def test_available_now_twice_in_a_row_copies_nothing_the_second_time(world: World) -> None:
+    topic = world.topic(partitions=4)
+    fill(world.source, topic, (b"%d" % n for n in range(50_000)), partitions=4, compression_type="lz4")
+    world.tasks_max = 2
+    world.write_settings()
+    with Mirrorless(world.file, "--available-now") as first:
+        assert first.wait() == 0, first.text()
+        (finished,) = first.lines("Finished")
+        assert (finished["records"], finished["complete"]) == (50_000, True)
+        assert first.family() == []
+    with Mirrorless(world.file, "--available-now") as second:
+        assert second.wait() == 0, second.text()
+        (finished,) = second.lines("Finished")
+        assert (finished["records"], finished["complete"]) == (0, True)
+    assert world.assert_equal(topic) == 50_000
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_lets_what_is_in_flight_arrive_and_ends_within_five_seconds(
+    world: World, number: signal.Signals
+) -> None:
+    topic = world.topic(partitions=4)
+    with Feed(world, topic, per_second=20_000), Mirrorless(world.file) as running:
+        wait_for(lambda: copied(world, topic, 4) > 20_000, running=running)
+        assert len(running.family()) >= 2  # Java, and Python below it
+        asked = time.monotonic()
+        running.process.send_signal(number)
+        status = running.wait(10)
+        assert time.monotonic() - asked < 5
+        assert status == 0, running.text()
+        assert running.family() == []
+    # The progress is exact: whoever goes on has nothing to count.
+    on_target = copied(world, topic, 4)
+    reports = world.copy()
+    assert sum(report.records for report in reports) == world.assert_equal(topic) - on_target
+
+
+def test_killed_in_the_middle_and_started_again_every_record_is_there_once(world: World) -> None:
+    topic = world.topic(partitions=4)
+    fill(world.source, topic, (b"%d" % n for n in range(RECORDS)), partitions=4, batch_size=4_000)
+    world.tasks_max = 2
+    world.write_settings()
+    for _ in range(2):
+        before = copied(world, topic, 4)
+        with Mirrorless(world.file) as running:
+            wait_for(lambda: copied(world, topic, 4) > before + 10_000, running=running)  # noqa: B023 -- called in here
+            running.kill()
+    killed_at = copied(world, topic, 4)
+    assert killed_at < RECORDS, "it was over before it was killed: give it more records"
+    with Mirrorless(world.file, "--available-now") as running:
+        assert running.wait() == 0, running.text()
+    assert world.assert_equal(topic) == RECORDS
+
+
+def test_two_processes_on_the_same_flow_at_once(world: World) -> None:
+    topic = world.topic(partitions=4)
+    fill(world.source, topic, (b"%d" % n for n in range(RECORDS)), partitions=4, batch_size=4_000)
+    with Mirrorless(world.file, "--available-now") as one, Mirrorless(world.file, "--available-now") as other:
+        assert one.wait(170) == 0, one.text()
+        assert other.wait(170) == 0, other.text()
+        both = [running.lines("Finished")[0]["records"] for running in (one, other)]
+    assert all(both), "only one of them copied anything"
+    assert world.assert_equal(topic) == RECORDS
+
+
+def test_the_same_cluster_at_both_ends_is_one_line_and_nothing_is_written(world: World) -> None:
+    same = World(world.source, world.source, world.folder)
+    same.topic()
+    with Mirrorless(same.file) as running:
+        assert running.wait() == 1
+        (line,) = running.text().splitlines()
+        assert line.startswith(f"error: flow {same.flow}: source and target are the same cluster (id ")
+
+
+def test_a_cluster_that_does_not_answer_is_one_line(world: World) -> None:
+    world.write_settings(**{f"{world.target_alias}.bootstrap.servers": "127.0.0.1:1"})
+    with Mirrorless(world.file) as running:
+        assert running.wait() == 1
+        (line,) = running.text().splitlines()
+        assert line.startswith(f"error: cluster {world.target_alias}: no answer from 127.0.0.1:1: ")

@@ -1,0 +1,78 @@
+"""Progress records are Connect's to the byte, and whatever else lies in that topic is left alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.partitioner.default import murmur2
+
+from mirrorless.copy.producer_identity import announcer_id, producer_id
+from mirrorless.copy.progress import Announcement, Progress, SourcePartition, parse
+
+HERE = SourcePartition("A", "t", 0)
+
+
+def test_the_key_is_that_of_the_reference() -> None:
+    assert HERE.progress_key() == b'["MirrorSourceConnector",{"cluster":"A","partition":0,"topic":"t"}]'
+
+
+def test_the_key_lands_on_the_partition_of_the_reference() -> None:
+    assert (murmur2(HERE.progress_key()) & 0x7FFFFFFF) % 25 == 7
+
+
+def test_the_value_begins_as_connects_does() -> None:
+    progress = Progress(last_offset=41, sequence=42, epoch=1, last_downstream=40)
+    assert progress.to_bytes() == b'{"offset":41,"sequence":42,"epoch":1,"downstream":40}'
+    assert Progress(last_offset=41).to_bytes() == b'{"offset":41}'
+
+
+@given(
+    st.integers(-1, 1 << 62), st.integers(0, (1 << 31) - 1), st.integers(0, 32767), st.integers(-1, 1 << 62), st.text()
+)
+def test_progress_survives_the_round_trip(offset: int, sequence: int, epoch: int, downstream: int, topic: str) -> None:
+    where = SourcePartition("A", topic, 3)
+    progress = Progress(last_offset=offset, sequence=sequence, epoch=epoch, last_downstream=downstream)
+    assert parse(where.progress_key(), progress.to_bytes()) == (where, progress)
+    announcement = Announcement(epoch=epoch, start=offset, reason="first copy")
+    assert parse(where.announcement_key(epoch), announcement.to_bytes()) == (where, announcement)
+
+
+def test_mirrormakers_record_has_only_an_offset() -> None:
+    assert parse(HERE.progress_key(), b'{"offset":7}') == (HERE, Progress(last_offset=7))
+
+
+def test_a_tombstone_is_told_from_silence() -> None:
+    assert parse(HERE.progress_key(), None) == (HERE, None)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (None, b"{}"),
+        (b"", b'{"offset":1}'),
+        (b"\xff\xfe", b'{"offset":1}'),
+        (HERE.progress_key(), b'{"offset":"soon"}'),
+        (HERE.progress_key(), b"[]"),
+        (HERE.progress_key(), b'{"offset":1,"sequence":2,"epoch":null}'),
+        (b'["MirrorCheckpointConnector",{"partition":0,"topic":"A.t","group":"g"}]', b'{"offset":0}'),
+        (b'["MirrorHeartbeatConnector",{"sourceClusterAlias":"A","targetClusterAlias":"B"}]', b'{"offset":0}'),
+        (json.dumps(["MirrorSourceConnector"]).encode(), b'{"offset":0}'),
+    ],
+)
+def test_everything_else_in_the_topic_is_left_alone(key: bytes | None, value: bytes) -> None:
+    assert parse(key, value) is None
+
+
+@given(st.text(max_size=30), st.text(max_size=30), st.integers(0, 10_000), st.integers(0, 32767))
+def test_producer_ids_are_above_all_that_brokers_hand_out(cluster: str, topic: str, partition: int, epoch: int) -> None:
+    ids = {producer_id(cluster, topic, partition), announcer_id(cluster, topic, partition, epoch)}
+    assert len(ids) == 2
+    assert all(1 << 61 <= one < 1 << 62 for one in ids)
+
+
+def test_producer_ids_never_change() -> None:
+    # They are in the brokers' logs: another hash would orphan every copy there is.
+    assert producer_id("x5yNnuaSTvWP3RWLAcbRMg", "orders", 3) == 3157837707277660700
