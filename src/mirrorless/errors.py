@@ -10,8 +10,7 @@
         ├── CorruptBatch        bytes that do not match their checksum, or make no sense
         ├── UnsupportedBatch    a batch that cannot be appended as it is
         ├── AppendRefused       the target will not take this batch, now or later
-        ├── Gap                 records that should be there are not, on either side
-        └── Superseded          a newer incarnation of the copy writes this partition
+        └── Gap                 records that should be there are not, on either side
 
 `retriable` says whether the same call may succeed later without anybody changing anything. Texts never hold a secret.
 """
@@ -102,9 +101,3 @@ class AppendRefused(PartitionError):
 
 class Gap(PartitionError):
     """The source lost records that were not copied yet, or the target lost records that were acknowledged."""
-
-
-class Superseded(PartitionError):
-    """The target knows a higher producer epoch: another incarnation of this partition's copy took over."""
-
-    retriable = True

@@ -14,13 +14,14 @@ from mirrorless.copy import slot as slots
 from mirrorless.copy.control import Control
 from mirrorless.copy.planning import Planner
 from mirrorless.copy.slot import FlowPlace, run_lease
+from mirrorless.errors import ClusterUnavailable
 from mirrorless.metadata.topic_discovery import Discovery, discover_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from mirrorless.copy.rows import Report
+    from mirrorless.copy.rows import LeaseRow, Report
     from mirrorless.local.kafka import EmbeddedCluster
 
 _numbers = itertools.count()
@@ -93,13 +94,22 @@ class World:
         place = self.place()
         planner = Planner(place.load(), bounded=True)
         try:
-            rows = [row for pile in planner.plan(place.load()) for row in pile]
+            rows = [row for pile in self._plan(planner) for row in pile]
             return run_lease(place, rows, control=Control(), lease=1, slot=0) if rows else []
         finally:
             planner.close()
             # As a new worker would: nothing is remembered from lease to lease.
             if (open_slot := slots._slots.pop(self.flow, None)) is not None:
                 open_slot.close()
+
+    def _plan(self, planner: Planner) -> list[list[LeaseRow]]:
+        """Plan as the stream's source does: brokers may still be busy with topics that were just made."""
+        for _ in range(10):
+            try:
+                return planner.plan(self.place().load())
+            except ClusterUnavailable:
+                time.sleep(1)
+        return planner.plan(self.place().load())
 
     def remote(self, topic: str) -> str:
         """The remote topic's name."""

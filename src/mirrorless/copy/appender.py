@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka import errors as kafka_errors
 
-from mirrorless.copy import wire as wires
+from mirrorless.copy.partition import BATCHES_IN_FLIGHT
 from mirrorless.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.partition import PartitionCopy, Pending
     from mirrorless.copy.wire import Place, Wire
 
-_REQUESTS_IN_FLIGHT = 5
-"""Per leader, and so per partition: brokers recognise a resent batch among the last five (`ProducerStateEntry`)."""
+_REQUESTS_IN_FLIGHT = BATCHES_IN_FLIGHT
 _REQUEST_BYTES = 8 << 20
 
 
@@ -75,32 +74,33 @@ class Appender:
         self._closed = True
 
     def offer(self, copy: PartitionCopy) -> bool:
-        """Mark a copy as having batches to send; False if its remote partition has no leader now."""
-        node = self._target.leader(copy.remote_place)
-        if node is None:
+        """Mark a copy as having batches to send; False if the leader it was resumed at is not the leader any more.
+
+        The old leader may hold what the new one does not know of yet, so what is on its way is waited for first.
+        """
+        if self._target.leader(copy.remote_place) != copy.node:
             return False
-        self._lanes[node].ready[copy] = None
+        self._lanes[copy.node].ready[copy] = None
         return True
 
     def withdraw(self, copy: PartitionCopy) -> None:
         """Drop what a copy has queued; what is on its way stays on its way."""
         self.queued_bytes -= copy.queued_bytes
         copy.drop_queue()
-        for lane in self._lanes.values():
-            lane.ready.pop(copy, None)
+        self._lanes[copy.node].ready.pop(copy, None)
 
     def pump(self) -> None:
         """Send as much as may be sent."""
         for node, lane in self._lanes.items():
-            while lane.ready and lane.in_flight < _REQUESTS_IN_FLIGHT and not self._closed:
+            while lane.in_flight < _REQUESTS_IN_FLIGHT and not self._closed and (picked := self._pick(lane)):
                 lane.in_flight += 1
-                self._spawn(self._send(node, lane, self._pick(lane)))
+                self._spawn(self._send(node, lane, picked))
 
     def _pick(self, lane: _Lane) -> dict[Place, tuple[PartitionCopy, Pending]]:
-        """Take the oldest batch of as many copies as fit a request."""
+        """Take the oldest batch of as many copies as fit a request and may have one more in flight."""
         picked: dict[Place, tuple[PartitionCopy, Pending]] = {}
         size = 0
-        for copy in list(lane.ready):
+        for copy in [copy for copy in lane.ready if copy.in_flight < copy.window]:
             if picked and size + len(copy.queue[0].batch) > _REQUEST_BYTES:
                 break
             pending = copy.next_to_send()
@@ -116,7 +116,7 @@ class Appender:
         batches = [(place, pending.batch) for place, (_, pending) in picked.items()]
         unanswered: BaseException = ClusterError("the answer to an append left a partition out", cluster="target")
         try:
-            answers = wires.appended(await self._target.append(node, batches, timeout_ms=self._timeout_ms))
+            answers = await self._target.append(node, batches, timeout_ms=self._timeout_ms)
         except kafka_errors.KafkaError as error:
             answers, unanswered = [], error
         lane.in_flight -= 1

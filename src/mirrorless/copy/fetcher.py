@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka import errors as kafka_errors
@@ -28,6 +27,7 @@ _CROWDED_S = 0.002
 _PARTITION_BYTES = 2 << 20
 _RESPONSE_BYTES = 16 << 20
 _OFFSET_OUT_OF_RANGE = 1
+_DOUBTS = 3
 _READABLE = (State.COPYING, State.CAUGHT_UP)
 
 
@@ -70,7 +70,7 @@ class Fetcher:
         self._buffer_bytes = buffer_bytes
         self._sleep = sleep
         self._spawn = spawn
-        self._led: dict[int, list[PartitionCopy]] = {}
+        self._led: dict[int, dict[PartitionCopy, None]] = {}
         self._running: set[int] = set()
         self._stopped = False
         self.hurried = False
@@ -81,16 +81,18 @@ class Fetcher:
 
     def assign(self) -> None:
         """Group the copies by the leader that serves them; every leader gets a loop of its own."""
-        led: dict[int, list[PartitionCopy]] = defaultdict(list)
-        for copy in self._copies.values():
-            if copy.state in _READABLE:
-                node = self._source.leader(copy.place)
-                if node is None:
-                    self._keeper.later(copy, f"{copy.row.topic}-{copy.row.partition} has no leader at the moment")
-                else:
-                    led[node].append(copy)
-        self._led = led
-        for node in led.keys() - self._running:
+        self._led = {}
+        for copy in _readable(self._copies.values()):
+            self.add(copy)
+
+    def add(self, copy: PartitionCopy) -> None:
+        """Take one more copy, which is where it goes on."""
+        node = self._source.leader(copy.place)
+        if node is None:
+            self._keeper.later(copy, f"{copy.row.topic}-{copy.row.partition} has no leader at the moment")
+            return
+        self._led.setdefault(node, {})[copy] = None
+        if node not in self._running:
             self._running.add(node)
             self._spawn(self._loop(node))
 
@@ -102,12 +104,15 @@ class Fetcher:
                 if not wanted:
                     await self._sleep(_CROWDED_S if crowded else _IDLE_S)
                     continue
-                turn += await self._fetch(node, wanted, hurry=crowded or self.hurried)
+                await self._fetch(node, wanted, hurry=crowded or self.hurried)
+                turn += 1
+                if doubtful := next((copy for copy in _readable(wanted) if copy.empty_answers > _DOUBTS), None):
+                    await self._fetch(node, [doubtful], hurry=True)
         finally:
             self._running.discard(node)
 
-    async def _fetch(self, node: int, wanted: list[PartitionCopy], *, hurry: bool) -> int:
-        """Fetch once and queue what came; returns how many places the turn moves on."""
+    async def _fetch(self, node: int, wanted: list[PartitionCopy], *, hurry: bool) -> None:
+        """Fetch once and queue what came."""
         asked = {copy.place: copy.fetch_from for copy in wanted}
         try:
             fetched = await self._source.fetch(
@@ -120,20 +125,19 @@ class Fetcher:
         except TROUBLE as error:
             for copy in _readable(wanted):
                 self._keeper.later(copy, error)
-            return 1
+            return
         except kafka_errors.KafkaError as error:
             for copy in _readable(wanted):
                 self._keeper.halt(copy, copy.error_at_fetch(f"the source refuses to be read: {error}"))
-            return 1
-        if self._stopped:
-            return 1
-        served = sum(self._take(part, asked[part.place]) for part in fetched)
-        self._appender.pump()
-        return max(1, served)
+            return
+        if not self._stopped:
+            for part in fetched:
+                self._take(part, asked[part.place], alone=len(wanted) == 1)
+            self._appender.pump()
 
     def _wanted(self, node: int, turn: int) -> tuple[list[PartitionCopy], bool]:
         """Copies to ask for, a different one first at every turn, and whether others have to wait for the target."""
-        led = self._led[node]
+        led = self._led.get(node, {})
         if self._appender.queued_bytes > self._buffer_bytes:
             return [], True
         wanted = [
@@ -144,16 +148,20 @@ class Fetcher:
         first = turn % len(wanted) if wanted else 0
         return wanted[first:] + wanted[:first], any(copy.queue for copy in led)
 
-    def _take(self, fetched: Fetched, asked_from: int) -> bool:
-        """Queue what a fetch brought for one partition; whether it brought anything."""
+    def _take(self, fetched: Fetched, asked_from: int, *, alone: bool) -> None:
+        """Queue what a fetch brought for one partition; `alone` says that it was the only one asked for."""
         copy = self._copies[fetched.place]
         if copy.state not in _READABLE or copy.fetch_from != asked_from:
-            return False  # it was resumed elsewhere in the meantime
+            return  # it was resumed elsewhere in the meantime
         if fetched.error_code:
             self._failed(copy, fetched)
-            return False
+            return
         if not self._bounded:
             copy.source_end = fetched.last_stable_offset
+        if not fetched.records and fetched.last_stable_offset > copy.fetch_from:
+            self._nothing(copy, fetched, alone=alone)
+            return
+        copy.empty_answers = 0
         try:
             self._queue(copy, fetched)
         except PartitionError as error:
@@ -165,9 +173,19 @@ class Fetcher:
             refused = kind(str(error), topic=topic, partition=partition, offset=error.offset)
             self._keeper.halt(copy, refused, land_first=True)
         if copy.queue and not self._appender.offer(copy):
-            self._keeper.later(copy, f"{copy.row.remote_topic}-{copy.row.partition} has no leader at the moment")
+            self._keeper.later(copy, f"{copy.row.remote_topic}-{copy.row.partition} has another leader now")
         self._keeper.moved(copy)
-        return copy.fetch_from > asked_from
+
+    def _nothing(self, copy: PartitionCopy, fetched: Fetched, *, alone: bool) -> None:
+        """Pass over a stretch without any record left, to which a broker answers with nothing (`LocalLog.read`).
+
+        An answer for many partitions may also be empty because it was full, so the partition is asked alone first.
+        """
+        copy.empty_answers += 1
+        if alone:
+            copy.empty_answers = 0
+            copy.fetch_from = min(fetched.last_stable_offset, max(copy.fetch_from, copy.source_end))
+            self._keeper.moved(copy)
 
     def _queue(self, copy: PartitionCopy, fetched: Fetched) -> None:
         topic, partition = copy.place
@@ -175,6 +193,7 @@ class Fetcher:
         aborted = AbortedTransactions(fetched.aborted)
         for header, at in scan(records):
             if self._bounded and header.base_offset >= copy.source_end:
+                copy.fetch_from = max(copy.fetch_from, copy.source_end)
                 return
             body = body_of(records, at, header)
             if checksum(header, body) != header.checksum:

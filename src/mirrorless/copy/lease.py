@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from mirrorless.copy.positions import TROUBLE
 from mirrorless.copy.producer_identity import producer_id
 from mirrorless.copy.progress import SourcePartition
 from mirrorless.copy.rows import Report
-from mirrorless.errors import AppendRefused, ClusterError, PartitionError, Superseded
+from mirrorless.errors import AppendRefused, ClusterError, Gap, MirrorlessError, PartitionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from mirrorless.copy.journal import Journal
     from mirrorless.copy.positions import Positions
-    from mirrorless.copy.resume import TargetState
+    from mirrorless.copy.resume import Decision, TargetState
     from mirrorless.copy.rows import LeaseRow
     from mirrorless.copy.wire import Place, Wire
 
@@ -35,10 +36,11 @@ _PROGRESS_EVERY_S = 1.0
 _LEADERS_EVERY_S = 1.0
 _LANDING_S = 3.0
 _MAX_BACKOFF_S = 5.0
+_HURRIES = 5
 
 _MESSAGE_TOO_LARGE = 10
-_OUT_OF_SEQUENCE = frozenset({45, 46, 59})  # OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_…, UNKNOWN_PRODUCER_ID
-_INVALID_PRODUCER_EPOCH = 47
+# OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, UNKNOWN_PRODUCER_ID
+_OUT_OF_SEQUENCE = frozenset({45, 46, 47, 59})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +94,7 @@ class Lease:
             copy = PartitionCopy(
                 row,
                 identity,
-                row.announced(),
+                row.announcements(),
                 journaled=row.progress(),
                 written=row.progress(),
                 source_end=row.source_end,
@@ -112,7 +114,6 @@ class Lease:
         self._to_resume = dict.fromkeys(self._copies.values())
         self._unfinished = dict.fromkeys(self._copies.values())
         self._unwritten: dict[PartitionCopy, None] = {}
-        self._resuming = False
         self._crash: BaseException | None = None
 
     async def run(self) -> list[Report]:
@@ -132,6 +133,8 @@ class Lease:
             self._write_progress(now)
             await self._net.sleep(min(_TICK_S, deadline - now))
         await self._land()
+        if self._crash is not None:
+            raise self._crash
         reports = self.reports()
         self._observe(reports)
         return reports
@@ -166,50 +169,55 @@ class Lease:
     # Resuming
 
     def _resume_due(self, now: float) -> None:
-        if self._resuming:
+        by_node: dict[int, list[PartitionCopy]] = defaultdict(list)
+        for copy in [copy for copy in self._to_resume if copy.in_flight == 0 and copy.retry_at <= now]:
+            node = self._target.leader(copy.remote_place)
+            if node is None:
+                self.later(copy, f"{copy.row.remote_topic}-{copy.row.partition} has no leader at the moment")
+            else:
+                del self._to_resume[copy]
+                by_node[node].append(copy)
+        for node, copies in by_node.items():
+            self._spawn(self._resume(node, copies))
+        self._fetcher.hurried = any(copy.attempts < _HURRIES for copy in self._to_resume)
+
+    async def _resume(self, node: int, copies: Sequence[PartitionCopy]) -> None:
+        try:
+            decisions = await self._positions.decisions(node, copies)
+        except (kafka_errors.KafkaError, ClusterError) as error:
+            for copy in copies:
+                self._not_resumed(copy, error)
             return
-        due = [copy for copy in self._to_resume if copy.in_flight == 0 and copy.retry_at <= now]
-        if due:
-            self._resuming = True
-            self._spawn(self._resume(due))
-        self._fetcher.hurried = bool(self._to_resume)
+        for copy, one in decisions.items():
+            if isinstance(one, tuple):
+                self._spawn(self._settle(copy, node, *one))
+            else:
+                self._not_resumed(copy, one)
 
-    async def _resume(self, copies: Sequence[PartitionCopy]) -> None:
+    async def _settle(self, copy: PartitionCopy, node: int, state: TargetState, decision: Decision) -> None:
         try:
-            states = await self._positions.target_states(copies)
-        except TROUBLE as error:
-            for copy in copies:
-                self.later(copy, error)
-        except kafka_errors.KafkaError as error:
-            for copy in copies:
-                self.halt(copy, copy.error_at_append(f"the target does not say what it holds: {error}"))
-        else:
-            tasks = [self._net.call_soon_with_future(self._settle, copy, states[copy.remote_place]) for copy in copies]
-            for task in tasks:
-                await task
-            self._fetcher.assign()
-        finally:
-            self._resuming = False
-
-    async def _settle(self, copy: PartitionCopy, state: TargetState) -> None:
-        try:
-            await self._positions.settle(copy, state)
-        except (*TROUBLE, ClusterError) as error:
-            self.later(copy, error)
-        except PartitionError as error:
-            self.halt(copy, error)
-        except kafka_errors.KafkaError as error:
-            self.halt(copy, copy.error_at_append(str(error)))
+            await self._positions.settle(copy, node, state, decision)
+        except (kafka_errors.KafkaError, MirrorlessError) as error:
+            self._not_resumed(copy, error)
         else:
             copy.error = None
-            self._to_resume.pop(copy, None)
             self.moved(copy)
+            self._fetcher.add(copy)
+
+    def _not_resumed(self, copy: PartitionCopy, error: BaseException) -> None:
+        if isinstance(error, (*TROUBLE, ClusterError)):
+            self.later(copy, error)
+        elif isinstance(error, PartitionError):
+            self.halt(copy, error)
+        else:
+            self.halt(copy, copy.error_at_append(str(error)))
 
     # What becomes of a partition; see `Keeper`
 
     def later(self, copy: PartitionCopy, error: BaseException | str) -> None:
         """Resume a copy again, after a pause that grows; its queue is dropped, what is in flight is waited for."""
         self._appender.withdraw(copy)
+        copy.in_doubt = True
         if copy.state is State.HALTED:
             self._unfinished.pop(copy, None)
             return
@@ -228,6 +236,7 @@ class Lease:
         copy.error = str(error)
         self._to_resume.pop(copy, None)
         if not land_first:
+            copy.in_doubt = True
             self._appender.withdraw(copy)
             self._unfinished.pop(copy, None)
 
@@ -245,7 +254,11 @@ class Lease:
 
     def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int) -> None:
         """Count what the target acknowledged."""
-        copy.acknowledge(pending, base_offset, now_ms=int(time.time() * 1000))
+        try:
+            copy.acknowledge(pending, base_offset, now_ms=int(time.time() * 1000))
+        except Gap as error:
+            self.halt(copy, error)
+            return
         if copy.state is not State.HALTED:
             copy.error = None
         self.moved(copy)
@@ -254,10 +267,8 @@ class Lease:
         """Tell what passes by itself from what does not."""
         topic, partition = copy.place
         name = wires.error_name(code)
-        if code == _INVALID_PRODUCER_EPOCH:
-            reason = "a newer incarnation of this copy writes the remote partition"
-            self.halt(copy, Superseded(reason, topic=topic, partition=partition, offset=pending.base_offset))
-        elif code in _OUT_OF_SEQUENCE or issubclass(wires.error_for(code), TROUBLE):
+        if code in _OUT_OF_SEQUENCE or issubclass(wires.error_for(code), TROUBLE):
+            # A sequence or an epoch that the target does not expect: another writer was faster. The resume sees it.
             self.later(copy, f"append: {name}")
         else:
             reason = f"{copy.row.remote_topic} refuses the batch of {len(pending.batch)} bytes: {name}"

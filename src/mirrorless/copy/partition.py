@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.header import SEQUENCES
 from mirrorless.copy.progress import Progress
-from mirrorless.errors import AppendRefused, PartitionError
+from mirrorless.errors import AppendRefused, Gap, PartitionError
 
 if TYPE_CHECKING:
+    from mirrorless.copy.progress import Announcement
     from mirrorless.copy.progress_topic import Known
     from mirrorless.copy.rows import LeaseRow
     from mirrorless.copy.wire import Place
+
+
+BATCHES_IN_FLIGHT = 5
+"""Brokers recognise a resent batch among the last five of a producer (`ProducerStateEntry`)."""
 
 
 class State(StrEnum):
@@ -52,7 +57,7 @@ class PartitionCopy:
 
     row: LeaseRow
     producer_id: int
-    starts: dict[int, int]
+    announced: dict[int, Announcement]
     state: State = State.RESUMING
     epoch: int = 0
     fetch_from: int = 0
@@ -60,6 +65,10 @@ class PartitionCopy:
     queue: deque[Pending] = field(default_factory=deque)
     queued_bytes: int = 0
     in_flight: int = 0
+    node: int = -1
+    window: int = 1
+    in_doubt: bool = False
+    empty_answers: int = 0
     acked: Progress | None = None
     journaled: Progress | None = None
     written: Progress | None = None
@@ -100,13 +109,22 @@ class PartitionCopy:
 
     def learn(self, known: Known | None) -> None:
         """Take over what the progress topic says now."""
-        self.starts |= known.starts if known is not None else {}
+        self.announced |= known.announced if known is not None else {}
         self.journaled = known.progress if known is not None else None
         if self.journaled is not None and self.acked is not None:
             self.acked = max(self.acked, self.journaled, key=_how_far)
 
-    def resume_at(self, offset: int, *, epoch: int, sequence: int, last_downstream: int) -> None:
-        """Begin to copy at upstream `offset`, whose first record gets `sequence`."""
+    def resume_at(
+        self, offset: int, *, epoch: int, sequence: int, last_downstream: int, node: int, remembered: bool
+    ) -> None:
+        """Begin to copy at upstream `offset`, whose first record gets `sequence`, by way of the target's leader `node`.
+
+        Where the leader does not remember our producer, it would take any sequence: a batch that follows a refused one
+        would be appended, and the refused one be missing. So one goes alone until the first is acknowledged.
+        """
+        self.in_doubt = False
+        self.node = node
+        self.window = BATCHES_IN_FLIGHT if remembered else 1
         self.epoch = epoch
         self.fetch_from = offset
         self.next_sequence = sequence
@@ -130,9 +148,20 @@ class PartitionCopy:
         return pending
 
     def acknowledge(self, pending: Pending, base_offset: int, *, now_ms: int) -> None:
-        """Note that the target holds `pending` from `base_offset` on."""
-        if self.acked is None or self.acked.sequence != pending.base_sequence or self.acked.epoch != self.epoch:
-            return  # an answer to something sent before the last resume; the resume has counted it
+        """Note that the target holds `pending` from `base_offset` on; raises `Gap` where it cannot."""
+        assert self.acked is not None
+        if self.in_doubt:
+            return  # something before it failed; the resume will count what arrived all the same
+        last = -1 if self.acked.last_downstream is None else self.acked.last_downstream
+        if self.acked.sequence != pending.base_sequence or base_offset <= last:
+            raise Gap(
+                f"the target took records with sequence {pending.base_sequence} to its offset {base_offset}, but "
+                f"sequence {self.acked.sequence} comes next, behind offset {last}: the remote topic was created again",
+                topic=self.row.topic,
+                partition=self.row.partition,
+                offset=pending.base_offset,
+            )
+        self.window = BATCHES_IN_FLIGHT
         self.acked = Progress(
             last_offset=pending.last_offset,
             sequence=(pending.base_sequence + pending.record_count) % SEQUENCES,

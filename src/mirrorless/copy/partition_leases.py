@@ -92,6 +92,8 @@ class LeaseReader(DataSourceStreamReader):
                 time.sleep(_RETRY_S)
             else:
                 self._control.complain("")
+                if not piles and not self._place.bounded:
+                    time.sleep(_RETRY_S)  # nothing to copy yet: leases would follow each other without a pause
                 return [SlotLease([as_tuple(row) for row in pile]) for pile in piles]
         return []
 

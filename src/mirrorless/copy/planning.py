@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from kafka.admin import KafkaAdminClient
@@ -150,5 +151,5 @@ def _row(place: Place, remote_topic: str, end: int, known: Known | None) -> Leas
         sequence=progress.sequence if progress else None,
         epoch=progress.epoch if progress else None,
         last_downstream=progress.last_downstream if progress else None,
-        starts=json.dumps(known.starts if known else {}),
+        announced=json.dumps({epoch: asdict(said) for epoch, said in known.announced.items()} if known else {}),
     )

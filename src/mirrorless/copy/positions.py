@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from kafka import errors as kafka_errors
@@ -11,11 +10,11 @@ from kafka.partitioner.default import murmur2
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
 from mirrorless.batches.admission import AbortedTransactions
-from mirrorless.batches.header import FormatError, scan
+from mirrorless.batches.header import BatchHeader, FormatError, scan
 from mirrorless.copy import wire as wires
 from mirrorless.copy.producer_identity import announcer_id
 from mirrorless.copy.progress import Announcement, SourcePartition, parse
-from mirrorless.copy.resume import Begin, GoOn, Lost, TargetState, decide
+from mirrorless.copy.resume import Begin, Decision, GoOn, Lost, TargetState, Wait, decide
 from mirrorless.errors import CorruptBatch, Gap, MirrorlessError, UnsupportedBatch
 
 if TYPE_CHECKING:
@@ -23,19 +22,20 @@ if TYPE_CHECKING:
 
     from mirrorless.copy.partition import PartitionCopy
     from mirrorless.copy.progress_topic import Known
-    from mirrorless.copy.wire import Place, ProducerState, Wire
+    from mirrorless.copy.wire import Place, Wire
 
 _ANNOUNCE_TIMEOUT_MS = 30_000
 _OFFSET_OUT_OF_RANGE = 1
+_PATIENCE = 6
 
 
-class NoLeader(MirrorlessError):
-    """A partition has no leader at the moment."""
+class NotNow(MirrorlessError):
+    """A partition has no leader, or its leader has not caught up with itself; that passes."""
 
     retriable = True
 
 
-TROUBLE = (*wires.RETRIABLE, kafka_errors.UnknownBrokerIdError, NoLeader)
+TROUBLE = (*wires.RETRIABLE, kafka_errors.UnknownBrokerIdError, NotNow)
 """What passes by itself, or when the leaders are known again."""
 
 
@@ -63,54 +63,98 @@ class Positions:
         self._journal_topic = journal_topic
         self._reread = reread
 
-    async def target_states(self, copies: Sequence[PartitionCopy]) -> dict[Place, TargetState]:
-        """Ask the target's leaders about all copies, a few requests a leader; keys are remote places."""
-        states: dict[Place, TargetState] = {}
-        by_node: dict[int, list[PartitionCopy]] = defaultdict(list)
+    async def decisions(
+        self, node: int, copies: Sequence[PartitionCopy]
+    ) -> dict[PartitionCopy, tuple[TargetState, Decision] | BaseException]:
+        """Ask the target's leader `node` about `copies`, a few requests for all, and decide for each how it goes on.
+
+        A copy that cannot be decided on has its error instead; raises `TROUBLE` and kafka-python's errors where the
+        leader does not answer at all.
+        """
+        places = [copy.remote_place for copy in copies]
+        # In this order: what is remembered first has had time to be replicated when the log's end is asked for.
+        known = await self._target.producers(node, {copy.remote_place: copy.producer_id for copy in copies})
+        starts = await self._target.offsets(node, places, at=wires.EARLIEST)
+        ends = await self._target.offsets(node, places, at=wires.LATEST)
+        found: dict[PartitionCopy, tuple[TargetState, Decision] | BaseException] = {}
         for copy in copies:
-            by_node[_leader(self._target, copy.remote_place)].append(copy)
-        for node, led in by_node.items():
-            places = [copy.remote_place for copy in led]
-            known = await self._target.producers(node, {copy.remote_place: copy.producer_id for copy in led})
-            starts = await self._target.offsets(node, places, at=wires.EARLIEST)
-            ends = await self._target.offsets(node, places, at=wires.LATEST)
-            for copy in led:
-                place = copy.remote_place
-                states[place] = await self._state(node, copy, known[place], starts[place], ends[place])
-        return states
+            place = copy.remote_place
+            try:
+                state = await self._state(node, copy, known[place], starts[place], ends[place])
+            except (kafka_errors.KafkaError, MirrorlessError) as error:
+                found[copy] = error
+            else:
+                found[copy] = state, _decide(copy, state)
+        puzzled = [copy for copy, one in found.items() if isinstance(one, tuple) and isinstance(one[1], Lost)]
+        if puzzled:
+            # Another writer may have gone on since the lease was planned: what it wrote is in the progress topic.
+            now_known = self._reread()
+            for copy in puzzled:
+                copy.learn(now_known.get(copy.place))
+                one = found[copy]
+                assert isinstance(one, tuple)
+                found[copy] = one[0], _decide(copy, one[0])
+        return found
 
     async def _state(
-        self, node: int, copy: PartitionCopy, known: ProducerState | None, start: int, end: int
+        self,
+        node: int,
+        copy: PartitionCopy,
+        known: wires.ProducerState | int | None,
+        start: wires.Offset,
+        end: wires.Offset,
     ) -> TargetState:
-        if known is not None:
-            return TargetState(log_start=start, log_end=end, epoch=known.epoch, last_sequence=known.last_sequence)
-        if start >= end:
-            return TargetState(log_start=start, log_end=end)
+        for code in (start.error_code, end.error_code, known if isinstance(known, int) else 0):
+            if code:
+                raise wires.error_for(code)
+        if isinstance(known, wires.ProducerState):
+            return TargetState(
+                log_start=start.offset,
+                log_end=end.offset,
+                epoch=known.epoch,
+                last_sequence=known.last_sequence,
+                remembered=True,
+            )
+        if start.offset >= end.offset:
+            return TargetState(log_start=start.offset, log_end=end.offset)
         # The broker has forgotten the producer, or cannot be asked: the last batch of the log says it.
+        last = await self._last_batch(node, copy, end.offset)
+        if last is None or last.producer_id != copy.producer_id:
+            return TargetState(log_start=start.offset, log_end=end.offset, foreign_tail=True)
+        return TargetState(
+            log_start=start.offset, log_end=end.offset, epoch=last.producer_epoch, last_sequence=last.last_sequence
+        )
+
+    async def _last_batch(self, node: int, copy: PartitionCopy, log_end: int) -> BatchHeader | None:
+        last = None
+        try:
+            for header, _at in scan(await self._read_at(node, copy.remote_place, log_end - 1)):
+                last = header
+        except FormatError:
+            return None  # an older message format: not ours
+        return last
+
+    async def _read_at(self, node: int, place: Place, offset: int) -> bytes | memoryview:
+        """What the target holds from the batch with `offset` on."""
         (fetched,) = await self._target.fetch(
-            node, [(copy.remote_place, end - 1)], isolation=wires.READ_UNCOMMITTED, partition_max_bytes=1 << 16
+            node, [(place, offset)], isolation=wires.READ_UNCOMMITTED, partition_max_bytes=1 << 16
         )
         if fetched.error_code:
             raise wires.error_for(fetched.error_code)
-        last = None
-        for header, _at in scan(fetched.records):
-            last = header
-        if last is None or last.producer_id != copy.producer_id:
-            return TargetState(log_start=start, log_end=end, foreign_tail=True)
-        return TargetState(log_start=start, log_end=end, epoch=last.producer_epoch, last_sequence=last.last_sequence)
+        return fetched.records
 
-    async def settle(self, copy: PartitionCopy, target: TargetState) -> None:
-        """Put one copy where it goes on; raises `PartitionError` where that cannot be found."""
-        decision = decide(progress=copy.known_progress, starts=copy.starts, target=target)
-        if isinstance(decision, Lost):
-            # Another writer may have gone on since the lease was planned: what it wrote is in the progress topic.
-            copy.learn(self._reread().get(copy.place))
-            decision = decide(progress=copy.known_progress, starts=copy.starts, target=target)
+    async def settle(self, copy: PartitionCopy, node: int, state: TargetState, decision: Decision) -> None:
+        """Put one copy where it goes on, by way of the target's leader `node`, which was asked.
+
+        Raises `PartitionError` where that cannot be, `TROUBLE` where it cannot be yet.
+        """
         match decision:
+            case Wait(reason=reason):
+                raise NotNow(reason)
             case Lost(reason=reason):
                 raise Gap(reason, topic=copy.row.topic, partition=copy.row.partition)
             case Begin():
-                await self._begin(copy, decision, target)
+                await self._begin(copy, node, state, decision)
             case GoOn():
                 offset = decision.walk_from
                 if decision.walk_records:
@@ -120,21 +164,35 @@ class Positions:
                     epoch=decision.epoch,
                     sequence=decision.sequence,
                     last_downstream=decision.last_downstream,
+                    node=node,
+                    remembered=state.remembered,
                 )
 
-    async def _begin(self, copy: PartitionCopy, decision: Begin, target: TargetState) -> None:
+    async def _begin(self, copy: PartitionCopy, node: int, state: TargetState, decision: Begin) -> None:
         start = decision.start
         if start is None:
-            node = _leader(self._source, copy.place)
-            start = (await self._source.offsets(node, [copy.place], at=wires.EARLIEST))[copy.place]
-        announcement = Announcement(epoch=decision.epoch, start=start, reason=decision.reason)
-        start = await self._announce(copy.place, announcement)
-        copy.starts[decision.epoch] = start
-        copy.resume_at(start, epoch=decision.epoch, sequence=0, last_downstream=target.log_end - 1)
+            source_node = leader_of(self._source, copy.place)
+            first = (await self._source.offsets(source_node, [copy.place], at=wires.EARLIEST))[copy.place]
+            if first.error_code:
+                raise wires.error_for(first.error_code)
+            start = first.offset
+        announcement = await self._announce(
+            copy.place,
+            Announcement(epoch=decision.epoch, start=start, downstream=state.log_end, reason=decision.reason),
+        )
+        copy.announced[decision.epoch] = announcement
+        copy.resume_at(
+            announcement.start,
+            epoch=decision.epoch,
+            sequence=0,
+            last_downstream=announcement.downstream - 1,
+            node=node,
+            remembered=False,
+        )
         copy.written = copy.acked  # nothing was copied yet that the progress topic should hear of
 
-    async def _announce(self, place: Place, announcement: Announcement) -> int:
-        """Announce an epoch and return the start that holds.
+    async def _announce(self, place: Place, announcement: Announcement) -> Announcement:
+        """Announce an epoch and return the announcement that holds.
 
         The record is itself a compare-and-append: whoever announces the same epoch second is acknowledged with the
         offset of the first announcement, which is then read. So racing writers agree on one start.
@@ -142,84 +200,89 @@ class Positions:
         topic, partition = place
         key = SourcePartition(self._alias, topic, partition).announcement_key(announcement.epoch)
         count = self._target.partition_count(self._journal_topic)
-        journal = (self._journal_topic, (murmur2(key) & 0x7FFFFFFF) % max(count, 1))
+        if count == 0:
+            raise NotNow(f"there is no topic {self._journal_topic} yet")
+        journal = (self._journal_topic, (murmur2(key) & 0x7FFFFFFF) % count)
         producer = announcer_id(self._source_id, topic, partition, announcement.epoch)
         builder = DefaultRecordBatchBuilder(2, 0, 0, producer, 0, 0, 1 << 20)
         builder.append(0, timestamp=int(time.time() * 1000), key=key, value=announcement.to_bytes(), headers=[])
-        node = _leader(self._target, journal)
-        response = await self._target.append(node, [(journal, bytes(builder.build()))], timeout_ms=_ANNOUNCE_TIMEOUT_MS)
-        (written,) = wires.appended(response)
+        node = leader_of(self._target, journal)
+        (written,) = await self._target.append(
+            node, [(journal, bytes(builder.build()))], timeout_ms=_ANNOUNCE_TIMEOUT_MS
+        )
         if written.error_code:
             raise wires.error_for(written.error_code)
-        (fetched,) = await self._target.fetch(
-            node, [(journal, written.base_offset)], isolation=wires.READ_UNCOMMITTED, partition_max_bytes=1 << 16
-        )
-        for header, at in scan(fetched.records):
-            if header.base_offset <= written.base_offset <= header.last_offset:
-                for record in DefaultRecordBatch(bytes(fetched.records[at : at + header.size_bytes])):
-                    holds = parse(record.key, record.value)
-                    if record.key == key and holds is not None and isinstance(holds[1], Announcement):
-                        return holds[1].start
-        return announcement.start
+        records = await self._read_at(node, journal, written.base_offset)
+        for header, at in scan(records):
+            if header.producer_id == producer:
+                for record in DefaultRecordBatch(bytes(records[at : at + header.size_bytes])):
+                    said = parse(record.key, record.value)
+                    if said is not None and isinstance(said[1], Announcement):
+                        return said[1]
+        raise NotNow(f"the announcement of epoch {announcement.epoch} could not be read back")
 
     async def _walk(self, copy: PartitionCopy, offset: int, count: int) -> int:
         """Walk `count` committed records of the source from `offset` on, by batch headers; return the offset behind."""
         left = count
         while left > 0:
-            node = _leader(self._source, copy.place)
+            node = leader_of(self._source, copy.place)
             (fetched,) = await self._source.fetch(
                 node, [(copy.place, offset)], max_wait_ms=500, partition_max_bytes=8 << 20
             )
             if fetched.error_code == _OFFSET_OUT_OF_RANGE:
-                raise Gap(
-                    f"{left} records from offset {offset} on were copied, but the source has no record there any more: "
-                    f"its log starts at {fetched.log_start}",
-                    topic=copy.row.topic,
-                    partition=copy.row.partition,
-                    offset=offset,
-                )
+                reason = f"{left} records from this offset on were copied, but the source does not have them any more"
+                raise _gap(copy, reason, offset)
             if fetched.error_code:
                 raise wires.error_for(fetched.error_code)
-            if fetched.last_stable_offset <= offset:
-                raise Gap(
-                    f"the target holds {left} records more than the source, which ends at "
-                    f"{fetched.last_stable_offset}: the source lost records",
-                    topic=copy.row.topic,
-                    partition=copy.row.partition,
-                    offset=offset,
-                )
-            offset, left = self._count(copy, fetched, offset, left)
+            before = offset
+            offset, left = _count(copy, fetched, offset, left)
+            if offset == before and left > 0:
+                end = fetched.last_stable_offset
+                reason = f"the target holds {left} records that the source, which ends at {end}, does not have"
+                if copy.attempts < _PATIENCE:
+                    raise NotNow(reason)  # a new leader's last stable offset may lag behind for a moment
+                raise _gap(copy, f"{reason}: it lost them", offset)
         return offset
 
-    @staticmethod
-    def _count(copy: PartitionCopy, fetched: wires.Fetched, offset: int, left: int) -> tuple[int, int]:
-        aborted = AbortedTransactions(fetched.aborted)
-        topic, partition = copy.place
-        try:
-            for header, at in scan(fetched.records):
-                dropped = aborted.drops(header, fetched.records, at)
-                if header.next_offset <= offset:
-                    continue
-                if not dropped:
-                    if header.base_offset < offset or header.record_count > left:
-                        raise UnsupportedBatch(
-                            f"the copy goes on in the middle of the batch {header.base_offset} to {header.last_offset}",
-                            topic=topic,
-                            partition=partition,
-                            offset=offset,
-                        )
-                    left -= header.record_count
-                offset = header.next_offset
-                if left == 0:
-                    break
-        except FormatError as error:
-            kind = UnsupportedBatch if error.magic != 2 else CorruptBatch
-            raise kind(str(error), topic=topic, partition=partition, offset=error.offset) from error
-        return offset, left
 
-
-def _leader(wire: Wire, place: Place) -> int:
+def leader_of(wire: Wire, place: Place) -> int:
+    """Broker id of a partition's leader; raises `NotNow` if there is none."""
     node = wire.leader(place)
     if node is None:
-        raise NoLeader(f"{place[0]}-{place[1]} has no leader at the moment")
+        raise NotNow(f"{place[0]}-{place[1]} has no leader at the moment")
     return node
+
+
+def _decide(copy: PartitionCopy, state: TargetState) -> Decision:
+    return decide(progress=copy.known_progress, announced=copy.announced, target=state)
+
+
+def _count(copy: PartitionCopy, fetched: wires.Fetched, offset: int, left: int) -> tuple[int, int]:
+    """Count the committed records of a fetch from `offset` on; returns the offset behind them and how many are left."""
+    aborted = AbortedTransactions(fetched.aborted)
+    topic, partition = copy.place
+    try:
+        for header, at in scan(fetched.records):
+            dropped = aborted.drops(header, fetched.records, at)
+            if header.next_offset <= offset:
+                continue
+            if not dropped:
+                if header.base_offset < offset or header.record_count > left:
+                    raise UnsupportedBatch(
+                        f"the copy goes on in the middle of the batch {header.base_offset} to {header.last_offset}",
+                        topic=topic,
+                        partition=partition,
+                        offset=offset,
+                    )
+                left -= header.record_count
+            offset = header.next_offset
+            if left == 0:
+                break
+    except FormatError as error:
+        kind = UnsupportedBatch if error.magic != 2 else CorruptBatch
+        raise kind(str(error), topic=topic, partition=partition, offset=error.offset) from error
+    return offset, left
+
+
+def _gap(copy: PartitionCopy, reason: str, offset: int) -> Gap:
+    return Gap(reason, topic=copy.row.topic, partition=copy.row.partition, offset=offset)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 CONNECTOR = "MirrorSourceConnector"
 _ANNOUNCER = "mirrorless"
@@ -39,15 +42,30 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
-    """Where incarnation `epoch` of a partition's copy begins: upstream offset `start`, sequence 0, and why."""
+    """Where incarnation `epoch` of a partition's copy begins, and why.
+
+    Its first record is that at upstream offset `start`, with sequence 0, and it goes to the target's offset
+    `downstream`.
+    """
 
     epoch: int
     start: int
+    downstream: int
     reason: str
 
     def to_bytes(self) -> bytes:
         """Value of the announcement record."""
-        return _json({"start": self.start, "reason": self.reason})
+        return _json({"start": self.start, "downstream": self.downstream, "reason": self.reason})
+
+    @classmethod
+    def read(cls, epoch: int, content: Mapping[str, Any]) -> Announcement:
+        """Read the value of the announcement of `epoch`; raises KeyError, TypeError or ValueError."""
+        return cls(
+            epoch=epoch,
+            start=int(content["start"]),
+            downstream=int(content["downstream"]),
+            reason=str(content.get("reason", "")),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +98,7 @@ def parse(key: bytes | None, value: bytes | None) -> tuple[SourcePartition, Prog
         if connector == CONNECTOR:
             return where, None if value is None else _progress(json.loads(value))
         if connector == _ANNOUNCER and value is not None:
-            content = json.loads(value)
-            epoch, start = int(fields["epoch"]), int(content["start"])
-            return where, Announcement(epoch=epoch, start=start, reason=str(content.get("reason", "")))
+            return where, Announcement.read(int(fields["epoch"]), json.loads(value))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return None

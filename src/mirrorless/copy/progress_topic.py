@@ -11,7 +11,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.topics import last_stable_offsets
 from mirrorless.copy.progress import Announcement, Progress, parse
-from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
     from mirrorless.clusters.admin import Admin
@@ -23,10 +23,10 @@ _TIMEOUT_S = 60.0
 
 @dataclass(slots=True)
 class Known:
-    """What the topic says of one source partition: its progress, and the start of every announced epoch."""
+    """What the topic says of one source partition: its progress, and every announced epoch."""
 
     progress: Progress | None = None
-    starts: dict[int, int] = field(default_factory=dict)
+    announced: dict[int, Announcement] = field(default_factory=dict)
 
 
 class ProgressTopic:
@@ -42,7 +42,7 @@ class ProgressTopic:
         self._known: dict[Place, Known] = {}
 
     def read(self) -> dict[Place, Known]:
-        """Catch up with the topic's end and return what is known; raises `ClusterError`."""
+        """Catch up with the topic's end and return what is known; raises `ClusterUnavailable`."""
         try:
             consumer = self._consumer or self._open()
             ends = self._ends()
@@ -56,7 +56,8 @@ class ProgressTopic:
                     reason = f"{self._topic} could not be read to its end in {_TIMEOUT_S:.0f} s"
                     raise ClusterUnavailable(reason, cluster=self._cluster.alias)
         except KafkaException as error:
-            raise ClusterError(f"{self._topic}: {error.args[0].str()}", cluster=self._cluster.alias) from error
+            self.close()
+            raise ClusterUnavailable(f"{self._topic}: {error.args[0].str()}", cluster=self._cluster.alias) from error
         return self._known
 
     def close(self) -> None:
@@ -110,7 +111,6 @@ class ProgressTopic:
         where, said = read
         known = self._known.setdefault((where.topic, where.partition), Known())
         if isinstance(said, Announcement):
-            # Racing writers make the same announcement; should there be two all the same, the first one holds.
-            known.starts.setdefault(said.epoch, said.start)
+            known.announced[said.epoch] = said
         else:
             known.progress = said

@@ -1,6 +1,7 @@
 """Where a partition's copy goes on: what the progress says, held against what the target has (design, section 5).
 
-Pure decisions. The progress may be older than the target; it is never newer unless the target lost something.
+Pure decisions. The progress may be older than the target; it is never newer unless the target lost something. Only what
+the target has replicated counts: a leader's producer state reaches to the end of its own log, which it may still lose.
 """
 
 from __future__ import annotations
@@ -13,21 +14,24 @@ from mirrorless.batches.header import SEQUENCES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mirrorless.copy.progress import Progress
+    from mirrorless.copy.progress import Announcement, Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetState:
     """What the target's leader knows of one remote partition and our producer id.
 
-    `epoch` and `last_sequence` are the broker's producer state or, where it has none, those in the header of the last
-    batch if that is ours; None if neither. `foreign_tail` says that the last batch is another producer's.
+    `log_end` is the high watermark. `epoch` and `last_sequence` are the broker's producer state or, where it has none,
+    those in the header of the last batch if that is ours; None if neither. `remembered` says that they are the
+    broker's: it then takes only the next sequence, where an unknown producer may begin anywhere. `foreign_tail` says
+    that the last batch is another producer's.
     """
 
     log_start: int
     log_end: int
     epoch: int | None = None
     last_sequence: int | None = None
+    remembered: bool = False
     foreign_tail: bool = False
 
 
@@ -55,87 +59,116 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """The target has not replicated what it holds; it will, or its next leader will not have it. Ask again."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
     """Something that was there is not any more: a gap, to be handled by policy."""
 
     reason: str
 
 
-Decision = GoOn | Begin | Lost
+Decision = GoOn | Begin | Wait | Lost
 
 
-def decide(*, progress: Progress | None, starts: Mapping[int, int], target: TargetState) -> Decision:
-    """Choose how to go on; `starts` are the announced epochs, each with the upstream offset it begins at."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Base:
+    """A known pair: the record at upstream `offset` has `sequence` and belongs at the target's `downstream`."""
+
+    epoch: int
+    offset: int
+    sequence: int
+    downstream: int
+
+
+def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], target: TargetState) -> Decision:
+    """Choose how to go on; `announced` are the epochs that the progress topic knows."""
     if progress is None:
-        return _without_progress(starts, target)
+        return _without_progress(announced, target)
     if progress.epoch is None or progress.sequence is None:
-        return _behind_mirrormaker(progress.last_offset + 1, starts, target)
-    downstream = -1 if progress.last_downstream is None else progress.last_downstream
-    if downstream >= target.log_end:
+        return _behind_mirrormaker(progress.last_offset + 1, announced, target)
+    downstream = 0 if progress.last_downstream is None else progress.last_downstream + 1
+    base = _Base(
+        epoch=progress.epoch, offset=progress.last_offset + 1, sequence=progress.sequence, downstream=downstream
+    )
+    if base.downstream > target.log_end:
         return Lost(
-            reason=f"the remote partition ends at {target.log_end}, before the acknowledged record {downstream}: "
-            "the target lost records, or the remote topic was created again"
+            reason=f"the remote partition ends at {target.log_end}, before the acknowledged record "
+            f"{base.downstream - 1}: the target lost records, or the remote topic was created again"
         )
     if target.epoch is None or target.last_sequence is None:
-        return _forgotten(progress, progress.epoch, progress.sequence, downstream, target)
-    if target.epoch > progress.epoch:
-        return _from_announcement(target.epoch, target.last_sequence, starts, target)
-    ahead = (target.last_sequence + 1 - progress.sequence) % SEQUENCES
-    if target.epoch < progress.epoch or ahead >= SEQUENCES // 2:
+        return _forgotten(base, target)
+    if target.epoch > base.epoch:
+        return _from_announcement(target.epoch, target.last_sequence, announced, target)
+    ahead = (target.last_sequence + 1 - base.sequence) % SEQUENCES
+    if target.epoch < base.epoch or ahead >= SEQUENCES // 2:
         return Lost(
             reason=f"the target is at epoch {target.epoch}, sequence {target.last_sequence}, behind the acknowledged "
-            f"epoch {progress.epoch}, sequence {(progress.sequence - 1) % SEQUENCES}: it lost records"
+            f"epoch {base.epoch}, sequence {(base.sequence - 1) % SEQUENCES}: it lost records"
+        )
+    return _ahead(base, ahead, target)
+
+
+def _ahead(base: _Base, records: int, target: TargetState) -> Decision:
+    """Go on `records` behind `base`, if they are replicated."""
+    if base.downstream + records > target.log_end:
+        return Wait(
+            reason=f"{base.downstream + records - target.log_end} records on the leader of the remote partition are "
+            "not replicated yet"
         )
     return GoOn(
-        epoch=progress.epoch,
-        walk_from=progress.last_offset + 1,
-        walk_records=ahead,
-        sequence=(progress.sequence + ahead) % SEQUENCES,
-        last_downstream=target.log_end - 1 if ahead else downstream,
+        epoch=base.epoch,
+        walk_from=base.offset,
+        walk_records=records,
+        sequence=(base.sequence + records) % SEQUENCES,
+        last_downstream=base.downstream + records - 1,
     )
 
 
-def _forgotten(progress: Progress, epoch: int, sequence: int, downstream: int, target: TargetState) -> Decision:
-    if target.foreign_tail and target.log_end > downstream + 1:
+def _forgotten(base: _Base, target: TargetState) -> Decision:
+    """The target does not remember us. What its log grew by since the progress was ours, unless another wrote there."""
+    if target.foreign_tail and target.log_end > base.downstream:
         return Lost(
-            reason=f"another producer wrote to the remote partition behind the acknowledged record {downstream}, "
-            "and the target has forgotten how far this copy was"
+            reason=f"another producer wrote to the remote partition behind the acknowledged record "
+            f"{base.downstream - 1}, and the target has forgotten how far this copy was"
         )
-    return GoOn(
-        epoch=epoch,
-        walk_from=progress.last_offset + 1,
-        walk_records=0,
-        sequence=sequence,
-        last_downstream=downstream,
-    )
+    return _ahead(base, target.log_end - base.downstream, target)
 
 
-def _without_progress(starts: Mapping[int, int], target: TargetState) -> Decision:
+def _without_progress(announced: Mapping[int, Announcement], target: TargetState) -> Decision:
     if target.epoch is None or target.last_sequence is None:
         # Nothing was appended by us. An epoch announced already is announced again; the first announcement holds.
-        return Begin(epoch=max(starts, default=0), start=None, reason="first copy")
-    return _from_announcement(target.epoch, target.last_sequence, starts, target)
+        return Begin(epoch=max(announced, default=0), start=None, reason="first copy")
+    return _from_announcement(target.epoch, target.last_sequence, announced, target)
 
 
-def _behind_mirrormaker(start: int, starts: Mapping[int, int], target: TargetState) -> Decision:
+def _behind_mirrormaker(start: int, announced: Mapping[int, Announcement], target: TargetState) -> Decision:
     known = -1 if target.epoch is None else target.epoch
-    if target.last_sequence is not None and starts.get(known) == start:
+    if target.last_sequence is not None and known not in announced:
+        return _unannounced(known)
+    if target.last_sequence is not None and announced[known].start == start:
         # Our own incarnation behind this very position, whose first progress was not written yet.
-        return _from_announcement(known, target.last_sequence, starts, target)
-    announced = [epoch for epoch, begins in starts.items() if begins == start and epoch > known]
-    epoch = max(announced) if announced else max([known, *starts]) + 1
+        return _from_announcement(known, target.last_sequence, announced, target)
+    begun = [epoch for epoch, announcement in announced.items() if announcement.start == start and epoch > known]
+    epoch = max(begun) if begun else max([known, *announced]) + 1
     return Begin(epoch=epoch, start=start, reason="behind MirrorMaker 2")
 
 
-def _from_announcement(epoch: int, last_sequence: int, starts: Mapping[int, int], target: TargetState) -> Decision:
-    if epoch not in starts:
-        return Lost(
-            reason=f"the target holds records of epoch {epoch}, whose announcement is not in the progress topic"
-        )
-    return GoOn(
-        epoch=epoch,
-        walk_from=starts[epoch],
-        walk_records=last_sequence + 1,
-        sequence=(last_sequence + 1) % SEQUENCES,
-        last_downstream=target.log_end - 1,
-    )
+def _from_announcement(
+    epoch: int, last_sequence: int, announced: Mapping[int, Announcement], target: TargetState
+) -> Decision:
+    if epoch not in announced:
+        return _unannounced(epoch)
+    announcement = announced[epoch]
+    base = _Base(epoch=epoch, offset=announcement.start, sequence=0, downstream=announcement.downstream)
+    # Sequences wrap; how often, the length of the log says.
+    wraps = max(0, target.log_end - base.downstream - last_sequence - 1) // SEQUENCES
+    return _ahead(base, last_sequence + 1 + wraps * SEQUENCES, target)
+
+
+def _unannounced(epoch: int) -> Lost:
+    return Lost(reason=f"the target holds records of epoch {epoch}, whose announcement is not in the progress topic")

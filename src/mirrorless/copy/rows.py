@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from mirrorless.copy.progress import Progress
+from mirrorless.copy.progress import Announcement, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +24,7 @@ _TYPES: dict[str, tuple[str, pa.DataType]] = {"str": ("string", pa.string()), "i
 class LeaseRow:
     """One partition for one lease: where it goes and where the progress topic says it is.
 
-    `starts` is a JSON object of the announced epochs and the upstream offset each begins at. `source_end` is the
+    `announced` is a JSON object of the announced epochs, each with its announcement. `source_end` is the
     source's last stable offset when the lease was planned; a bounded lease ends there.
     """
 
@@ -36,7 +36,7 @@ class LeaseRow:
     sequence: int | None = None
     epoch: int | None = None
     last_downstream: int | None = None
-    starts: str = "{}"
+    announced: str = "{}"
 
     @property
     def lag_records(self) -> int:
@@ -54,9 +54,9 @@ class LeaseRow:
             last_downstream=self.last_downstream,
         )
 
-    def announced(self) -> dict[int, int]:
-        """The announced epochs and the upstream offset each begins at."""
-        return {int(epoch): int(start) for epoch, start in json.loads(self.starts).items()}
+    def announcements(self) -> dict[int, Announcement]:
+        """The announced epochs."""
+        return {int(epoch): Announcement.read(int(epoch), said) for epoch, said in json.loads(self.announced).items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

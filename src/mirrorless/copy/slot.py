@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from mirrorless.clusters.client_settings import for_confluent, for_kafka_python
 from mirrorless.clusters.identity import refuse_same
 from mirrorless.copy.journal import Journal
 from mirrorless.copy.lease import Lease, Terms
+from mirrorless.copy.partition import State
 from mirrorless.copy.positions import Positions
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.rows import LeaseRow, Report
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 _CONNECT_TIMEOUT_MS = 20_000
+_PAUSE_S = 2.0
 
 # Every failed connection is told once, in the reports; the library would tell it on stderr, several times a second.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
@@ -140,16 +143,26 @@ def run_lease(place: FlowPlace, rows: Sequence[LeaseRow], *, control: Control, l
     known.flow = flow
     terms = Terms(seconds=flow.lease_seconds, bounded=place.bounded)
     try:
-        return known.copy(
+        reports = known.copy(
             rows,
             terms=terms,
             stopping=control.stopping,
             observe=lambda reports: control.publish(lease=lease, slot=slot, reports=reports),
         )
+        if all(report.state == State.RESUMING for report in reports):
+            _forget(place)  # perhaps the brokers moved: the next lease asks the bootstrap servers again
+        return reports
     except ClusterError as error:
-        known.close()
-        del _slots[place.flow]
-        return [_unreached(row, error) for row in rows]
+        _forget(place)
+        reports = [_unreached(row, error) for row in rows]
+        control.publish(lease=lease, slot=slot, reports=reports)
+        if not control.stopping():
+            time.sleep(_PAUSE_S)
+        return reports
+
+
+def _forget(place: FlowPlace) -> None:
+    _slots.pop(place.flow).close()
 
 
 def _unreached(row: LeaseRow, error: ClusterError) -> Report:

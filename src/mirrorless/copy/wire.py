@@ -6,6 +6,7 @@ section 3). Fetch up to version 11 and Produce up to version 12 name topics; lat
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,7 +23,6 @@ from mirrorless.errors import ClusterError, ClusterUnavailable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kafka.future import Future
     from kafka.net.selector import NetworkSelector
 
 EARLIEST = -2
@@ -31,6 +31,9 @@ READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
 RETRIABLE = (kafka_errors.RetriableError, kafka_errors.InvalidMetadataError, kafka_errors.BrokerNotAvailableError)
 _RESPONSE_LIMIT_BYTES = 1 << 30
+_REQUEST_TIMEOUT_MS = 35_000
+"""A little more than the library's own limit, which begins when a request is written to its socket."""
+_METADATA_TIMEOUT_MS = 5_000
 _ACKS_ALL = -1
 _ANY_LEADER_EPOCH = -1
 
@@ -65,6 +68,13 @@ class ProducerState(NamedTuple):
     last_sequence: int
 
 
+class Offset(NamedTuple):
+    """An offset of one place, or the error code in its stead."""
+
+    offset: int
+    error_code: int
+
+
 class Wire:
     """Connections to one cluster; every coroutine runs on `net` and raises kafka-python's errors.
 
@@ -86,18 +96,40 @@ class Wire:
         self._manager.cluster.config["allow_auto_create_topics"] = False
 
     async def connect(self, *, timeout_ms: int, topics: Iterable[str]) -> None:
-        """Reach the cluster and learn who leads the partitions of `topics`; raises `ClusterError` in one line."""
+        """Reach the cluster and learn who leads the partitions of `topics`; raises `ClusterError` in one line.
+
+        Topics that are not there are their partitions' trouble, seen when they are asked for.
+        """
+        manager, cluster = self._manager, self._manager.cluster
+        until = time.monotonic() + timeout_ms / 1000
         try:
-            await self._manager.bootstrap_async(timeout_ms, refresh=False)
-            await self._manager.wait_for(self._manager.cluster.set_topics(list(topics)), timeout_ms)
+            # The library's own time limit does not cover a TLS handshake.
+            await manager.wait_for(manager.bootstrap_async(timeout_ms, refresh=False), timeout_ms)
+            # Not by set_topics: it would keep asking for topics of earlier leases that were deleted since.
+            cluster._topics = set(topics)
+            while any(cluster.partitions_for_topic(topic) is None for topic in cluster._topics):
+                try:
+                    await manager.wait_for(cluster.request_update(), _METADATA_TIMEOUT_MS)
+                    break
+                except kafka_errors.UnknownTopicOrPartitionError:
+                    break
+                except RETRIABLE:
+                    if time.monotonic() > until:
+                        raise
         except (kafka_errors.KafkaTimeoutError, *RETRIABLE) as error:
-            self._manager._bootstrap_future = None  # a failed bootstrap may be tried again
-            servers = self._manager.config["bootstrap_servers"]
+            manager._bootstrap_future = None  # a failed bootstrap may be tried again
+            servers = ",".join(manager.config["bootstrap_servers"])
             raise ClusterUnavailable(f"no answer from {servers}: {error}", cluster=self._cluster) from error
-        except kafka_errors.UnknownTopicOrPartitionError:
-            return  # one topic that is gone is its partitions' trouble, seen when they are asked for
         except kafka_errors.KafkaError as error:
             raise ClusterError(str(error), cluster=self._cluster) from error
+
+    async def _ask(self, request: Any, node: int, *, timeout_ms: int = _REQUEST_TIMEOUT_MS) -> Any:  # noqa: ANN401
+        """Send a request and wait for its answer; a broker that says nothing at all loses its connection."""
+        try:
+            return await self._manager.wait_for(self._manager.send(request, node), timeout_ms)
+        except kafka_errors.KafkaTimeoutError:
+            self._manager.close(node)
+            raise
 
     @property
     def cluster_id(self) -> str:
@@ -152,8 +184,9 @@ class Wire:
             rack_id="",
             max_version=11,
         )
-        response = await self._manager.send(request, node)
-        _raise_for(response.error_code)
+        response = await self._ask(request, node)
+        if response.error_code:
+            raise error_for(response.error_code)
         return [
             Fetched(
                 (topic.topic, part.partition_index),
@@ -167,8 +200,8 @@ class Wire:
             for part in topic.partitions
         ]
 
-    def append(self, node: int, batches: Sequence[tuple[Place, bytes]], *, timeout_ms: int) -> Future:
-        """Send one batch for each place, acknowledged by all in-sync replicas; the future holds the raw response."""
+    async def append(self, node: int, batches: Sequence[tuple[Place, bytes]], *, timeout_ms: int) -> list[Appended]:
+        """Send one batch for each place, to be acknowledged by all in-sync replicas within `timeout_ms`."""
         by_topic: dict[str, list[Any]] = defaultdict(list)
         for (topic, partition), batch in batches:
             by_topic[topic].append(ProduceRequest.TopicProduceData.PartitionProduceData(index=partition, records=batch))
@@ -181,15 +214,20 @@ class Wire:
             ],
             max_version=12,
         )
-        future: Future = self._manager.send(request, node)
-        return future
+        response = await self._ask(request, node, timeout_ms=timeout_ms + _REQUEST_TIMEOUT_MS)
+        return [
+            Appended((topic.name, part.index), part.error_code, part.error_message, part.base_offset)
+            for topic in response.responses
+            for part in topic.partition_responses
+        ]
 
-    async def producers(self, node: int, wanted: Mapping[Place, int]) -> dict[Place, ProducerState | None]:
+    async def producers(self, node: int, wanted: Mapping[Place, int]) -> dict[Place, ProducerState | int | None]:
         """Ask a leader what it remembers of one producer id on each place (`DescribeProducers`, KIP-664).
 
-        None where it remembers nothing, and everywhere for brokers before 2.8, which cannot be asked.
+        None where it remembers nothing, and everywhere for brokers before 2.8, which cannot be asked; an error code
+        where it does not say.
         """
-        found: dict[Place, ProducerState | None] = dict.fromkeys(wanted)
+        found: dict[Place, ProducerState | int | None] = dict.fromkeys(wanted)
         request = DescribeProducersRequest(
             topics=[
                 DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=partitions)
@@ -197,13 +235,14 @@ class Wire:
             ]
         )
         try:
-            response = await self._manager.send(request, node)
+            response = await self._ask(request, node)
         except kafka_errors.IncompatibleBrokerVersion:
             return found
         for topic in response.topics:
             for part in topic.partitions:
-                _raise_for(part.error_code)
                 place = (topic.name, part.partition_index)
+                if part.error_code:
+                    found[place] = part.error_code
                 for state in part.active_producers:
                     if state.producer_id == wanted[place] and state.last_sequence >= 0:
                         found[place] = ProducerState(state.producer_epoch, state.last_sequence)
@@ -211,8 +250,8 @@ class Wire:
 
     async def offsets(
         self, node: int, places: Iterable[Place], *, at: int, isolation: int = READ_UNCOMMITTED
-    ) -> dict[Place, int]:
-        """First (`EARLIEST`) or next (`LATEST`) offset of each place, from its leader."""
+    ) -> dict[Place, Offset]:
+        """First (`EARLIEST`) or next (`LATEST`, the high watermark) offset of each place, from its leader."""
         request = ListOffsetsRequest(
             replica_id=-1,
             isolation_level=isolation,
@@ -229,26 +268,16 @@ class Wire:
                 for topic, partitions in _by_topic(places).items()
             ],
         )
-        response = await self._manager.send(request, node)
-        found = {}
-        for topic in response.topics:
-            for part in topic.partitions:
-                _raise_for(part.error_code)
-                found[topic.name, part.partition_index] = part.offset
-        return found
+        response = await self._ask(request, node)
+        return {
+            (topic.name, part.partition_index): Offset(part.offset, part.error_code)
+            for topic in response.topics
+            for part in topic.partitions
+        }
 
     def close(self) -> None:
         """Close every connection."""
         self._manager.close()
-
-
-def appended(response: Any) -> list[Appended]:  # noqa: ANN401 -- the library's message classes are made at run time
-    """Read a produce response."""
-    return [
-        Appended((topic.name, part.index), part.error_code, part.error_message, part.base_offset)
-        for topic in response.responses
-        for part in topic.partition_responses
-    ]
 
 
 def error_for(code: int) -> type[Exception]:
@@ -268,8 +297,3 @@ def _by_topic(places: Iterable[Place]) -> dict[str, list[int]]:
     for topic, partition in places:
         grouped[topic].append(partition)
     return grouped
-
-
-def _raise_for(code: int) -> None:
-    if code:
-        raise error_for(code)

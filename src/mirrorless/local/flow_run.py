@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
 
 from mirrorless.copy.control import Control
 from mirrorless.copy.query import start_copy
@@ -43,11 +46,17 @@ class FlowRun:
         self._on_lease = on_lease
         self._landed = threading.Event()
         self._fruitless = 0
+        self._reached = -1
         self.complete = False
         self.failure: StreamingQueryException | None = None
         self._query: StreamingQuery = start_copy(
             spark, place, checkpoint=str(folder / "checkpoint"), control=self._control, on_reports=self._lease_ended
         )
+
+    @property
+    def broken(self) -> bool:
+        """Whether the query ended by itself, which only an error makes it do."""
+        return not self._query.isActive
 
     @property
     def active(self) -> bool:
@@ -64,7 +73,8 @@ class FlowRun:
             if self._query.status["message"] == _IDLE:
                 break
             time.sleep(0.02)
-        self._query.stop()
+        with suppress(PySparkException):  # it does not end in time: the session is about to
+            self._query.stop()
         self.failure = self._query.exception()
 
     def _lease_ended(self, reports: list[Report]) -> None:
@@ -74,7 +84,9 @@ class FlowRun:
         self.errors = totals.errors
         self._on_lease(reports)
         if self._bounded and not self._control.stopping():
-            self._fruitless = 0 if totals.records else self._fruitless + 1
+            reached = sum(report.next_offset or 0 for report in reports)
+            self._fruitless = 0 if reached > self._reached else self._fruitless + 1
+            self._reached = reached
             self.complete = totals.over and not totals.errors
             if totals.over or self._fruitless >= _FRUITLESS_LEASES:
                 # Before this returns, or Spark would begin another lease.

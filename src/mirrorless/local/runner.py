@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow, Settings
 
 _LOOK_EVERY_S = 0.25
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _LANDING_S = 3.5
 
 
@@ -59,15 +60,24 @@ class StopRequest:
     @contextmanager
     def on_signals(self) -> Iterator[None]:
         """Take over SIGINT and SIGTERM meanwhile; only in the main thread."""
-        kept = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        kept = {number: signal.getsignal(number) for number in _SIGNALS}
+        self.listen()
         try:
             yield
         finally:
             for number, handler in kept.items():
                 signal.signal(number, handler)
 
-    def _ask(self, *_: object) -> None:
+    def listen(self) -> None:
+        """Take the signals over again: Spark's session takes SIGINT for itself (`SparkContext._do_init`)."""
+        if not self.event.is_set():
+            for number in _SIGNALS:
+                signal.signal(number, self._ask)
+
+    def _ask(self, number: int, _frame: object) -> None:
         self.event.set()
+        # A second signal is meant: it ends the process at once. Nothing is lost by that either.
+        signal.signal(number, signal.SIG_DFL)
 
 
 def run_flows(settings: Settings, *, bounded: bool, display: Display, stop: StopRequest) -> bool:
@@ -85,6 +95,7 @@ def run_flows(settings: Settings, *, bounded: bool, display: Display, stop: Stop
     with tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)
         with spark_session(threads=threads, folder=folder) as spark:
+            stop.listen()
             runs = []
             if not stop.event.is_set():
                 runs = [
@@ -97,7 +108,7 @@ def run_flows(settings: Settings, *, bounded: bool, display: Display, stop: Stop
                     for number, flow in enumerate(settings.flows)
                 ]
             _watch(settings, runs, display=display, stop=stop)
-            _land(runs, display)
+            _land(runs, display, whole=not undiscovered)
         failed = [run for run in runs if run.failure is not None]
         for run in failed:
             display.trouble(run.name, f"the query ended: {_first_line(run.failure)}; Spark's log: {_keep(folder)}")
@@ -111,11 +122,13 @@ def _watch(settings: Settings, runs: Sequence[FlowRun], *, display: Display, sto
         for run in runs:
             display.trouble(run.name, run.watch.complaint)
             display.show(run.name, run.watch.look())
+            if run.broken:
+                display.trouble(run.name, "the query ended")
             discovery[run.name].tick(display)
         stop.event.wait(_LOOK_EVERY_S)
 
 
-def _land(runs: Sequence[FlowRun], display: Display) -> None:
+def _land(runs: Sequence[FlowRun], display: Display, *, whole: bool) -> None:
     until = time.monotonic() + _LANDING_S
     for run in runs:
         run.ask_to_stop()
@@ -124,7 +137,7 @@ def _land(runs: Sequence[FlowRun], display: Display) -> None:
         display.show(run.name, run.watch.look())
         for error in run.errors:
             display.trouble(run.name, error)
-        display.finished(run.name, records=run.records, copied_bytes=run.copied_bytes, complete=run.complete)
+        display.finished(run.name, records=run.records, copied_bytes=run.copied_bytes, complete=run.complete and whole)
 
 
 class _Schedule:
@@ -153,7 +166,7 @@ class _Schedule:
 
 def _first_line(failure: object) -> str:
     lines = [line.strip() for line in str(failure).splitlines() if "mirrorless.errors." in line]
-    return lines[-1].partition(": ")[2] if lines else str(failure).splitlines()[0]
+    return lines[-1].partition(": ")[2] if lines else str(failure).partition("\n")[0]
 
 
 def _keep(folder: Path) -> Path:

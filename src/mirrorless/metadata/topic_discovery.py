@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.admin import Admin
@@ -48,16 +48,21 @@ def discover_topics(flow: Flow) -> Discovery:
         *plan_internal_topics(flow, target=on_target),
         *plan_topics(flow, source=partition_counts(source), target=on_target),
     ]
-    applied = tuple(apply(target_admin, actions))
-    _wait_until_visible(target_admin, [one.action for one in applied if one.error is None])
-    return Discovery(ends=ends, applied=applied)
+    applied = apply(target_admin, actions)
+    missing = _wait_until_visible(target_admin, [one.action for one in applied if one.error is None])
+    return Discovery(
+        ends=ends,
+        applied=tuple(
+            replace(one, error=f"not visible on {flow.target.alias} after {_VISIBLE_S:.0f} s")
+            if one.action.topic in missing
+            else one
+            for one in applied
+        ),
+    )
 
 
-def _wait_until_visible(target: Admin, actions: list[Action]) -> None:
-    """Wait until brokers tell of what the controller made, or the copy would take it for missing.
-
-    After half a minute it is left to the next pass.
-    """
+def _wait_until_visible(target: Admin, actions: list[Action]) -> set[str]:
+    """Wait until brokers tell of what the controller made, or the copy would take it for missing; returns what is."""
     until = time.monotonic() + _VISIBLE_S
     missing = {action.topic: action.partitions for action in actions}
     while missing and time.monotonic() < until:
@@ -65,3 +70,4 @@ def _wait_until_visible(target: Admin, actions: list[Action]) -> None:
         missing = {topic: count for topic, count in missing.items() if there.get(topic, 0) < count}
         if missing:
             time.sleep(_LOOK_EVERY_S)
+    return set(missing)

@@ -47,7 +47,7 @@ def test_every_epoch_is_announced_under_a_key_that_connect_does_not_ask_for(worl
         (
             b'["mirrorless",{"cluster":"%s","epoch":0,"partition":0,"topic":"%s"}]'
             % (world.source_alias.encode(), topic.encode()),
-            b'{"start":0,"reason":"first copy"}',
+            b'{"start":0,"downstream":0,"reason":"first copy"}',
         )
     ]
 

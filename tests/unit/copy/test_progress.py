@@ -36,7 +36,7 @@ def test_progress_survives_the_round_trip(offset: int, sequence: int, epoch: int
     where = SourcePartition("A", topic, 3)
     progress = Progress(last_offset=offset, sequence=sequence, epoch=epoch, last_downstream=downstream)
     assert parse(where.progress_key(), progress.to_bytes()) == (where, progress)
-    announcement = Announcement(epoch=epoch, start=offset, reason="first copy")
+    announcement = Announcement(epoch=epoch, start=offset, downstream=downstream, reason="first copy")
     assert parse(where.announcement_key(epoch), announcement.to_bytes()) == (where, announcement)
 
 

@@ -7,102 +7,126 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorless.batches.header import SEQUENCES
-from mirrorless.copy.progress import Progress
-from mirrorless.copy.resume import Begin, GoOn, Lost, TargetState, decide
+from mirrorless.copy.progress import Announcement, Progress
+from mirrorless.copy.resume import Begin, Decision, GoOn, Lost, TargetState, Wait, decide
 
 OURS = Progress(last_offset=99, sequence=100, epoch=0, last_downstream=99)
+THEIRS = Progress(last_offset=499)
+BEHIND = "behind MirrorMaker 2"
+
+
+def announced(*epochs: tuple[int, int, int]) -> dict[int, Announcement]:
+    """Announcements of epoch, start and downstream."""
+    return {
+        epoch: Announcement(epoch=epoch, start=start, downstream=downstream, reason="test")
+        for epoch, start, downstream in epochs
+    }
+
+
+def remembered(log_end: int, *, epoch: int, last_sequence: int) -> TargetState:
+    return TargetState(log_start=0, log_end=log_end, epoch=epoch, last_sequence=last_sequence, remembered=True)
+
+
+def go_on(offset: int, records: int, sequence: int, last_downstream: int, *, epoch: int = 0) -> Decision:
+    return GoOn(epoch=epoch, walk_from=offset, walk_records=records, sequence=sequence, last_downstream=last_downstream)
 
 
 def test_nothing_was_ever_copied() -> None:
     empty = TargetState(log_start=0, log_end=0)
-    assert decide(progress=None, starts={}, target=empty) == Begin(epoch=0, start=None, reason="first copy")
+    assert decide(progress=None, announced={}, target=empty) == Begin(epoch=0, start=None, reason="first copy")
 
 
 def test_the_target_is_exactly_where_the_progress_says() -> None:
-    state = TargetState(log_start=0, log_end=100, epoch=0, last_sequence=99)
-    assert decide(progress=OURS, starts={0: 0}, target=state) == GoOn(
-        epoch=0, walk_from=100, walk_records=0, sequence=100, last_downstream=99
-    )
+    state = remembered(100, epoch=0, last_sequence=99)
+    assert decide(progress=OURS, announced=announced((0, 0, 0)), target=state) == go_on(100, 0, 100, 99)
 
 
 def test_the_target_is_ahead_of_the_progress() -> None:
-    state = TargetState(log_start=0, log_end=130, epoch=0, last_sequence=129)
-    assert decide(progress=OURS, starts={0: 0}, target=state) == GoOn(
-        epoch=0, walk_from=100, walk_records=30, sequence=130, last_downstream=129
+    state = remembered(130, epoch=0, last_sequence=129)
+    assert decide(progress=OURS, announced=announced((0, 0, 0)), target=state) == go_on(100, 30, 130, 129)
+
+
+def test_what_only_the_leader_holds_does_not_count() -> None:
+    # Its producer state reaches to its log's end, and the next leader may not have that.
+    state = remembered(120, epoch=0, last_sequence=129)
+    assert decide(progress=OURS, announced=announced((0, 0, 0)), target=state) == Wait(
+        reason="10 records on the leader of the remote partition are not replicated yet"
     )
+    first = remembered(0, epoch=0, last_sequence=99)
+    assert isinstance(decide(progress=None, announced=announced((0, 0, 0)), target=first), Wait)
 
 
 @given(st.integers(0, SEQUENCES - 1), st.integers(0, 1_000_000))
 def test_being_ahead_is_counted_across_the_wrap(sequence: int, ahead: int) -> None:
     progress = Progress(last_offset=10, sequence=sequence, epoch=2, last_downstream=10)
-    state = TargetState(log_start=0, log_end=11 + ahead, epoch=2, last_sequence=(sequence + ahead - 1) % SEQUENCES)
-    decision = decide(progress=progress, starts={2: 0}, target=state)
+    state = remembered(11 + ahead, epoch=2, last_sequence=(sequence + ahead - 1) % SEQUENCES)
+    decision = decide(progress=progress, announced=announced((2, 0, 0)), target=state)
     assert isinstance(decision, GoOn)
     assert (decision.walk_records, decision.sequence) == (ahead, (sequence + ahead) % SEQUENCES)
 
 
+@given(st.integers(1, 1 << 33), st.integers(0, 1_000_000))
+def test_an_epoch_without_progress_is_counted_across_any_number_of_wraps(records: int, downstream: int) -> None:
+    state = remembered(downstream + records, epoch=1, last_sequence=(records - 1) % SEQUENCES)
+    decision = decide(progress=None, announced=announced((1, 500, downstream)), target=state)
+    assert decision == go_on(500, records, records % SEQUENCES, downstream + records - 1, epoch=1)
+
+
 def test_the_broker_has_forgotten_and_the_log_is_empty() -> None:
-    state = TargetState(log_start=100, log_end=100)
-    assert decide(progress=OURS, starts={0: 0}, target=state) == GoOn(
-        epoch=0, walk_from=100, walk_records=0, sequence=100, last_downstream=99
-    )
+    as_it_was = TargetState(log_start=100, log_end=100)
+    assert decide(progress=OURS, announced=announced((0, 0, 0)), target=as_it_was) == go_on(100, 0, 100, 99)
+    grown_and_emptied = TargetState(log_start=107, log_end=107)
+    assert decide(progress=OURS, announced=announced((0, 0, 0)), target=grown_and_emptied) == go_on(100, 7, 107, 106)
 
 
 @pytest.mark.parametrize(
     "state",
     [
-        TargetState(log_start=0, log_end=60, epoch=0, last_sequence=59),
+        remembered(60, epoch=0, last_sequence=59),
         TargetState(log_start=0, log_end=0),
-        TargetState(log_start=0, log_end=100, epoch=0, last_sequence=98),
+        remembered(100, epoch=0, last_sequence=98),
         TargetState(log_start=0, log_end=140, foreign_tail=True),
     ],
     ids=["truncated", "created again", "behind by one", "foreign records on top"],
 )
 def test_a_target_behind_the_progress_is_a_gap(state: TargetState) -> None:
-    assert isinstance(decide(progress=OURS, starts={0: 0}, target=state), Lost)
+    assert isinstance(decide(progress=OURS, announced=announced((0, 0, 0)), target=state), Lost)
 
 
 def test_a_higher_epoch_on_the_target_is_counted_from_its_announcement() -> None:
-    state = TargetState(log_start=0, log_end=110, epoch=1, last_sequence=9)
-    assert decide(progress=OURS, starts={0: 0, 1: 500}, target=state) == GoOn(
-        epoch=1, walk_from=500, walk_records=10, sequence=10, last_downstream=109
-    )
-    assert isinstance(decide(progress=OURS, starts={0: 0}, target=state), Lost)
+    state = remembered(110, epoch=1, last_sequence=9)
+    known = announced((0, 0, 0), (1, 500, 100))
+    assert decide(progress=OURS, announced=known, target=state) == go_on(500, 10, 10, 109, epoch=1)
+    assert isinstance(decide(progress=OURS, announced=announced((0, 0, 0)), target=state), Lost)
 
 
 def test_a_first_copy_that_died_before_its_first_progress() -> None:
-    state = TargetState(log_start=0, log_end=25, epoch=0, last_sequence=24)
-    assert decide(progress=None, starts={0: 7}, target=state) == GoOn(
-        epoch=0, walk_from=7, walk_records=25, sequence=25, last_downstream=24
-    )
+    state = remembered(25, epoch=0, last_sequence=24)
+    assert decide(progress=None, announced=announced((0, 7, 0)), target=state) == go_on(7, 25, 25, 24)
 
 
 def test_behind_mirrormaker_a_new_epoch_begins() -> None:
-    theirs = Progress(last_offset=499)
     foreign = TargetState(log_start=0, log_end=480, foreign_tail=True)
-    assert decide(progress=theirs, starts={}, target=foreign) == Begin(
-        epoch=0, start=500, reason="behind MirrorMaker 2"
-    )
-    handed_back = TargetState(log_start=0, log_end=480, epoch=3, last_sequence=9)
-    assert decide(progress=theirs, starts={3: 200}, target=handed_back) == Begin(
-        epoch=4, start=500, reason="behind MirrorMaker 2"
-    )
+    assert decide(progress=THEIRS, announced={}, target=foreign) == Begin(epoch=0, start=500, reason=BEHIND)
+    handed_back = remembered(480, epoch=3, last_sequence=9)
+    known = announced((3, 200, 100))
+    assert decide(progress=THEIRS, announced=known, target=handed_back) == Begin(epoch=4, start=500, reason=BEHIND)
+
+
+def test_behind_mirrormaker_an_epoch_that_nobody_announced_is_not_passed_over() -> None:
+    state = remembered(480, epoch=3, last_sequence=9)
+    assert isinstance(decide(progress=THEIRS, announced={}, target=state), Lost)
 
 
 def test_the_epoch_behind_mirrormaker_is_not_begun_twice() -> None:
-    theirs = Progress(last_offset=499)
-    announced = TargetState(log_start=0, log_end=480, foreign_tail=True)
-    assert decide(progress=theirs, starts={0: 500}, target=announced) == Begin(
-        epoch=0, start=500, reason="behind MirrorMaker 2"
-    )
-    begun = TargetState(log_start=0, log_end=485, epoch=0, last_sequence=4)
-    assert decide(progress=theirs, starts={0: 500}, target=begun) == GoOn(
-        epoch=0, walk_from=500, walk_records=5, sequence=5, last_downstream=484
-    )
+    known = announced((0, 500, 480))
+    not_begun = TargetState(log_start=0, log_end=480, foreign_tail=True)
+    assert decide(progress=THEIRS, announced=known, target=not_begun) == Begin(epoch=0, start=500, reason=BEHIND)
+    begun = remembered(485, epoch=0, last_sequence=4)
+    assert decide(progress=THEIRS, announced=known, target=begun) == go_on(500, 5, 5, 484)
 
 
 def test_a_takeover_that_was_cut_off_before_its_first_append_goes_on() -> None:
     begun = Progress(last_offset=499, sequence=0, epoch=0, last_downstream=479)
     still_theirs = TargetState(log_start=0, log_end=480, foreign_tail=True)
-    decision = decide(progress=begun, starts={0: 500}, target=still_theirs)
-    assert decision == GoOn(epoch=0, walk_from=500, walk_records=0, sequence=0, last_downstream=479)
+    assert decide(progress=begun, announced=announced((0, 500, 480)), target=still_theirs) == go_on(500, 0, 0, 479)

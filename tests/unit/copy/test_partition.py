@@ -1,0 +1,83 @@
+"""What one partition's copy makes of the target's answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from mirrorless.copy.partition import BATCHES_IN_FLIGHT, PartitionCopy, Pending
+from mirrorless.copy.progress import Progress
+from mirrorless.copy.rows import LeaseRow
+from mirrorless.errors import Gap
+
+
+def copy_at(offset: int, *, sequence: int = 0, last_downstream: int = -1, remembered: bool = False) -> PartitionCopy:
+    row = LeaseRow(topic="t", partition=0, remote_topic="A.t", source_end=1_000)
+    copy = PartitionCopy(row, 1 << 61, {})
+    copy.resume_at(offset, epoch=0, sequence=sequence, last_downstream=last_downstream, node=1, remembered=remembered)
+    return copy
+
+
+def batch(copy: PartitionCopy, records: int) -> Pending:
+    base = copy.fetch_from
+    pending = Pending(b"bytes", base, base + records - 1, records, copy.next_sequence, 0)
+    copy.enqueue(pending)
+    return copy.next_to_send()
+
+
+def test_acknowledgements_move_the_progress() -> None:
+    copy = copy_at(10, sequence=5, last_downstream=4)
+    first, second = batch(copy, 3), batch(copy, 2)
+    copy.acknowledge(first, 5, now_ms=0)
+    assert copy.progress() == Progress(last_offset=12, sequence=8, epoch=0, last_downstream=7)
+    copy.acknowledge(second, 8, now_ms=0)
+    assert copy.progress() == Progress(last_offset=14, sequence=10, epoch=0, last_downstream=9)
+    assert (copy.records, copy.copied_bytes, copy.first_offset) == (5, 10, 10)
+
+
+def test_markers_behind_the_last_record_count_as_done_once_all_is_acknowledged() -> None:
+    copy = copy_at(0)
+    pending = batch(copy, 4)
+    copy.fetch_from = 6
+    assert copy.progress() == Progress(last_offset=-1, sequence=0, epoch=0, last_downstream=-1)
+    copy.acknowledge(pending, 0, now_ms=0)
+    assert copy.progress() == Progress(last_offset=5, sequence=4, epoch=0, last_downstream=3)
+
+
+def test_what_failed_is_never_progress() -> None:
+    copy = copy_at(0)
+    batch(copy, 4)
+    copy.fetch_from = 6
+    copy.in_flight -= 1  # it failed
+    copy.in_doubt = True
+    assert copy.progress() == Progress(last_offset=-1, sequence=0, epoch=0, last_downstream=-1)
+
+
+def test_one_batch_alone_until_the_target_knows_the_producer() -> None:
+    copy = copy_at(0)
+    assert copy.window == 1
+    copy.acknowledge(batch(copy, 1), 0, now_ms=0)
+    assert copy.window == BATCHES_IN_FLIGHT
+    assert copy_at(0, remembered=True).window == BATCHES_IN_FLIGHT
+
+
+def test_a_target_that_takes_a_later_batch_without_the_one_before_is_a_gap() -> None:
+    copy = copy_at(0)
+    batch(copy, 3)
+    second = batch(copy, 3)
+    with pytest.raises(Gap, match=r"t-0 at offset 3: the target took records with sequence 3 to its offset 0"):
+        copy.acknowledge(second, 0, now_ms=0)
+
+
+def test_an_offset_that_was_given_before_means_another_log() -> None:
+    copy = copy_at(1_000, sequence=1_000, last_downstream=999)
+    with pytest.raises(Gap, match="the remote topic was created again"):
+        copy.acknowledge(batch(copy, 3), 0, now_ms=0)
+
+
+def test_answers_to_what_was_sent_before_a_failure_are_left_to_the_resume() -> None:
+    copy = copy_at(0)
+    batch(copy, 3)
+    second = batch(copy, 3)
+    copy.in_doubt = True
+    copy.acknowledge(second, 3, now_ms=0)
+    assert copy.records == 0
