@@ -45,9 +45,7 @@ class Mirrorless:
         with suppress(psutil.NoSuchProcess):
             for child in self._root.children(recursive=True):
                 self._family[child.pid] = child
-        return [
-            child for child in self._family.values() if child.is_running() and child.status() != psutil.STATUS_ZOMBIE
-        ]
+        return [child for child in self._family.values() if _lives(child)]
 
     def kill(self) -> None:
         """SIGKILL for the process and everything below it, at once."""
@@ -73,3 +71,10 @@ class Mirrorless:
         """The JSON lines of one kind."""
         found = [json.loads(line) for line in self.text().splitlines() if line.startswith("{")]
         return [line for line in found if line["event"] == event]
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

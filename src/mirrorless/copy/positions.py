@@ -14,7 +14,7 @@ from mirrorless.batches.header import BatchHeader, FormatError, scan
 from mirrorless.copy import wire as wires
 from mirrorless.copy.producer_identity import announcer_id
 from mirrorless.copy.progress import Announcement, SourcePartition, parse
-from mirrorless.copy.resume import Begin, Decision, GoOn, Lost, TargetState, Wait, decide
+from mirrorless.copy.resume import Begin, Decision, GoOn, Lost, TargetState, Unexplained, Wait, decide
 from mirrorless.errors import CorruptBatch, Gap, MirrorlessError, UnsupportedBatch
 
 if TYPE_CHECKING:
@@ -85,15 +85,21 @@ class Positions:
                 found[copy] = error
             else:
                 found[copy] = state, _decide(copy, state)
-        puzzled = [copy for copy, one in found.items() if isinstance(one, tuple) and isinstance(one[1], Lost)]
-        if puzzled:
-            # Another writer may have gone on since the lease was planned: what it wrote is in the progress topic.
+        unexplained = {
+            copy: one[1].epoch
+            for copy, one in found.items()
+            if isinstance(one, tuple) and isinstance(one[1], Unexplained)
+        }
+        if unexplained:
             now_known = self._reread()
-            for copy in puzzled:
+            for copy, epoch in unexplained.items():
                 copy.learn(now_known.get(copy.place))
-                one = found[copy]
-                assert isinstance(one, tuple)
-                found[copy] = one[0], _decide(copy, one[0])
+                if epoch in copy.announced:
+                    # The writer went on meanwhile, so that the target has to be asked again too.
+                    found[copy] = NotNow(f"another writer began epoch {epoch}")
+                else:
+                    reason = f"the target holds records of epoch {epoch}, which the progress topic does not announce"
+                    found[copy] = Gap(reason, topic=copy.row.topic, partition=copy.row.partition)
         return found
 
     async def _state(
@@ -153,6 +159,8 @@ class Positions:
                 raise NotNow(reason)
             case Lost(reason=reason):
                 raise Gap(reason, topic=copy.row.topic, partition=copy.row.partition)
+            case Unexplained(epoch=epoch):
+                raise NotNow(f"epoch {epoch} is not known yet")
             case Begin():
                 await self._begin(copy, node, state, decision)
             case GoOn():

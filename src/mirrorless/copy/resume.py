@@ -72,7 +72,18 @@ class Lost:
     reason: str
 
 
-Decision = GoOn | Begin | Wait | Lost
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unexplained:
+    """The target holds records of an epoch that is not known: another writer began it, or its announcement is lost.
+
+    Read the progress topic again. Only this decision depends on it being fresh: all others hold for one that is older
+    than the target's state.
+    """
+
+    epoch: int
+
+
+Decision = GoOn | Begin | Wait | Lost | Unexplained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +160,7 @@ def _without_progress(announced: Mapping[int, Announcement], target: TargetState
 def _behind_mirrormaker(start: int, announced: Mapping[int, Announcement], target: TargetState) -> Decision:
     known = -1 if target.epoch is None else target.epoch
     if target.last_sequence is not None and known not in announced:
-        return _unannounced(known)
+        return Unexplained(epoch=known)
     if target.last_sequence is not None and announced[known].start == start:
         # Our own incarnation behind this very position, whose first progress was not written yet.
         return _from_announcement(known, target.last_sequence, announced, target)
@@ -162,13 +173,9 @@ def _from_announcement(
     epoch: int, last_sequence: int, announced: Mapping[int, Announcement], target: TargetState
 ) -> Decision:
     if epoch not in announced:
-        return _unannounced(epoch)
+        return Unexplained(epoch=epoch)
     announcement = announced[epoch]
     base = _Base(epoch=epoch, offset=announcement.start, sequence=0, downstream=announcement.downstream)
     # Sequences wrap; how often, the length of the log says.
     wraps = max(0, target.log_end - base.downstream - last_sequence - 1) // SEQUENCES
     return _ahead(base, last_sequence + 1 + wraps * SEQUENCES, target)
-
-
-def _unannounced(epoch: int) -> Lost:
-    return Lost(reason=f"the target holds records of epoch {epoch}, whose announcement is not in the progress topic")
