@@ -6,39 +6,30 @@ from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings.masking import shown
+from mirrorless.settings.precedence import BOOTSTRAP_SERVERS, COMMON_CLIENT_KEYS, ROLE_PREFIXES
 
 if TYPE_CHECKING:
     from mirrorless.settings import Cluster
 
 Role = Literal["admin", "consumer", "producer"]
 
-BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
-_ROLE_PREFIXES: Final = ("admin.", "consumer.", "producer.")
+
+HONOURED_COMMON_KEYS: Final = frozenset(
+    {
+        "client.id",
+        "connections.max.idle.ms",
+        "metadata.max.age.ms",
+        "reconnect.backoff.max.ms",
+        "reconnect.backoff.ms",
+        "request.timeout.ms",
+    }
+)
 
 # These only tune Java's clients, or say what is decided elsewhere here; the copier has its own way, so they are passed
 # over.
 TUNING_KEYS: Final = frozenset(
     {
-        # every client
-        "auto.include.jmx.reporter",
-        "client.dns.lookup",
-        "client.rack",
-        "default.api.timeout.ms",
-        "enable.metrics.push",
-        "interceptor.classes",
-        "metadata.recovery.rebootstrap.trigger.ms",
-        "metadata.recovery.strategy",
-        "metric.reporters",
-        "metrics.num.samples",
-        "metrics.recording.level",
-        "metrics.sample.window.ms",
-        "receive.buffer.bytes",
-        "retries",
-        "retry.backoff.max.ms",
-        "retry.backoff.ms",
-        "send.buffer.bytes",
-        "socket.connection.setup.timeout.max.ms",
-        "socket.connection.setup.timeout.ms",
+        *(COMMON_CLIENT_KEYS - HONOURED_COMMON_KEYS),
         # consumers
         "allow.auto.create.topics",
         "auto.commit.interval.ms",
@@ -99,7 +90,7 @@ class JavaSettings:
 
     def __init__(self, cluster: Cluster, role: Role) -> None:
         prefix = f"{role}."
-        plain = {key: key for key in cluster.client if not key.startswith(_ROLE_PREFIXES)}
+        plain = {key: key for key in cluster.client if not key.startswith(ROLE_PREFIXES)}
         own = {key.removeprefix(prefix): key for key in cluster.client if key.startswith(prefix)}
         self._alias = cluster.alias
         self._keys = {BOOTSTRAP_SERVERS: BOOTSTRAP_SERVERS} | plain | own
