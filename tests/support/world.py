@@ -88,11 +88,11 @@ class World:
         """One pass of topic discovery."""
         return discover_topics(self.place().load())
 
-    def copy(self) -> list[Report]:
-        """Discover topics, then one bounded lease over everything that is there, in this process."""
+    def copy(self, *, bounded: bool = True) -> list[Report]:
+        """Discover topics, then one lease over everything that is there, in this process."""
         self.discover()
-        place = self.place()
-        planner = Planner(place.load(), bounded=True)
+        place = self.place(bounded=bounded)
+        planner = Planner(place.load(), bounded=bounded)
         try:
             rows = [row for pile in self._plan(planner) for row in pile]
             return run_lease(place, rows, control=Control(), lease=1, slot=0) if rows else []
@@ -101,6 +101,11 @@ class World:
             # As a new worker would: nothing is remembered from lease to lease.
             if (open_slot := slots._slots.pop(self.flow, None)) is not None:
                 open_slot.close()
+
+    def copy_unbounded(self, *, seconds: float) -> list[Report]:
+        """One lease of so many seconds, as a run without an end has them."""
+        self.write_settings(**{"mirrorless.lease.seconds": str(seconds)})
+        return self.copy(bounded=False)
 
     def _plan(self, planner: Planner) -> list[list[LeaseRow]]:
         """Plan as the stream's source does: brokers may still be busy with topics that were just made."""

@@ -43,7 +43,8 @@ class Positions:
     """Resumes partitions of one flow; `journal_topic` is the progress topic, `source_id` the source's cluster id.
 
     `reread` reads the progress topic to its end. It blocks the event loop, and is asked only where what the driver knew
-    does not explain what the target holds.
+    does not explain what the target holds. `start_at` is `EARLIEST`, `LATEST` or a timestamp in ms: where a partition
+    without progress begins.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Positions:
         source_id: str,
         journal_topic: str,
         reread: Callable[[], Mapping[Place, Known]],
+        start_at: int = wires.EARLIEST,
     ) -> None:
         self._source = source
         self._target = target
@@ -62,6 +64,7 @@ class Positions:
         self._source_id = source_id
         self._journal_topic = journal_topic
         self._reread = reread
+        self._start_at = start_at
 
     async def decisions(
         self, node: int, copies: Sequence[PartitionCopy]
@@ -177,13 +180,7 @@ class Positions:
                 )
 
     async def _begin(self, copy: PartitionCopy, node: int, state: TargetState, decision: Begin) -> None:
-        start = decision.start
-        if start is None:
-            source_node = leader_of(self._source, copy.place)
-            first = (await self._source.offsets(source_node, [copy.place], at=wires.EARLIEST))[copy.place]
-            if first.error_code:
-                raise wires.error_for(first.error_code)
-            start = first.offset
+        start = await self._first_offset(copy.place) if decision.start is None else decision.start
         announcement = await self._announce(
             copy.place,
             Announcement(epoch=decision.epoch, start=start, downstream=state.log_end, reason=decision.reason),
@@ -198,6 +195,18 @@ class Positions:
             remembered=False,
         )
         copy.written = copy.acked  # nothing was copied yet that the progress topic should hear of
+
+    async def _first_offset(self, place: Place) -> int:
+        """Where a partition without progress begins."""
+        for at in (self._start_at, wires.LATEST):
+            node = leader_of(self._source, place)
+            # Committed, or the records of a transaction that is open now would be left out by `latest`.
+            found = (await self._source.offsets(node, [place], at=at, isolation=wires.READ_COMMITTED))[place]
+            if found.error_code:
+                raise wires.error_for(found.error_code)
+            if found.offset >= 0:
+                return found.offset
+        raise NotNow(f"{place[0]}-{place[1]} has no end at the moment")
 
     async def _announce(self, place: Place, announcement: Announcement) -> Announcement:
         """Announce an epoch and return the announcement that holds.

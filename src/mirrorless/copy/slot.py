@@ -18,7 +18,7 @@ from mirrorless.copy.partition import State
 from mirrorless.copy.positions import Positions
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.rows import LeaseRow, Report
-from mirrorless.copy.wire import Wire
+from mirrorless.copy.wire import EARLIEST, LATEST, Wire
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.settings import load
 
@@ -96,6 +96,7 @@ class Slot:
             source_id=self._source.cluster_id,
             journal_topic=flow.offset_storage_topic,
             reread=self._progress.read,
+            start_at=start_of(flow),
         )
         lease = Lease(
             net=self._net,
@@ -118,6 +119,13 @@ class Slot:
         self._source.close()
         self._target.close()
         self._net.close()
+
+
+def start_of(flow: Flow) -> int:
+    """Where partitions without progress begin: `EARLIEST`, `LATEST`, or a timestamp in ms."""
+    if flow.start_timestamp_ms is not None:
+        return flow.start_timestamp_ms
+    return LATEST if flow.auto_offset_reset == "latest" else EARLIEST
 
 
 _slots: dict[str, Slot] = {}

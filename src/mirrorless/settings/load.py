@@ -46,6 +46,7 @@ FLOW_KEYS: Final[Mapping[str, str]] = {
     "replication.policy.separator": "replication_policy_separator",
     "replication.policy.internal.topic.separator.enabled": "replication_policy_internal_topic_separator_enabled",
     "mirrorless.lease.seconds": "lease_seconds",
+    "mirrorless.start.timestamp": "start_timestamp_ms",
 }
 
 # Key of the Connect worker -> field of Flow. Set as `key` or as `B.key`, B being the target.
@@ -54,6 +55,8 @@ WORKER_KEYS: Final[Mapping[str, str]] = {
     "offset.storage.replication.factor": "offset_storage_replication_factor",
     "offset.storage.partitions": "offset_storage_partitions",
 }
+
+_RESET: Final = "consumer.auto.offset.reset"
 
 
 def load(path: str | PathLike[str]) -> Settings:
@@ -175,6 +178,9 @@ class _Reader:
             field: precedence.worker_setting(self._entries, key, target=target.alias)
             for key, field in WORKER_KEYS.items()
         }
+        # The flow's own beats the cluster's, which beats what the flow says of all its consumers (section 2.5).
+        places = f"{flow}.source.{_RESET}", f"{source.alias}.{_RESET}", f"{flow}.{_RESET}"
+        looked_up["auto_offset_reset"] = precedence.first(self._entries, *places)
         found = {field: setting for field, setting in looked_up.items() if setting is not None}
         texts = {field: setting.value for field, setting in found.items()}
         try:

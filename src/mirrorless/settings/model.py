@@ -12,7 +12,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings.masking import MaskedMapping
-from mirrorless.settings.values import Boolean, ClientSettings, CountOrDefault, Patterns, PositiveInt, Seconds, Text
+from mirrorless.settings.values import (
+    Boolean,
+    ClientSettings,
+    CountOrDefault,
+    OffsetReset,
+    Patterns,
+    PositiveInt,
+    Seconds,
+    Text,
+    TimestampMs,
+)
 
 DEFAULT_POLICY_CLASS: Final = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
 
@@ -60,6 +70,8 @@ class Flow(_Frozen):
     offset_storage_replication_factor: CountOrDefault = 3
     offset_storage_partitions: CountOrDefault = 25
     lease_seconds: Seconds = 30.0
+    start_timestamp_ms: TimestampMs | None = None
+    auto_offset_reset: OffsetReset = "earliest"
 
     @property
     def name(self) -> str:

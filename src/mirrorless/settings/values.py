@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 
@@ -74,11 +75,34 @@ def _not_empty(value: str) -> str:
     return value
 
 
+def _timestamp_ms(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if re.fullmatch(r"[0-9]{1,18}", text):
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise ValueError("must be milliseconds since 1970, or a time with its zone such as 2026-01-31T12:00:00Z")
+    return int(moment.timestamp() * 1000)
+
+
+def _offset_reset(value: object) -> object:
+    if isinstance(value, str) and value.strip().lower() not in ("earliest", "latest"):
+        raise ValueError("must be earliest or latest")
+    return value.strip().lower() if isinstance(value, str) else value
+
+
 Patterns = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_compilable)]
 Boolean = Annotated[bool, BeforeValidator(boolean)]
 PositiveInt = Annotated[int, BeforeValidator(_whole), AfterValidator(_at_least(1))]
 CountOrDefault = Annotated[int, BeforeValidator(_whole), AfterValidator(_count_or_broker_default)]
 Seconds = Annotated[float, BeforeValidator(_seconds)]
+TimestampMs = Annotated[int, BeforeValidator(_timestamp_ms)]
+OffsetReset = Annotated[Literal["earliest", "latest"], BeforeValidator(_offset_reset)]
 Text = Annotated[str, AfterValidator(_not_empty)]
 ClientSettings = Annotated[
     Mapping[str, str], AfterValidator(MaskedMapping), PlainSerializer(lambda settings: MaskedMapping(settings).masked())

@@ -164,7 +164,7 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
         ),
         pytest.param(
             f"{BASE}mirrorless.x = 5",
-            "mirrorless.x=5: unknown setting; known: mirrorless.lease.seconds",
+            "mirrorless.x=5: unknown setting; known: mirrorless.lease.seconds, mirrorless.start.timestamp",
             id="own key like no other",
         ),
         pytest.param(
