@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -179,9 +188,7 @@ class _Speed(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         fields = task.fields
-        return Text(
-            f"{int(task.completed):>12,} records {fields['megabytes_per_s']:>7.1f} MB/s  lag {fields['lag']:>12,}"
-        )
+        return Text(f"{int(task.completed):,} records {fields['megabytes_per_s']:.1f} MB/s lag {fields['lag']:,}")
 
 
 class ProgressBar(_Terminal):
@@ -197,7 +204,8 @@ class ProgressBar(_Terminal):
             TimeRemainingColumn(),
             console=console,
         )
-        self._tasks: dict[str, tuple[int, float]] = {}
+        self._tasks: dict[str, TaskID] = {}
+        self._began: dict[str, float] = {}
 
     def __enter__(self) -> ProgressBar:
         self._progress.start()
@@ -213,14 +221,14 @@ class ProgressBar(_Terminal):
         lag = sum(topic.lag_records for topic in topics)
         now = time.monotonic()
         if flow not in self._tasks:
-            task = self._progress.add_task(flow, total=None, megabytes_per_s=0.0, lag=0)
-            self._tasks[flow] = task, now
-        task_id, began = self._tasks[flow]
+            self._tasks[flow] = self._progress.add_task(flow, total=None, megabytes_per_s=0.0, lag=0)
+        if records:
+            self._began.setdefault(flow, now)
         if topics:
             self._progress.update(
-                task_id,  # type: ignore[arg-type]
+                self._tasks[flow],
                 total=records + lag,
                 completed=records,
-                megabytes_per_s=size / _MEGA / max(now - began, 0.1),
+                megabytes_per_s=size / _MEGA / max(now - self._began.get(flow, now), 0.25),
                 lag=lag,
             )
