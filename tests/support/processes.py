@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -27,6 +28,8 @@ class Mirrorless:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
+                # What a killed process leaves behind goes with the test's own folder.
+                env=os.environ | {"TMPDIR": str(file.parent)},
             )
         self._root = psutil.Process(self.process.pid)
         self._family: dict[int, psutil.Process] = {}

@@ -106,8 +106,8 @@ class Fetcher:
                     continue
                 await self._fetch(node, wanted, hurry=crowded or self.hurried)
                 turn += 1
-                if doubtful := next((copy for copy in _readable(wanted) if copy.empty_answers > _DOUBTS), None):
-                    await self._fetch(node, [doubtful], hurry=True)
+                if doubtful := [copy for copy in _readable(wanted) if copy.empty_answers > _DOUBTS]:
+                    await self._look_closer(node, doubtful[0])
         finally:
             self._running.discard(node)
 
@@ -132,8 +132,31 @@ class Fetcher:
             return
         if not self._stopped:
             for part in fetched:
-                self._take(part, asked[part.place], alone=len(wanted) == 1)
+                self._take(part, asked[part.place])
             self._appender.pump()
+
+    async def _look_closer(self, node: int, copy: PartitionCopy) -> None:
+        """Find out why a broker answers with nothing though the source's end lies ahead.
+
+        Asked for many partitions, its answer may be full: so this one is asked for alone. If that answer is empty too,
+        there is no record left up to the end (`LocalLog.read`), which the copy passes over; unless the position is in
+        tiered storage, where a slow read is answered with nothing as well (`DelayedRemoteFetch`).
+        """
+        copy.empty_answers = 0
+        before = copy.fetch_from
+        await self._fetch(node, [copy], hurry=False)
+        if copy.empty_answers == 0 or copy.fetch_from != before:
+            return
+        try:
+            local = (await self._source.offsets(node, [copy.place], at=wires.EARLIEST_LOCAL))[copy.place]
+        except kafka_errors.KafkaError as error:
+            self._keeper.later(copy, error)
+            return
+        if local.error_code or copy.fetch_from < local.offset:
+            copy.error = f"the source answers with nothing at offset {copy.fetch_from}: its tiered storage is slow"
+        elif copy.state in _READABLE and copy.fetch_from == before:
+            copy.fetch_from = max(copy.fetch_from, copy.source_end)
+            self._keeper.moved(copy)
 
     def _wanted(self, node: int, turn: int) -> tuple[list[PartitionCopy], bool]:
         """Copies to ask for, a different one first at every turn, and whether others have to wait for the target."""
@@ -148,8 +171,8 @@ class Fetcher:
         first = turn % len(wanted) if wanted else 0
         return wanted[first:] + wanted[:first], any(copy.queue for copy in led)
 
-    def _take(self, fetched: Fetched, asked_from: int, *, alone: bool) -> None:
-        """Queue what a fetch brought for one partition; `alone` says that it was the only one asked for."""
+    def _take(self, fetched: Fetched, asked_from: int) -> None:
+        """Queue what a fetch brought for one partition."""
         copy = self._copies[fetched.place]
         if copy.state not in _READABLE or copy.fetch_from != asked_from:
             return  # it was resumed elsewhere in the meantime
@@ -159,7 +182,7 @@ class Fetcher:
         if not self._bounded:
             copy.source_end = fetched.last_stable_offset
         if not fetched.records and fetched.last_stable_offset > copy.fetch_from:
-            self._nothing(copy, fetched, alone=alone)
+            copy.empty_answers += 1
             return
         copy.empty_answers = 0
         try:
@@ -175,17 +198,6 @@ class Fetcher:
         if copy.queue and not self._appender.offer(copy):
             self._keeper.later(copy, f"{copy.row.remote_topic}-{copy.row.partition} has another leader now")
         self._keeper.moved(copy)
-
-    def _nothing(self, copy: PartitionCopy, fetched: Fetched, *, alone: bool) -> None:
-        """Pass over a stretch without any record left, to which a broker answers with nothing (`LocalLog.read`).
-
-        An answer for many partitions may also be empty because it was full, so the partition is asked alone first.
-        """
-        copy.empty_answers += 1
-        if alone:
-            copy.empty_answers = 0
-            copy.fetch_from = min(fetched.last_stable_offset, max(copy.fetch_from, copy.source_end))
-            self._keeper.moved(copy)
 
     def _queue(self, copy: PartitionCopy, fetched: Fetched) -> None:
         topic, partition = copy.place

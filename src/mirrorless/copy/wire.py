@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from kafka.net.selector import NetworkSelector
 
 EARLIEST = -2
+EARLIEST_LOCAL = -4
+"""First offset that is not in tiered storage only (KIP-405); brokers that do not know it answer as for the first."""
 LATEST = -1
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
