@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def clusters() -> Iterator[dict[str, EmbeddedCluster]]:
-    with start_clusters([ClusterSpec(name="source"), ClusterSpec(name="target")]) as started:
+    # A cleaner that does not rest, so that compaction can be waited for.
+    settings = {"log.cleaner.backoff.ms": "200"}
+    specs = [ClusterSpec(name=name, settings=settings) for name in ("source", "target")]
+    with start_clusters(specs) as started:
         yield started
 
 

@@ -44,6 +44,7 @@ class World:
     target: EmbeddedCluster
     folder: Path
     tasks_max: int = 1
+    replicas: int = 1
     extra: dict[str, str] = field(default_factory=dict)
     topics: list[str] = field(default_factory=list)
 
@@ -58,7 +59,7 @@ class World:
         name = f"topic-{next(_numbers)}"
         admin = AdminClient({"bootstrap.servers": self.source.bootstrap_servers})
         settings = {key.replace("_", "."): value for key, value in config.items()}
-        admin.create_topics([NewTopic(name, partitions, 1, config=settings)])[name].result()
+        admin.create_topics([NewTopic(name, partitions, self.replicas, config=settings)])[name].result()
         self.topics.append(name)
         self.write_settings()
         return name
@@ -72,8 +73,8 @@ class World:
             f"{self.target_alias}.bootstrap.servers": self.target.bootstrap_servers,
             f"{self.flow}.enabled": "true",
             f"{self.flow}.topics": ", ".join(self.topics) or "none",
-            "replication.factor": "1",
-            "offset.storage.replication.factor": "1",
+            "replication.factor": str(self.replicas),
+            "offset.storage.replication.factor": str(self.replicas),
             "tasks.max": str(self.tasks_max),
             **self.extra,
         }

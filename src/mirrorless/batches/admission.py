@@ -52,19 +52,22 @@ def _marker_type(records: bytes | memoryview, at: int) -> int:
     return int(struct.unpack_from(">hh", records, position)[1])
 
 
-def refusal(header: BatchHeader, *, wanted_from: int) -> str | None:
-    """Why a data batch cannot be appended as it is, None if it can; `wanted_from` is the first offset still missing."""
-    if header.base_offset < wanted_from:
-        return f"only a part of the batch {header.base_offset} to {header.last_offset} is wanted, from {wanted_from} on"
-    if not header.is_dense:
-        return (
-            f"the batch {header.base_offset} to {header.last_offset} has {header.record_count} records: "
-            "compaction left holes in it"
-        )
-    if header.attributes & LOG_APPEND_TIME:
-        return "its timestamps are the source's append time (message.timestamp.type=LogAppendTime)"
-    if header.attributes & DELETE_HORIZON:
-        return "the log cleaner has set a delete horizon in it"
+def refusal(header: BatchHeader) -> str | None:
+    """Why a data batch can neither be appended nor rebuilt, None if it can."""
     if header.codec not in CODECS:
-        return f"its compression codec is {header.codec}"
+        return f"the batch {header.base_offset} to {header.last_offset} has the compression codec {header.codec}"
     return None
+
+
+def fits_as_it_is(header: BatchHeader, *, wanted_from: int, max_bytes: int | None) -> bool:
+    """Whether a data batch may be appended unopened.
+
+    It may not if only what lies behind `wanted_from` is wanted, if compaction left holes in it, if its timestamps are
+    the source's append time, if the cleaner set a delete horizon in it, or if it is larger than `max_bytes`.
+    """
+    return (
+        header.base_offset >= wanted_from
+        and header.is_dense
+        and not header.attributes & (LOG_APPEND_TIME | DELETE_HORIZON)
+        and (max_bytes is None or header.size_bytes <= max_bytes)
+    )

@@ -22,9 +22,10 @@ TIMEOUT_S = 30.0
 METADATA_TIMEOUT_S = 15.0
 _Answer = TypeVar("_Answer")
 # librdkafka writes every failed connection attempt to stderr; the reason is told once, in the error's text.
-_silent = logging.getLogger("mirrorless.librdkafka")
-_silent.addHandler(logging.NullHandler())
-_silent.propagate = False
+QUIET = logging.getLogger("mirrorless.librdkafka")
+"""For `logger` of every librdkafka client."""
+QUIET.addHandler(logging.NullHandler())
+QUIET.propagate = False
 
 
 class Admin:
@@ -34,9 +35,7 @@ class Admin:
         self.alias = cluster.alias
         self._servers = cluster.bootstrap_servers
         self._reason: str | None = None
-        self.client = AdminClient(
-            for_confluent(cluster, role="admin", extra={"error_cb": self._note, "logger": _silent})
-        )
+        self.client = AdminClient(for_confluent(cluster, role="admin", extra={"error_cb": self._note, "logger": QUIET}))
 
     def metadata(self, *, timeout_s: float = METADATA_TIMEOUT_S) -> ClusterMetadata:
         """Brokers, topics and partitions of the whole cluster; raises `ClusterUnavailable`."""

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka import errors as kafka_errors
 
-from mirrorless.batches.admission import AbortedTransactions, refusal
-from mirrorless.batches.header import FormatError, scan
-from mirrorless.batches.stamp import body_of, checksum, stamp
+from mirrorless.batches.header import FormatError
+from mirrorless.batches.stamp import stamp
 from mirrorless.copy import wire as wires
+from mirrorless.copy.intake import PassedTo, take_in
 from mirrorless.copy.partition import PartitionCopy, Pending, State
 from mirrorless.copy.positions import TROUBLE
-from mirrorless.errors import CorruptBatch, Gap, PartitionError, UnsupportedBatch
+from mirrorless.errors import CorruptBatch, Gap, PartitionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
@@ -187,42 +187,30 @@ class Fetcher:
         copy.empty_answers = 0
         try:
             self._queue(copy, fetched)
-        except PartitionError as error:
-            # What came before the bad batch is good: it goes over, then the partition stops.
-            self._keeper.halt(copy, error, land_first=True)
         except FormatError as error:
-            kind = UnsupportedBatch if error.magic != 2 else CorruptBatch
+            # What came before the bad batch is good: it goes over, then the partition stops.
             topic, partition = copy.place
-            refused = kind(str(error), topic=topic, partition=partition, offset=error.offset)
-            self._keeper.halt(copy, refused, land_first=True)
+            self._keeper.halt(
+                copy, CorruptBatch(str(error), topic=topic, partition=partition, offset=error.offset), land_first=True
+            )
         if copy.queue and not self._appender.offer(copy):
             self._keeper.later(copy, f"{copy.row.remote_topic}-{copy.row.partition} has another leader now")
         self._keeper.moved(copy)
 
     def _queue(self, copy: PartitionCopy, fetched: Fetched) -> None:
-        topic, partition = copy.place
-        records = fetched.records
-        aborted = AbortedTransactions(fetched.aborted)
-        for header, at in scan(records):
-            if self._bounded and header.base_offset >= copy.source_end:
-                copy.fetch_from = max(copy.fetch_from, copy.source_end)
-                return
-            body = body_of(records, at, header)
-            if checksum(header, body) != header.checksum:
-                mismatch = f"the batch {header.base_offset} to {header.last_offset} does not match its checksum"
-                raise CorruptBatch(mismatch, topic=topic, partition=partition, offset=header.base_offset)
-            dropped = aborted.drops(header, records, at)
-            if header.next_offset <= copy.fetch_from:
+        for taken in take_in(
+            fetched.records,
+            fetched.aborted,
+            wanted_from=copy.fetch_from,
+            until=copy.source_end if self._bounded else None,
+            max_batch_bytes=copy.max_batch_bytes,
+        ):
+            if isinstance(taken, PassedTo):
+                copy.fetch_from = max(copy.fetch_from, taken.offset)
                 continue
-            if dropped:
-                copy.fetch_from = header.next_offset
-                continue
-            reason = refusal(header, wanted_from=copy.fetch_from)
-            if reason is not None:
-                raise UnsupportedBatch(reason, topic=topic, partition=partition, offset=header.base_offset)
             batch = stamp(
-                header,
-                body,
+                taken.header,
+                taken.body,
                 producer_id=copy.producer_id,
                 producer_epoch=copy.epoch,
                 base_sequence=copy.next_sequence,
@@ -231,11 +219,11 @@ class Fetcher:
             copy.enqueue(
                 Pending(
                     batch=batch,
-                    base_offset=header.base_offset,
-                    last_offset=header.last_offset,
-                    record_count=header.record_count,
+                    base_offset=taken.base_offset,
+                    last_offset=taken.last_offset,
+                    record_count=taken.header.record_count,
                     base_sequence=copy.next_sequence,
-                    max_timestamp_ms=header.max_timestamp_ms,
+                    max_timestamp_ms=taken.header.max_timestamp_ms,
                 )
             )
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from mirrorless.clusters.admin import QUIET
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -24,7 +26,7 @@ class Journal:
         self.topic = topic
         self.error: str | None = None
         # murmur2 is the Java client's partitioner: a key must stay on the partition where Connect looks for it.
-        self._producer = Producer({**config, "partitioner": "murmur2", "acks": "all", "linger.ms": 5})
+        self._producer = Producer({**config, "partitioner": "murmur2", "acks": "all", "linger.ms": 5, "logger": QUIET})
 
     def write(self, where: SourcePartition, progress: Progress) -> None:
         """Queue one progress record; a failure is kept in `error` and mended by the next write of the partition."""

@@ -38,7 +38,7 @@ _LANDING_S = 3.0
 _MAX_BACKOFF_S = 5.0
 _HURRIES = 5
 
-_MESSAGE_TOO_LARGE = 10
+_TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
 # OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, UNKNOWN_PRODUCER_ID
 _OUT_OF_SEQUENCE = frozenset({45, 46, 47, 59})
 
@@ -270,9 +270,13 @@ class Lease:
         if code in _OUT_OF_SEQUENCE or issubclass(wires.error_for(code), TROUBLE):
             # A sequence or an epoch that the target does not expect: another writer was faster. The resume sees it.
             self.later(copy, f"append: {name}")
+        elif code in _TOO_LARGE and pending.record_count > 1:
+            # The limit is not asked for, which would need a right of its own: it is found, by halves.
+            copy.max_batch_bytes = len(pending.batch) // 2
+            self.later(copy, f"append: {name}, batches are split to {copy.max_batch_bytes} bytes")
         else:
             reason = f"{copy.row.remote_topic} refuses the batch of {len(pending.batch)} bytes: {name}"
-            if code == _MESSAGE_TOO_LARGE:
+            if code in _TOO_LARGE:
                 reason += f"; raise max.message.bytes of {copy.row.remote_topic}"
             elif message:
                 reason += f": {message}"

@@ -69,6 +69,7 @@ class PartitionCopy:
     window: int = 1
     in_doubt: bool = False
     empty_answers: int = 0
+    max_batch_bytes: int | None = None
     acked: Progress | None = None
     journaled: Progress | None = None
     written: Progress | None = None

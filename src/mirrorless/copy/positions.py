@@ -11,6 +11,8 @@ from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchB
 
 from mirrorless.batches.admission import AbortedTransactions
 from mirrorless.batches.header import BatchHeader, FormatError, scan
+from mirrorless.batches.rebuild import offsets_of
+from mirrorless.batches.stamp import body_of
 from mirrorless.copy import wire as wires
 from mirrorless.copy.producer_identity import announcer_id
 from mirrorless.copy.progress import Announcement, SourcePartition, parse
@@ -284,14 +286,14 @@ def _count(copy: PartitionCopy, fetched: wires.Fetched, offset: int, left: int) 
             if header.next_offset <= offset:
                 continue
             if not dropped:
-                if header.base_offset < offset or header.record_count > left:
-                    raise UnsupportedBatch(
-                        f"the copy goes on in the middle of the batch {header.base_offset} to {header.last_offset}",
-                        topic=topic,
-                        partition=partition,
-                        offset=offset,
-                    )
-                left -= header.record_count
+                count = header.record_count
+                if header.base_offset < offset or count > left:
+                    # The one batch that the position cuts has to be opened.
+                    wanted = [one for one in offsets_of(header, body_of(fetched.records, at, header)) if one >= offset]
+                    count = len(wanted)
+                    if count > left:
+                        return wanted[left], 0
+                left -= count
             offset = header.next_offset
             if left == 0:
                 break

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
+from mirrorless.clusters.admin import QUIET
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.topics import last_stable_offsets
 from mirrorless.copy.progress import Announcement, Progress, parse
@@ -72,6 +73,7 @@ class ProgressTopic:
                 self._cluster,
                 role="consumer",
                 extra={
+                    "logger": QUIET,
                     "group.id": "mirrorless",  # the library insists; nothing is committed
                     "enable.auto.commit": False,
                     "enable.partition.eof": True,

@@ -70,6 +70,17 @@ def test_the_copy_goes_on_behind_mirrormakers_record_in_a_new_epoch(world: World
     assert sum(report.records for report in world.copy()) == 0
 
 
+def test_mirrormaker_may_have_stopped_in_the_middle_of_a_batch(world: World) -> None:
+    topic = world.topic()
+    fill(world.source, topic, (b"%d" % n for n in range(80)), linger_ms=500)
+    world.discover()
+    fill(world.target, world.remote(topic), (b"%d" % n for n in range(33)))
+    write_progress(world, topic, b'{"offset":32}')
+    reports = world.copy()
+    assert [report.records for report in reports] == [47]
+    assert values(read(world.target, world.remote(topic))[0]) == [b"%d" % n for n in range(80)]
+
+
 def test_a_target_that_lost_records_stops_the_partition_and_says_so(world: World) -> None:
     topic, other = world.topic(), world.topic()
     fill(world.source, topic, (b"%d" % n for n in range(50)))

@@ -1,0 +1,176 @@
+"""The records inside a v2 batch, taken apart only as far as renumbering them needs (Kafka's `DefaultRecord`).
+
+A record is `length varint, attributes int8, timestamp delta varlong, offset delta varint, rest`, where the rest is key,
+value and headers and is never looked at. Every integer is zigzag-encoded. The loops in `take_apart` and `put_together`
+are the only code here that runs once a record, hence their style.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+_REMEMBERED = 1 << 14
+_INT64_END = 1 << 63
+_SANE_MS = 1 << 62
+_VARLONG_BITS = 70
+_ZIGZAG = tuple((byte >> 1) ^ -(byte & 1) for byte in range(0x80))
+
+
+class Records(NamedTuple):
+    """Records as three columns: upstream offsets, timestamps (ms since the epoch, -1 is none) and the rests."""
+
+    offsets: list[int]
+    timestamps_ms: list[int]
+    rests: list[bytes]
+
+    def part(self, start: int, end: int) -> Records:
+        """Records number `start` to `end`, without the latter."""
+        return Records(self.offsets[start:end], self.timestamps_ms[start:end], self.rests[start:end])
+
+    def wanted(self, start: int, until: int | None = None) -> Records:
+        """Records whose offset is at least `start` and, unless that is None, below `until`."""
+        kept = [number for number, at in enumerate(self.offsets) if at >= start and (until is None or at < until)]
+        if len(kept) == len(self.offsets):
+            return self
+        offsets, timestamps_ms, rests = self
+        return Records(
+            [offsets[number] for number in kept],
+            [timestamps_ms[number] for number in kept],
+            [rests[number] for number in kept],
+        )
+
+    def extend(self, other: Records) -> None:
+        """Append the other's records to these."""
+        self.offsets.extend(other.offsets)
+        self.timestamps_ms.extend(other.timestamps_ms)
+        self.rests.extend(other.rests)
+
+
+class _Varints(dict[int, bytes]):
+    """Zigzag varints behind a prefix, encoded when first asked for; the short ones are remembered."""
+
+    def __init__(self, prefix: bytes = b"") -> None:
+        super().__init__()
+        self._prefix = prefix
+
+    def __missing__(self, number: int) -> bytes:
+        encoded = self._prefix + varint(number)
+        if -_REMEMBERED < number < _REMEMBERED:
+            self[number] = encoded
+        return encoded
+
+
+VARINTS = _Varints()
+"""Any number to its varint, for loops."""
+_NO_ATTRIBUTES = b"\x00"
+_TIMESTAMP_DELTAS = _Varints(_NO_ATTRIBUTES)
+
+
+def varint(number: int) -> bytes:
+    """Encode as Kafka's `ByteUtils.writeVarlong` (and `writeVarint`, where the number has 32 bits)."""
+    number = _int64(number)
+    left = (number << 1) ^ (number >> 63)
+    encoded = bytearray()
+    while left > 0x7F:
+        encoded.append(left & 0x7F | 0x80)
+        left >>= 7
+    encoded.append(left)
+    return bytes(encoded)
+
+
+def take_apart(  # noqa: PLR0912, PLR0915 - a call a record would cost more than all that it does
+    records: bytes, *, count: int, base_offset: int, base_timestamp_ms: int
+) -> Records:
+    """Read the `count` uncompressed records of a batch; the bases are its header's.
+
+    A record's timestamp is always base plus delta, also where the cleaner has put its delete horizon into the base
+    (`MemoryRecordsBuilder` then writes the deltas against the horizon). Raises `ValueError` where they do not add up.
+    """
+    offsets: list[int] = []
+    timestamps_ms: list[int] = []
+    rests: list[bytes] = []
+    at = 0
+    unusual = not -_SANE_MS < base_timestamp_ms < _SANE_MS
+    zigzag, add_offset, add_timestamp, add_rest = _ZIGZAG, offsets.append, timestamps_ms.append, rests.append
+    try:
+        for _ in range(count):
+            first = records[at]
+            if first < 0x80:
+                at += 1
+                end = at + zigzag[first]
+            elif (second := records[at + 1]) < 0x80:
+                at += 2
+                raw = (first & 0x7F) | second << 7
+                end = at + ((raw >> 1) ^ -(raw & 1))
+            else:
+                length, at = _long_varint(records, at)
+                end = at + length
+
+            first = records[at + 1]
+            if first < 0x80:
+                at += 2
+                add_timestamp(base_timestamp_ms + zigzag[first])
+            elif (second := records[at + 2]) < 0x80:
+                at += 3
+                raw = (first & 0x7F) | second << 7
+                add_timestamp(base_timestamp_ms + ((raw >> 1) ^ -(raw & 1)))
+            else:
+                delta, at = _long_varint(records, at + 1)
+                add_timestamp(base_timestamp_ms + delta)
+                unusual = unusual or not -_SANE_MS < delta < _SANE_MS
+
+            first = records[at]
+            if first < 0x80:
+                at += 1
+                add_offset(base_offset + zigzag[first])
+            elif (second := records[at + 1]) < 0x80:
+                at += 2
+                raw = (first & 0x7F) | second << 7
+                add_offset(base_offset + ((raw >> 1) ^ -(raw & 1)))
+            else:
+                delta, at = _long_varint(records, at)
+                add_offset(base_offset + delta)
+
+            if at > end:
+                raise ValueError(f"record {len(rests)} ends before its offset")
+            add_rest(records[at:end])
+            at = end
+    except IndexError:
+        raise ValueError(f"only {len(rests)} of {count} records are there") from None
+    if at != len(records):
+        raise ValueError(f"{count} records take {at} bytes, but there are {len(records)}")
+    if unusual:
+        timestamps_ms = [_int64(timestamp) for timestamp in timestamps_ms]
+    return Records(offsets, timestamps_ms, rests)
+
+
+def put_together(timestamps_ms: list[int], rests: list[bytes]) -> bytes:
+    """Write the records again, uncompressed, numbered from 0 and with their timestamps relative to the first one."""
+    parts: list[bytes] = []
+    add_part = parts.append
+    varints, timestamp_deltas = VARINTS, _TIMESTAMP_DELTAS
+    base = timestamps_ms[0] if timestamps_ms else 0
+    for number, (timestamp, rest) in enumerate(zip(timestamps_ms, rests, strict=True)):
+        record = timestamp_deltas[timestamp - base] + varints[number] + rest
+        add_part(varints[len(record)])
+        add_part(record)
+    return b"".join(parts)
+
+
+def _long_varint(buffer: bytes, at: int) -> tuple[int, int]:
+    """Value and end of a varint of any length."""
+    raw = shift = 0
+    while True:
+        byte = buffer[at]
+        raw |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return (raw >> 1) ^ -(raw & 1), at
+        shift += 7
+        if shift >= _VARLONG_BITS:
+            raise ValueError("a varint of more than ten bytes")
+
+
+def _int64(number: int) -> int:
+    """Wrap around as Java's `long` does, so that timestamps far apart survive as they do there."""
+    return (number + _INT64_END) % (2 * _INT64_END) - _INT64_END
