@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from tests.support.world import World
@@ -12,6 +13,10 @@ from tests.support.world import World
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+# No test is a timed test: this machine may be busy with brokers.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ from mirrorless.batches.header import FormatError
 from mirrorless.batches.stamp import stamp
 from mirrorless.copy import wire as wires
 from mirrorless.copy.intake import PassedTo, take_in
+from mirrorless.copy.leaders import TROUBLE
 from mirrorless.copy.partition import PartitionCopy, Pending, State
-from mirrorless.copy.positions import TROUBLE
 from mirrorless.errors import CorruptBatch, Gap, PartitionError
 
 if TYPE_CHECKING:

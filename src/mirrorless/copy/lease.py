@@ -13,8 +13,8 @@ from kafka import errors as kafka_errors
 from mirrorless.copy import wire as wires
 from mirrorless.copy.appender import Appender
 from mirrorless.copy.fetcher import Fetcher
+from mirrorless.copy.leaders import TROUBLE
 from mirrorless.copy.partition import PartitionCopy, Pending, State
-from mirrorless.copy.positions import TROUBLE
 from mirrorless.copy.producer_identity import producer_id
 from mirrorless.copy.progress import SourcePartition
 from mirrorless.copy.rows import Report

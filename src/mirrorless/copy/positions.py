@@ -1,4 +1,4 @@
-"""Finds where each partition's copy goes on: asks the target, decides, walks the source (design, section 5)."""
+"""Finds where each partition's copy goes on: asks the target, decides, announces (design, section 5)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from kafka import errors as kafka_errors
 from kafka.partitioner.default import murmur2
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
-from mirrorless.batches.admission import AbortedTransactions
 from mirrorless.batches.header import BatchHeader, FormatError, scan
-from mirrorless.batches.rebuild import offsets_of
-from mirrorless.batches.stamp import body_of
 from mirrorless.copy import wire as wires
+from mirrorless.copy.leaders import NotNow, leader_of
 from mirrorless.copy.producer_identity import announcer_id
 from mirrorless.copy.progress import Announcement, SourcePartition, parse
 from mirrorless.copy.resume import Begin, Decision, GoOn, Lost, TargetState, Unexplained, Wait, decide
-from mirrorless.errors import CorruptBatch, Gap, MirrorlessError, UnsupportedBatch
+from mirrorless.copy.walking import walk
+from mirrorless.errors import Gap, MirrorlessError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,18 +26,6 @@ if TYPE_CHECKING:
     from mirrorless.copy.wire import Place, Wire
 
 _ANNOUNCE_TIMEOUT_MS = 30_000
-_OFFSET_OUT_OF_RANGE = 1
-_PATIENCE = 6
-
-
-class NotNow(MirrorlessError):
-    """A partition has no leader, or its leader has not caught up with itself; that passes."""
-
-    retriable = True
-
-
-TROUBLE = (*wires.RETRIABLE, kafka_errors.UnknownBrokerIdError, NotNow)
-"""What passes by itself, or when the leaders are known again."""
 
 
 class Positions:
@@ -171,7 +158,7 @@ class Positions:
             case GoOn():
                 offset = decision.walk_from
                 if decision.walk_records:
-                    offset = await self._walk(copy, decision.walk_from, decision.walk_records)
+                    offset = await walk(self._source, copy, decision.walk_from, decision.walk_records)
                 copy.resume_at(
                     offset,
                     epoch=decision.epoch,
@@ -240,68 +227,6 @@ class Positions:
                         return said[1]
         raise NotNow(f"the announcement of epoch {announcement.epoch} could not be read back")
 
-    async def _walk(self, copy: PartitionCopy, offset: int, count: int) -> int:
-        """Walk `count` committed records of the source from `offset` on, by batch headers; return the offset behind."""
-        left = count
-        while left > 0:
-            node = leader_of(self._source, copy.place)
-            (fetched,) = await self._source.fetch(
-                node, [(copy.place, offset)], max_wait_ms=500, partition_max_bytes=8 << 20
-            )
-            if fetched.error_code == _OFFSET_OUT_OF_RANGE:
-                reason = f"{left} records from this offset on were copied, but the source does not have them any more"
-                raise _gap(copy, reason, offset)
-            if fetched.error_code:
-                raise wires.error_for(fetched.error_code)
-            before = offset
-            offset, left = _count(copy, fetched, offset, left)
-            if offset == before and left > 0:
-                end = fetched.last_stable_offset
-                reason = f"the target holds {left} records that the source, which ends at {end}, does not have"
-                if copy.attempts < _PATIENCE:
-                    raise NotNow(reason)  # a new leader's last stable offset may lag behind for a moment
-                raise _gap(copy, f"{reason}: it lost them", offset)
-        return offset
-
-
-def leader_of(wire: Wire, place: Place) -> int:
-    """Broker id of a partition's leader; raises `NotNow` if there is none."""
-    node = wire.leader(place)
-    if node is None:
-        raise NotNow(f"{place[0]}-{place[1]} has no leader at the moment")
-    return node
-
 
 def _decide(copy: PartitionCopy, state: TargetState) -> Decision:
     return decide(progress=copy.known_progress, announced=copy.announced, target=state)
-
-
-def _count(copy: PartitionCopy, fetched: wires.Fetched, offset: int, left: int) -> tuple[int, int]:
-    """Count the committed records of a fetch from `offset` on; returns the offset behind them and how many are left."""
-    aborted = AbortedTransactions(fetched.aborted)
-    topic, partition = copy.place
-    try:
-        for header, at in scan(fetched.records):
-            dropped = aborted.drops(header, fetched.records, at)
-            if header.next_offset <= offset:
-                continue
-            if not dropped:
-                count = header.record_count
-                if header.base_offset < offset or count > left:
-                    # The one batch that the position cuts has to be opened.
-                    wanted = [one for one in offsets_of(header, body_of(fetched.records, at, header)) if one >= offset]
-                    count = len(wanted)
-                    if count > left:
-                        return wanted[left], 0
-                left -= count
-            offset = header.next_offset
-            if left == 0:
-                break
-    except FormatError as error:
-        kind = UnsupportedBatch if error.magic != 2 else CorruptBatch
-        raise kind(str(error), topic=topic, partition=partition, offset=error.offset) from error
-    return offset, left
-
-
-def _gap(copy: PartitionCopy, reason: str, offset: int) -> Gap:
-    return Gap(reason, topic=copy.row.topic, partition=copy.row.partition, offset=offset)

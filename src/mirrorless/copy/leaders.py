@@ -1,0 +1,31 @@
+"""Who leads a partition, and which troubles pass by themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka import errors as kafka_errors
+
+from mirrorless.copy.wire import RETRIABLE
+from mirrorless.errors import MirrorlessError
+
+if TYPE_CHECKING:
+    from mirrorless.copy.wire import Place, Wire
+
+
+class NotNow(MirrorlessError):
+    """A partition has no leader, or its leader has not caught up with itself; that passes."""
+
+    retriable = True
+
+
+TROUBLE = (*RETRIABLE, kafka_errors.UnknownBrokerIdError, NotNow)
+"""What passes by itself, or when the leaders are known again."""
+
+
+def leader_of(wire: Wire, place: Place) -> int:
+    """Broker id of a partition's leader; raises `NotNow` if there is none."""
+    node = wire.leader(place)
+    if node is None:
+        raise NotNow(f"{place[0]}-{place[1]} has no leader at the moment")
+    return node

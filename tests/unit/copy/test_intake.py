@@ -1,0 +1,102 @@
+"""Whatever a fetch brings, what goes over is every wanted record, once and in order, in dense batches."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from kafka.record.legacy_records import LegacyRecordBatchBuilder
+
+from mirrorless.batches.header import BatchHeader, FormatError
+from mirrorless.batches.stamp import stamp
+from mirrorless.copy.intake import PassedTo, Ready, take_in
+
+SIZES = st.lists(st.integers(1, 40), min_size=1, max_size=12)
+
+
+def log_of(sizes: list[int], *, value_bytes: int = 10) -> tuple[bytes, list[bytes]]:
+    """Batches of so many records each, from offset 0 on; and the values, whose number is their offset."""
+    log = b""
+    values: list[bytes] = []
+    for size in sizes:
+        builder = DefaultRecordBatchBuilder(2, 0, 0, -1, -1, -1, 1 << 20)
+        base = len(values)
+        for number in range(size):
+            values.append(b"%d " % (base + number) * value_bytes)
+            builder.append(number, timestamp=1_000 + base + number, key=None, value=values[-1], headers=[])
+        log += BatchHeader.parse(batch := bytes(builder.build()))._replace(base_offset=base).pack() + batch[61:]
+    return log, values
+
+
+def values_of(taken: list[Ready | PassedTo]) -> list[bytes]:
+    """Values of all that goes over, read by another implementation, which also checks what was stamped."""
+    found = []
+    for ready in taken:
+        if isinstance(ready, Ready):
+            batch = DefaultRecordBatch(
+                stamp(ready.header, ready.body, producer_id=1 << 61, producer_epoch=0, base_sequence=0)
+            )
+            assert batch.validate_crc()
+            records = list(batch)
+            assert [record.offset for record in records] == list(range(len(records)))
+            assert len(records) == ready.header.record_count == ready.header.last_offset_delta + 1
+            found += [record.value for record in records]
+    return found
+
+
+@given(SIZES, st.data())
+def test_everything_from_the_wanted_offset_on(sizes: list[int], data: st.DataObject) -> None:
+    log, values = log_of(sizes)
+    start = data.draw(st.integers(0, len(values)))
+    taken = list(
+        take_in(log, [], wanted_from=start, until=None, max_batch_bytes=data.draw(st.none() | st.integers(200, 2_000)))
+    )
+    assert values_of(taken) == values[start:]
+    assert taken[-1] == PassedTo(len(values))
+
+
+@given(SIZES, st.integers(0, 500))
+def test_a_bounded_copy_takes_no_batch_from_its_end_on(sizes: list[int], until: int) -> None:
+    log, values = log_of(sizes)
+    starts = [sum(sizes[:number]) for number in range(len(sizes) + 1)]
+    end = next((start for start in starts if start >= until), len(values))
+    taken = list(take_in(log, [], wanted_from=0, until=until, max_batch_bytes=None))
+    assert values_of(taken) == values[:end]
+
+
+def test_large_batches_go_over_as_they_came() -> None:
+    log, values = log_of([100, 100, 100], value_bytes=40)
+    taken = list(take_in(log, [], wanted_from=0, until=None, max_batch_bytes=None))
+    assert b"".join(one.header.pack() + one.body for one in taken if isinstance(one, Ready)) == log
+    assert values_of(taken) == values
+
+
+def test_many_tiny_batches_become_one() -> None:
+    log, values = log_of([1] * 300)
+    taken = list(take_in(log, [], wanted_from=0, until=None, max_batch_bytes=None))
+    assert len(taken) == 2
+    assert values_of(taken) == values
+
+
+def test_what_came_before_a_bad_batch_goes_over_first() -> None:
+    log, values = log_of([1] * 10 + [5] + [1] * 10)
+    at = log.index(values[12])
+    taken: list[Ready | PassedTo] = []
+    with pytest.raises(FormatError, match="the batch 10 to 14 does not match its checksum") as caught:
+        taken.extend(take_in(log[:at] + b"\xff" + log[at + 1 :], [], wanted_from=0, until=None, max_batch_bytes=None))
+    assert caught.value.offset == 10
+    assert values_of(taken) == values[:10]
+    assert taken[-1] == PassedTo(10)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_messages_in_front_of_new_batches(magic: int) -> None:
+    builder = LegacyRecordBatchBuilder(magic, 0, 1 << 20)
+    for number in range(20):
+        builder.append(number, timestamp=5, key=None, value=b"old %d" % number)
+    log, values = log_of([4])
+    moved = BatchHeader.parse(log)._replace(base_offset=20).pack() + log[61:]
+    taken = list(take_in(bytes(builder.build()) + moved, [], wanted_from=3, until=None, max_batch_bytes=None))
+    assert values_of(taken) == [b"old %d" % number for number in range(3, 20)] + values
+    assert taken[-1] == PassedTo(24)
