@@ -106,7 +106,7 @@ class LeaseReader(DataSourceStreamReader):
             # Somebody is editing the file: what was read last goes on until it is right again.
             flow = self._planner.flow
             self._control.complain(str(error))
-        if self._planner is not None and self._planner.ends_differ(flow):
+        if self._planner is not None and self._planner.flow.connections != flow.connections:
             self.stop()
         if self._planner is None:
             self._planner = Planner(flow, bounded=self._place.bounded)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from kafka.admin import KafkaAdminClient
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, RetriableError
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
@@ -47,7 +47,7 @@ class Planner:
         self._sizes: Sizes | None = Sizes(flow)
 
     def plan(self, flow: Flow) -> list[list[LeaseRow]]:
-        """One list of rows a slot; `flow` is the configuration as it is now, for the same two clusters.
+        """One list of rows a slot; `flow` is the configuration as it is now, with the same `connections`.
 
         Raises `ClusterError` if an end does not answer and `SameClusterError` if there is only one cluster.
         """
@@ -68,10 +68,6 @@ class Planner:
             rows = [row for row in rows if row.lag_records > 0]
         weights = self._lag_bytes(rows)
         return deal(rows, slots=flow.tasks_max, weight=lambda row: weights[row.topic, row.partition])
-
-    def ends_differ(self, flow: Flow) -> bool:
-        """Whether `flow` names other clusters, or other settings for them, than this planner is connected with."""
-        return (flow.source, flow.target) != (self.flow.source, self.flow.target)
 
     def close(self) -> None:
         """Close what was opened."""
@@ -104,7 +100,8 @@ class Planner:
                 "%s: sizes of partitions are not known, records are counted instead: %s", self.flow.name, error
             )
             self._sizes.close()
-            self._sizes = None
+            if not isinstance(error, RetriableError):
+                self._sizes = None
             return lags
         # As if the log began at offset 0: good enough to tell a hot partition from an idle one.
         return {

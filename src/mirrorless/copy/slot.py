@@ -74,44 +74,38 @@ class Slot:
         observe: Callable[[list[Report]], None],
     ) -> list[Report]:
         """Copy the partitions of `rows` for one lease; raises `ClusterError` if an end cannot be reached."""
-        reports: list[Report] = self._net.run(self._copy, rows, terms, stopping, observe)
-        return reports
 
-    async def _copy(
-        self,
-        rows: Sequence[LeaseRow],
-        terms: Terms,
-        stopping: Callable[[], bool],
-        observe: Callable[[list[Report]], None],
-    ) -> list[Report]:
-        flow = self.flow
-        remote = {row.remote_topic for row in rows} | {flow.offset_storage_topic}
-        await self._source.connect(timeout_ms=_CONNECT_TIMEOUT_MS, topics={row.topic for row in rows})
-        await self._target.connect(timeout_ms=_CONNECT_TIMEOUT_MS, topics=remote)
-        refuse_same(flow.name, self._source.cluster_id, self._target.cluster_id)
-        positions = Positions(
-            source=self._source,
-            target=self._target,
-            source_alias=flow.source.alias,
-            source_id=self._source.cluster_id,
-            journal_topic=flow.offset_storage_topic,
-            reread=self._progress.read,
-            start_at=start_of(flow),
-        )
-        lease = Lease(
-            net=self._net,
-            source=self._source,
-            target=self._target,
-            journal=self._journal,
-            positions=positions,
-            source_alias=flow.source.alias,
-            source_id=self._source.cluster_id,
-            rows=rows,
-            terms=terms,
-            stopping=stopping,
-            observe=observe,
-        )
-        return await lease.run()
+        async def lease() -> list[Report]:
+            flow = self.flow
+            remote = {row.remote_topic for row in rows} | {flow.offset_storage_topic}
+            await self._source.connect(timeout_ms=_CONNECT_TIMEOUT_MS, topics={row.topic for row in rows})
+            await self._target.connect(timeout_ms=_CONNECT_TIMEOUT_MS, topics=remote)
+            refuse_same(flow.name, self._source.cluster_id, self._target.cluster_id)
+            positions = Positions(
+                source=self._source,
+                target=self._target,
+                source_alias=flow.source.alias,
+                source_id=self._source.cluster_id,
+                journal_topic=flow.offset_storage_topic,
+                reread=self._progress.read,
+                start_at=start_of(flow),
+            )
+            return await Lease(
+                net=self._net,
+                source=self._source,
+                target=self._target,
+                journal=self._journal,
+                positions=positions,
+                source_alias=flow.source.alias,
+                source_id=self._source.cluster_id,
+                rows=rows,
+                terms=terms,
+                stopping=stopping,
+                observe=observe,
+            ).run()
+
+        reports: list[Report] = self._net.run(lease)
+        return reports
 
     def close(self) -> None:
         """Close all connections."""
@@ -143,7 +137,7 @@ def run_lease(place: FlowPlace, rows: Sequence[LeaseRow], *, control: Control, l
         if known is None:
             raise
         flow = known.flow  # somebody is editing the file; the driver complains
-    if known is not None and (known.flow.source, known.flow.target) != (flow.source, flow.target):
+    if known is not None and known.flow.connections != flow.connections:
         known.close()
         known = None
     if known is None:

@@ -70,14 +70,14 @@ class StopRequest:
 
     def listen(self) -> None:
         """Take the signals over again: Spark's session takes SIGINT for itself (`SparkContext._do_init`)."""
-        if not self.event.is_set():
-            for number in _SIGNALS:
-                signal.signal(number, self._ask)
+        for number in _SIGNALS:
+            signal.signal(number, self._ask)
 
-    def _ask(self, number: int, _frame: object) -> None:
+    def _ask(self, *_: object) -> None:
+        if self.event.is_set():
+            # A second one is meant. It unwinds, so that what was started is stopped; the default would leave it running.
+            raise KeyboardInterrupt
         self.event.set()
-        # A second signal is meant: it ends the process at once. Nothing is lost by that either.
-        signal.signal(number, signal.SIG_DFL)
 
 
 def run_flows(settings: Settings, *, bounded: bool, display: Display, stop: StopRequest) -> bool:
@@ -120,10 +120,8 @@ def _watch(settings: Settings, runs: Sequence[FlowRun], *, display: Display, sto
     discovery = {flow.name: _Schedule(flow) for flow in settings.flows}
     while any(run.active for run in runs) and not stop.event.is_set():
         for run in runs:
-            display.trouble(run.name, run.watch.complaint)
+            display.trouble(run.name, "its query ended; the others go on" if run.broken else run.watch.complaint)
             display.show(run.name, run.watch.look())
-            if run.broken:
-                display.trouble(run.name, "the query ended")
             discovery[run.name].tick(display)
         stop.event.wait(_LOOK_EVERY_S)
 

@@ -78,6 +78,11 @@ class Flow(_Frozen):
         """The flow as its keys begin: `A->B`."""
         return f"{self.source.alias}->{self.target.alias}"
 
+    @property
+    def connections(self) -> tuple[Cluster, Cluster, str]:
+        """What a running copy is connected with: where one of these changes, it has to begin anew."""
+        return self.source, self.target, self.offset_storage_topic
+
 
 class Settings(_Frozen):
     """A whole configuration: the clusters that can be reached and the enabled flows, in the order of `clusters`.

@@ -1,0 +1,36 @@
+"""The first signal asks for an orderly end; a second one unwinds at once, so that what was started is stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from mirrorless.local.runner import StopRequest
+
+
+def signalled_twice(number: signal.Signals, stopped: list[str]) -> None:
+    stop = StopRequest()
+    with stop.on_signals():
+        try:
+            os.kill(os.getpid(), number)
+            assert stop.event.is_set()
+            os.kill(os.getpid(), number)
+        finally:
+            stopped.append("what was started")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_second_signal_unwinds(number: signal.Signals) -> None:
+    stopped: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        signalled_twice(number, stopped)
+    assert stopped
+
+
+def test_the_handlers_from_before_come_back() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with StopRequest().on_signals():
+        assert signal.getsignal(signal.SIGTERM) != before
+    assert signal.getsignal(signal.SIGTERM) == before
