@@ -75,7 +75,7 @@ class StopRequest:
 
     def _ask(self, *_: object) -> None:
         if self.event.is_set():
-            # A second one is meant. It unwinds, so that what was started is stopped; the default would leave it running.
+            # A second one is meant. It unwinds, so that what was started is stopped; the default would not.
             raise KeyboardInterrupt
         self.event.set()
 
