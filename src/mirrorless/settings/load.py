@@ -46,7 +46,12 @@ FLOW_KEYS: Final[Mapping[str, str]] = {
     "replication.policy.separator": "replication_policy_separator",
     "replication.policy.internal.topic.separator.enabled": "replication_policy_internal_topic_separator_enabled",
     "mirrorless.lease.seconds": "lease_seconds",
+    "errors.tolerance": "errors_tolerance",
+    "errors.deadletterqueue.topic.name": "dead_letter_topic",
+    "errors.deadletterqueue.topic.replication.factor": "dead_letter_replication_factor",
     "mirrorless.start.timestamp": "start_timestamp_ms",
+    "mirrorless.on.gap": "on_gap",
+    "mirrorless.max.bytes.per.second": "max_bytes_per_second",
 }
 
 # Key of the Connect worker -> field of Flow. Set as `key` or as `B.key`, B being the target.

@@ -14,14 +14,17 @@ from mirrorless.errors import ConfigurationError
 from mirrorless.settings.masking import MaskedMapping
 from mirrorless.settings.values import (
     Boolean,
+    BytesPerSecond,
     ClientSettings,
     CountOrDefault,
     OffsetReset,
+    OnGap,
     Patterns,
     PositiveInt,
     Seconds,
     Text,
     TimestampMs,
+    Tolerance,
 )
 
 DEFAULT_POLICY_CLASS: Final = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
@@ -72,6 +75,11 @@ class Flow(_Frozen):
     lease_seconds: Seconds = 30.0
     start_timestamp_ms: TimestampMs | None = None
     auto_offset_reset: OffsetReset = "earliest"
+    errors_tolerance: Tolerance = "none"
+    dead_letter_topic: str | None = None
+    dead_letter_replication_factor: CountOrDefault = 3
+    on_gap: OnGap = "halt"
+    max_bytes_per_second: BytesPerSecond | None = None
 
     @property
     def name(self) -> str:

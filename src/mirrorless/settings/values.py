@@ -90,10 +90,21 @@ def _timestamp_ms(value: object) -> object:
     return int(moment.timestamp() * 1000)
 
 
-def _offset_reset(value: object) -> object:
-    if isinstance(value, str) and value.strip().lower() not in ("earliest", "latest"):
-        raise ValueError("must be earliest or latest")
-    return value.strip().lower() if isinstance(value, str) else value
+def _one_of(*words: str) -> Callable[[object], object]:
+    def check(value: object) -> object:
+        if isinstance(value, str) and value.strip().lower() not in words:
+            raise ValueError(f"must be {' or '.join(words)}")
+        return value.strip().lower() if isinstance(value, str) else value
+
+    return check
+
+
+def _bytes_per_second(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if not re.fullmatch(r"[0-9]{1,18}", value.strip()) or int(value) < 1:
+        raise ValueError("must be a whole number of bytes, 1 or more")
+    return int(value)
 
 
 Patterns = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_compilable)]
@@ -102,7 +113,10 @@ PositiveInt = Annotated[int, BeforeValidator(_whole), AfterValidator(_at_least(1
 CountOrDefault = Annotated[int, BeforeValidator(_whole), AfterValidator(_count_or_broker_default)]
 Seconds = Annotated[float, BeforeValidator(_seconds)]
 TimestampMs = Annotated[int, BeforeValidator(_timestamp_ms)]
-OffsetReset = Annotated[Literal["earliest", "latest"], BeforeValidator(_offset_reset)]
+OffsetReset = Annotated[Literal["earliest", "latest"], BeforeValidator(_one_of("earliest", "latest"))]
+Tolerance = Annotated[Literal["none", "all"], BeforeValidator(_one_of("none", "all"))]
+OnGap = Annotated[Literal["halt", "continue"], BeforeValidator(_one_of("halt", "continue"))]
+BytesPerSecond = Annotated[int, BeforeValidator(_bytes_per_second)]
 Text = Annotated[str, AfterValidator(_not_empty)]
 ClientSettings = Annotated[
     Mapping[str, str], AfterValidator(MaskedMapping), PlainSerializer(lambda settings: MaskedMapping(settings).masked())

@@ -153,6 +153,15 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
             id="one cluster",
         ),
         pytest.param(
+            f"{BASE}mirrorless.on.gap = skip", "mirrorless.on.gap=skip: must be halt or continue", id="gap policy"
+        ),
+        pytest.param(f"{BASE}errors.tolerance = some", "errors.tolerance=some: must be none or all", id="tolerance"),
+        pytest.param(
+            f"{BASE}mirrorless.max.bytes.per.second = 1.5MB",
+            "mirrorless.max.bytes.per.second=1.5MB: must be a whole number of bytes, 1 or more",
+            id="bandwidth",
+        ),
+        pytest.param(
             f"{BASE}mirrorless.lease.second = 5",
             "mirrorless.lease.second=5: unknown setting; did you mean mirrorless.lease.seconds?",
             id="own key",
@@ -164,7 +173,8 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
         ),
         pytest.param(
             f"{BASE}mirrorless.x = 5",
-            "mirrorless.x=5: unknown setting; known: mirrorless.lease.seconds, mirrorless.start.timestamp",
+            "mirrorless.x=5: unknown setting; known: mirrorless.lease.seconds, mirrorless.start.timestamp, "
+            "mirrorless.on.gap, mirrorless.max.bytes.per.second",
             id="own key like no other",
         ),
         pytest.param(
