@@ -17,6 +17,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import ClassVar
 
 
@@ -99,5 +100,32 @@ class AppendRefused(PartitionError):
     """The target's broker refused a batch for a reason that does not pass by itself."""
 
 
+class GapKind(StrEnum):
+    """What made a gap, in an operator's words."""
+
+    RETENTION = "retention was faster than the copy"
+    TRUNCATED = "the source's log was cut"
+    CREATED_AGAIN = "the source topic was created again"
+    TARGET_LOST = "the target lost acknowledged records"
+    UNEXPLAINED = "nothing says where the copy is"
+
+
 class Gap(PartitionError):
-    """The source lost records that were not copied yet, or the target lost records that were acknowledged."""
+    """The source lost records that were not copied yet, or the target lost records that were acknowledged.
+
+    `records` is how many, where that is known: of the target for `TARGET_LOST`, of the source for all others.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        kind: GapKind,
+        topic: str,
+        partition: int,
+        offset: int | None = None,
+        records: int | None = None,
+    ) -> None:
+        self.kind = kind
+        self.records = records
+        super().__init__(reason, topic=topic, partition=partition, offset=offset)

@@ -102,10 +102,17 @@ class BatchHeader(NamedTuple):
 
 
 class FormatError(ValueError):
-    """Bytes that are no v2 batch; `offset` is the upstream offset they claim to be at."""
+    """Bytes that are no v2 batch; `offset` is the upstream offset they claim to be at.
 
-    def __init__(self, reason: str, *, offset: int, magic: int = 2) -> None:
+    `next_offset` is the one behind them and `size_bytes` their size, as far as they can be told.
+    """
+
+    def __init__(
+        self, reason: str, *, offset: int, magic: int = 2, next_offset: int | None = None, size_bytes: int = 0
+    ) -> None:
         self.offset = offset
+        self.next_offset = next_offset
+        self.size_bytes = size_bytes
         self.magic = magic
         super().__init__(reason)
 

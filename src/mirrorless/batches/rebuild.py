@@ -64,13 +64,11 @@ def rebuild(
     return merge(_read(batches, wanted_from, wanted_until, max_decompressed_bytes), max_bytes=max_bytes)
 
 
-def offsets_of(header: BatchHeader, body: bytes) -> list[int]:
-    """Upstream offsets of a data batch's records; raises `FormatError` where they cannot be read."""
-    return [
-        offset
-        for _, records in _read([(header, body)], header.base_offset, None, codecs.DECOMPRESSED_BYTES)
-        for offset in records.offsets
-    ]
+def records_of(header: BatchHeader, body: bytes) -> Records:
+    """Records of a data batch, in columns; raises `FormatError` where they cannot be read."""
+    for _, records in _read([(header, body)], header.base_offset, None, codecs.DECOMPRESSED_BYTES):
+        return records
+    return Records([], [], [])
 
 
 def merge(groups: Iterable[tuple[int, Records]], *, max_bytes: int) -> Iterator[Rebuilt]:
@@ -112,7 +110,12 @@ def _read(
             )
         except ValueError as error:
             where = f"the batch {header.base_offset} to {header.last_offset}"
-            raise FormatError(f"{where} cannot be rebuilt: {error}", offset=header.base_offset) from error
+            raise FormatError(
+                f"{where} cannot be rebuilt: {error}",
+                offset=header.base_offset,
+                next_offset=header.next_offset,
+                size_bytes=header.size_bytes,
+            ) from error
         if header.attributes & LOG_APPEND_TIME:
             records = records._replace(timestamps_ms=[header.max_timestamp_ms] * header.record_count)
         if header.base_offset < wanted_from or (wanted_until is not None and header.last_offset >= wanted_until):

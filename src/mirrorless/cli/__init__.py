@@ -12,6 +12,7 @@ from mirrorless.errors import MirrorlessError
 _COMMANDS = {
     "demo": ("mirrorless.cli.demo", "demo"),
     "kafka": ("mirrorless.cli.kafka", "group"),
+    "offsets": ("mirrorless.cli.offsets", "group"),
     "run": ("mirrorless.cli.run", "run"),
 }
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from mirrorless.copy.partition import PartitionCopy, Pending
-    from mirrorless.copy.wire import Place, Wire
+    from mirrorless.copy.requests import Place
+    from mirrorless.copy.wire import Wire
 
 _REQUESTS_IN_FLIGHT = BATCHES_IN_FLIGHT
 _REQUEST_BYTES = 8 << 20

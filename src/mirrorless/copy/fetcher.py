@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka import errors as kafka_errors
@@ -12,17 +13,21 @@ from mirrorless.copy import wire as wires
 from mirrorless.copy.intake import PassedTo, take_in
 from mirrorless.copy.leaders import TROUBLE
 from mirrorless.copy.partition import PartitionCopy, Pending, State
-from mirrorless.errors import CorruptBatch, Gap, PartitionError
+from mirrorless.errors import GapKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
 
     from mirrorless.copy.appender import Appender
-    from mirrorless.copy.wire import Fetched, Place, Wire
+    from mirrorless.copy.budget import Budget
+    from mirrorless.copy.requests import Fetched, Place
+    from mirrorless.copy.wire import Wire
+    from mirrorless.errors import Gap, PartitionError
 
 _WAIT_MS = 500
 _CROWDED_WAIT_MS = 10
 _IDLE_S = 0.02
+_LONGEST_PAUSE_S = 0.1
 _CROWDED_S = 0.002
 _PARTITION_BYTES = 2 << 20
 _RESPONSE_BYTES = 16 << 20
@@ -40,6 +45,12 @@ class Keeper(Protocol):
     def halt(self, copy: PartitionCopy, error: PartitionError, *, land_first: bool = False) -> None:
         """Stop the copy; with `land_first`, what is queued still goes over."""
 
+    def gap(self, copy: PartitionCopy, gap: Gap) -> None:
+        """The source does not have the records that come next."""
+
+    def damaged(self, copy: PartitionCopy, error: FormatError) -> None:
+        """A batch came that cannot go over; what came before it did."""
+
     def moved(self, copy: PartitionCopy) -> None:
         """Note that the copy's position changed."""
 
@@ -47,7 +58,10 @@ class Keeper(Protocol):
 class Fetcher:
     """Asks every source leader for the partitions it leads, as long as `stop` was not called.
 
-    `bounded` leaves out what lies behind each row's `source_end`; `buffer_bytes` bounds what waits for the target.
+    `bounded` leaves out what lies behind each row's `source_end`; `buffer_bytes` bounds what waits for the target, and
+    `budget` how fast it comes. A partition that was served goes to the end of its leader's line, so that none starves.
+
+    Memory: besides what waits, each source leader has one answer under way, of `_RESPONSE_BYTES` or one batch.
     """
 
     def __init__(
@@ -59,6 +73,7 @@ class Fetcher:
         keeper: Keeper,
         bounded: bool,
         buffer_bytes: int,
+        budget: Budget,
         sleep: Callable[[float], Any],
         spawn: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
@@ -68,6 +83,7 @@ class Fetcher:
         self._keeper = keeper
         self._bounded = bounded
         self._buffer_bytes = buffer_bytes
+        self._budget = budget
         self._sleep = sleep
         self._spawn = spawn
         self._led: dict[int, dict[PartitionCopy, None]] = {}
@@ -97,15 +113,16 @@ class Fetcher:
             self._spawn(self._loop(node))
 
     async def _loop(self, node: int) -> None:
-        turn = 0
         try:
             while not self._stopped and node in self._led:
-                wanted, crowded = self._wanted(node, turn)
+                if pause := self._budget.pause_s(time.monotonic()):
+                    await self._sleep(min(pause, _LONGEST_PAUSE_S))
+                    continue
+                wanted, crowded = self._wanted(node)
                 if not wanted:
                     await self._sleep(_CROWDED_S if crowded else _IDLE_S)
                     continue
                 await self._fetch(node, wanted, hurry=crowded or self.hurried)
-                turn += 1
                 if doubtful := [copy for copy in _readable(wanted) if copy.empty_answers > _DOUBTS]:
                     await self._look_closer(node, doubtful[0])
         finally:
@@ -117,9 +134,9 @@ class Fetcher:
         try:
             fetched = await self._source.fetch(
                 node,
-                list(asked.items()),
+                [(copy.place, copy.fetch_from, copy.leader_epoch) for copy in wanted],
                 max_wait_ms=_CROWDED_WAIT_MS if hurry else _WAIT_MS,
-                max_bytes=_RESPONSE_BYTES,
+                max_bytes=self._budget.most_bytes(_RESPONSE_BYTES),
                 partition_max_bytes=_PARTITION_BYTES,
             )
         except TROUBLE as error:
@@ -130,10 +147,40 @@ class Fetcher:
             for copy in _readable(wanted):
                 self._keeper.halt(copy, copy.error_at_fetch(f"the source refuses to be read: {error}"))
             return
-        if not self._stopped:
-            for part in fetched:
-                self._take(part, asked[part.place])
-            self._appender.pump()
+        if self._stopped:
+            return
+        line = self._led.get(node, {})
+        for part in fetched:
+            copy = self._copies[part.place]
+            if len(part.records):
+                self._budget.spend(len(part.records))
+                if copy in line:
+                    line[copy] = line.pop(copy)
+            self._take(part, asked[part.place])
+        self._appender.pump()
+        for part in fetched:
+            if part.error_code == _OFFSET_OUT_OF_RANGE:
+                await self._out_of_range(node, self._copies[part.place], asked[part.place])
+
+    async def _out_of_range(self, node: int, copy: PartitionCopy, asked_from: int) -> None:
+        """Tell on which side of the source's log the position lies."""
+        try:
+            first = (await self._source.offsets(node, [copy.place], at=wires.EARLIEST))[copy.place]
+            behind = (await self._source.offsets(node, [copy.place], at=wires.LATEST))[copy.place]
+        except kafka_errors.KafkaError as error:
+            self._keeper.later(copy, error)
+            return
+        if copy.state not in _READABLE or copy.fetch_from != asked_from:
+            return
+        if not first.error_code and asked_from < first.offset:
+            lost = first.offset - asked_from
+            reason = f"the source begins at {first.offset}, {lost} offsets were deleted before they were copied"
+            self._keeper.gap(copy, copy.gap(reason, GapKind.RETENTION, offset=asked_from, records=lost))
+        elif not behind.error_code and asked_from > behind.offset:
+            reason = f"the source ends at {behind.offset}, {asked_from - behind.offset} offsets before this one"
+            self._keeper.gap(copy, copy.gap(reason, GapKind.TRUNCATED, offset=behind.offset))
+        else:
+            self._keeper.later(copy, f"fetch: {wires.error_name(_OFFSET_OUT_OF_RANGE)}")
 
     async def _look_closer(self, node: int, copy: PartitionCopy) -> None:
         """Find out why a broker answers with nothing though the source's end lies ahead.
@@ -158,8 +205,8 @@ class Fetcher:
             copy.fetch_from = max(copy.fetch_from, copy.source_end)
             self._keeper.moved(copy)
 
-    def _wanted(self, node: int, turn: int) -> tuple[list[PartitionCopy], bool]:
-        """Copies to ask for, a different one first at every turn, and whether others have to wait for the target."""
+    def _wanted(self, node: int) -> tuple[list[PartitionCopy], bool]:
+        """Copies to ask for, those first that waited longest, and whether others have to wait for the target."""
         led = self._led.get(node, {})
         if self._appender.queued_bytes > self._buffer_bytes:
             return [], True
@@ -168,8 +215,10 @@ class Fetcher:
             for copy in _readable(led)
             if copy.queued_bytes < _PARTITION_BYTES and not (self._bounded and copy.fetch_from >= copy.source_end)
         ]
-        first = turn % len(wanted) if wanted else 0
-        return wanted[first:] + wanted[:first], any(copy.queue for copy in led)
+        for copy in wanted:
+            if self._source.topic_id(copy.row.topic) != copy.source_id:
+                self._keeper.later(copy, f"{copy.row.topic} was created again, or is gone")
+        return _readable(wanted), any(copy.queue for copy in led)
 
     def _take(self, fetched: Fetched, asked_from: int) -> None:
         """Queue what a fetch brought for one partition."""
@@ -178,6 +227,10 @@ class Fetcher:
             return  # it was resumed elsewhere in the meantime
         if fetched.error_code:
             self._failed(copy, fetched)
+            return
+        if fetched.diverges_at is not None:
+            reason = f"the source's log was cut at {fetched.diverges_at} and written anew from there"
+            self._keeper.gap(copy, copy.gap(reason, GapKind.TRUNCATED, offset=fetched.diverges_at))
             return
         if not self._bounded:
             copy.source_end = fetched.last_stable_offset
@@ -188,11 +241,7 @@ class Fetcher:
         try:
             self._queue(copy, fetched)
         except FormatError as error:
-            # What came before the bad batch is good: it goes over, then the partition stops.
-            topic, partition = copy.place
-            self._keeper.halt(
-                copy, CorruptBatch(str(error), topic=topic, partition=partition, offset=error.offset), land_first=True
-            )
+            self._keeper.damaged(copy, error)
         if copy.queue and not self._appender.offer(copy):
             self._keeper.later(copy, f"{copy.row.remote_topic}-{copy.row.partition} has another leader now")
         self._keeper.moved(copy)
@@ -207,6 +256,7 @@ class Fetcher:
         ):
             if isinstance(taken, PassedTo):
                 copy.fetch_from = max(copy.fetch_from, taken.offset)
+                copy.leader_epoch = taken.leader_epoch
                 continue
             batch = stamp(
                 taken.header,
@@ -224,20 +274,19 @@ class Fetcher:
                     record_count=taken.header.record_count,
                     base_sequence=copy.next_sequence,
                     max_timestamp_ms=taken.header.max_timestamp_ms,
+                    leader_epoch=taken.leader_epoch,
                 )
             )
 
     def _failed(self, copy: PartitionCopy, fetched: Fetched) -> None:
         name = wires.error_name(fetched.error_code)
         if fetched.error_code == _OFFSET_OUT_OF_RANGE:
-            topic, partition = copy.place
-            reason = "the source's log does not reach to this offset: its record was deleted, or never there"
-            self._keeper.halt(copy, Gap(reason, topic=topic, partition=partition, offset=copy.fetch_from))
-        elif issubclass(wires.error_for(fetched.error_code), TROUBLE):
+            return  # looked into when the rest was taken; see `_out_of_range`
+        if issubclass(wires.error_for(fetched.error_code), TROUBLE):
             self._keeper.later(copy, f"fetch: {name}")
         else:
             self._keeper.halt(copy, copy.error_at_fetch(f"the source refuses to be read: {name}"))
 
 
 def _readable(copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:
-    return [copy for copy in copies if copy.state in _READABLE]
+    return [copy for copy in copies if copy.state in _READABLE and copy.detour is None]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from mirrorless.clusters.admin import QUIET
+from mirrorless.copy.progress import CONNECTOR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from confluent_kafka import Message
 
-    from mirrorless.copy.progress import Progress, SourcePartition
+    from mirrorless.copy.partition import LeaveOut
+    from mirrorless.copy.progress import SourcePartition
 
 
 class Journal:
@@ -28,19 +31,45 @@ class Journal:
         # murmur2 is the Java client's partitioner: a key must stay on the partition where Connect looks for it.
         self._producer = Producer({**config, "partitioner": "murmur2", "acks": "all", "linger.ms": 5, "logger": QUIET})
 
-    def write(self, where: SourcePartition, progress: Progress) -> None:
-        """Queue one progress record; a failure is kept in `error` and mended by the next write of the partition."""
+    def write(self, key: bytes, value: bytes) -> None:
+        """Queue one record; a failure is kept in `error` and mended by the next write of the partition."""
         try:
-            self._producer.produce(
-                self.topic, key=where.progress_key(), value=progress.to_bytes(), on_delivery=self._delivered
-            )
+            self._producer.produce(self.topic, key=key, value=value, on_delivery=self._delivered)
         except (BufferError, KafkaException) as error:
             self.error = f"progress was not written to {self.topic}: {error}"
         self._producer.poll(0)
+
+    def dead_letter(self, topic: str, where: SourcePartition, what: LeaveOut) -> None:
+        """Queue the coordinates of what is left out, with the headers of Connect's dead letter queue (KIP-298)."""
+        headers: list[tuple[str, str | bytes | None]] = [
+            (f"__connect.errors.{name}", value.encode())
+            for name, value in {
+                "topic": where.topic,
+                "partition": str(where.partition),
+                "offset": str(what.offset),
+                "connector.name": CONNECTOR,
+                "stage": "TASK_PUT",
+                "exception.message": what.reason,
+            }.items()
+        ]
+        coordinates = {
+            "cluster": where.cluster,
+            "topic": where.topic,
+            "partition": where.partition,
+            "offset": what.offset,
+            "next_offset": what.next_offset,
+            "size_bytes": what.size_bytes,
+            "reason": what.reason,
+        }
+        value = json.dumps(coordinates, ensure_ascii=False).encode()
+        try:
+            self._producer.produce(topic, value=value, headers=headers, on_delivery=self._delivered)
+        except (BufferError, KafkaException) as error:
+            self.error = f"{topic} was not written to: {error}"
 
     def flush(self, seconds: float) -> bool:
         """Wait until everything queued was acknowledged, at most so long; says whether it was."""
         return self._producer.flush(seconds) == 0
 
-    def _delivered(self, error: KafkaError | None, _message: Message) -> None:
-        self.error = None if error is None else f"progress was not written to {self.topic}: {error.str()}"
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        self.error = None if error is None else f"{message.topic()} was not written to: {error.str()}"

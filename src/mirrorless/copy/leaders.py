@@ -10,7 +10,8 @@ from mirrorless.copy.wire import RETRIABLE
 from mirrorless.errors import MirrorlessError
 
 if TYPE_CHECKING:
-    from mirrorless.copy.wire import Place, Wire
+    from mirrorless.copy.requests import Place
+    from mirrorless.copy.wire import Wire
 
 
 class NotNow(MirrorlessError):

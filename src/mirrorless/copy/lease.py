@@ -12,33 +12,37 @@ from kafka import errors as kafka_errors
 
 from mirrorless.copy import wire as wires
 from mirrorless.copy.appender import Appender
+from mirrorless.copy.budget import Budget
 from mirrorless.copy.fetcher import Fetcher
 from mirrorless.copy.leaders import TROUBLE
-from mirrorless.copy.partition import PartitionCopy, Pending, State
+from mirrorless.copy.partition import LeaveOut, PartitionCopy, Pending, State
 from mirrorless.copy.producer_identity import producer_id
-from mirrorless.copy.progress import SourcePartition
-from mirrorless.copy.rows import Report
-from mirrorless.errors import AppendRefused, ClusterError, Gap, MirrorlessError, PartitionError
+from mirrorless.errors import AppendRefused, ClusterError, CorruptBatch, Gap, GapKind, MirrorlessError, PartitionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
     from kafka.net.selector import NetworkSelector
 
-    from mirrorless.copy.journal import Journal
+    from mirrorless.batches.header import FormatError
+    from mirrorless.copy.ledger import Ledger
     from mirrorless.copy.positions import Positions
+    from mirrorless.copy.requests import Place
     from mirrorless.copy.resume import Decision, TargetState
-    from mirrorless.copy.rows import LeaseRow
-    from mirrorless.copy.wire import Place, Wire
+    from mirrorless.copy.rows import LeaseRow, Report
+    from mirrorless.copy.wire import Wire
 
 _TICK_S = 0.02
-_PROGRESS_EVERY_S = 1.0
 _LEADERS_EVERY_S = 1.0
 _LANDING_S = 3.0
 _MAX_BACKOFF_S = 5.0
 _HURRIES = 5
 
+_PATIENCE = 6
+_MAY_PASS = frozenset({GapKind.TRUNCATED, GapKind.TARGET_LOST})
+"""So many looks, some seconds, until such a gap is believed: a new leader's offsets may lag behind for a moment."""
 _TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
+_UNFIT = frozenset({32, 87})  # INVALID_TIMESTAMP, INVALID_RECORD
 # OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, UNKNOWN_PRODUCER_ID
 _OUT_OF_SEQUENCE = frozenset({45, 46, 47, 59})
 
@@ -48,11 +52,15 @@ class Terms:
     """How long a lease lasts and what it may hold.
 
     `seconds` ends it; `bounded` ends it also when every partition reached its `source_end`. `buffer_bytes` bounds the
-    batches that wait for the target. `request_timeout_ms` is the target's time to replicate an append.
+    batches that wait for the target, `bytes_per_second` what is fetched. `request_timeout_ms` is the target's time to
+    replicate an append. `pass_gaps` and `leave_out` say what happens where records are missing or cannot go over.
     """
 
     seconds: float
     bounded: bool = False
+    pass_gaps: bool = False
+    leave_out: bool = False
+    bytes_per_second: float | None = None
     buffer_bytes: int = 64 << 20
     request_timeout_ms: int = 30_000
     observe_every_s: float = 0.5
@@ -70,9 +78,8 @@ class Lease:
         net: NetworkSelector,
         source: Wire,
         target: Wire,
-        journal: Journal,
+        ledger: Ledger,
         positions: Positions,
-        source_alias: str,
         source_id: str,
         rows: Sequence[LeaseRow],
         terms: Terms,
@@ -82,21 +89,22 @@ class Lease:
         self._net = net
         self._source = source
         self._target = target
-        self._journal = journal
+        self._ledger = ledger
         self._positions = positions
-        self._alias = source_alias
         self._terms = terms
         self._stopping = stopping
         self._observe = observe
         self._copies: dict[Place, PartitionCopy] = {}
         for row in rows:
             identity = producer_id(source_id, row.topic, row.partition)
+            known = row.said()
             copy = PartitionCopy(
                 row,
                 identity,
-                row.announcements(),
-                journaled=row.progress(),
-                written=row.progress(),
+                known.announced,
+                halt=known.halt,
+                journaled=known.progress,
+                written=known.progress,
                 source_end=row.source_end,
             )
             self._copies[copy.place] = copy
@@ -108,12 +116,12 @@ class Lease:
             keeper=self,
             bounded=terms.bounded,
             buffer_bytes=terms.buffer_bytes,
+            budget=Budget(terms.bytes_per_second, now=time.monotonic()),
             sleep=net.sleep,
             spawn=self._spawn,
         )
         self._to_resume = dict.fromkeys(self._copies.values())
         self._unfinished = dict.fromkeys(self._copies.values())
-        self._unwritten: dict[PartitionCopy, None] = {}
         self._crash: BaseException | None = None
 
     async def run(self) -> list[Report]:
@@ -130,7 +138,7 @@ class Lease:
                 self._observe(self.reports())
                 observe_due = now + self._terms.observe_every_s
             self._resume_due(now)
-            self._write_progress(now)
+            self._ledger.write(now)
             await self._net.sleep(min(_TICK_S, deadline - now))
         await self._land()
         if self._crash is not None:
@@ -141,7 +149,7 @@ class Lease:
 
     def reports(self) -> list[Report]:
         """Say what every partition did so far."""
-        return [self._report(copy) for copy in self._copies.values()]
+        return self._ledger.reports(self._copies.values())
 
     def _done(self) -> bool:
         return self._terms.bounded and not self._unfinished
@@ -162,9 +170,7 @@ class Lease:
             await self._net.sleep(0.002)
         for copy in self._copies.values():
             copy.drop_queue()
-        self._write_progress(None)
-        if not self._journal.flush(max(0.5, until - time.monotonic())) and self._journal.error is None:
-            self._journal.error = f"progress was not acknowledged by {self._journal.topic} in time"
+        self._ledger.land(max(0.5, until - time.monotonic()))
 
     # Resuming
 
@@ -205,7 +211,9 @@ class Lease:
             self._fetcher.add(copy)
 
     def _not_resumed(self, copy: PartitionCopy, error: BaseException) -> None:
-        if isinstance(error, (*TROUBLE, ClusterError)):
+        if isinstance(error, Gap):
+            self.gap(copy, error)
+        elif isinstance(error, (*TROUBLE, ClusterError)):
             self.later(copy, error)
         elif isinstance(error, PartitionError):
             self.halt(copy, error)
@@ -240,10 +248,41 @@ class Lease:
             self._appender.withdraw(copy)
             self._unfinished.pop(copy, None)
 
+    def gap(self, copy: PartitionCopy, gap: Gap) -> None:
+        """Look again, with all that is known, before a gap is believed; then halt at it, or pass over it."""
+        known = copy.halt is not None and copy.halt.epoch == copy.newest_epoch
+        patience = _PATIENCE if gap.kind in _MAY_PASS and not known else 0
+        if copy.suspected is None or copy.attempts < patience:
+            copy.suspected = gap
+            self.later(copy, f"{gap}; looking again")
+        elif self._terms.pass_gaps and gap.kind is not GapKind.UNEXPLAINED:
+            copy.detour = gap
+            self.later(copy, gap)
+        else:
+            self._ledger.halted(copy, gap)
+            self.halt(copy, gap)
+
+    def damaged(self, copy: PartitionCopy, error: FormatError) -> None:
+        """Fetch a bad batch again, since it may have suffered on the way; what came before it is good and goes over."""
+        topic, partition = copy.place
+        if copy.doubted != error.offset:
+            copy.doubted = error.offset
+            self.later(copy, f"{topic}-{partition} at offset {error.offset}: {error}; fetching it again")
+        elif self._terms.leave_out and error.next_offset is not None:
+            copy.detour = LeaveOut(
+                offset=error.offset, next_offset=error.next_offset, size_bytes=error.size_bytes, reason=str(error)
+            )
+        else:
+            reason = CorruptBatch(str(error), topic=topic, partition=partition, offset=error.offset)
+            self.halt(copy, reason, land_first=True)
+
     def moved(self, copy: PartitionCopy) -> None:
         """Note that a copy's position changed: there may be progress to write, or nothing left to do."""
-        self._unwritten[copy] = None
+        self._ledger.moved(copy)
         if copy.queue or copy.in_flight or copy.state is State.RESUMING:
+            return
+        if isinstance(copy.detour, LeaveOut):
+            self.later(copy, copy.detour.reason)
             return
         if copy.state is not State.HALTED:
             copy.state = State.CAUGHT_UP if copy.fetch_from >= copy.source_end else State.COPYING
@@ -257,7 +296,7 @@ class Lease:
         try:
             copy.acknowledge(pending, base_offset, now_ms=int(time.time() * 1000))
         except Gap as error:
-            self.halt(copy, error)
+            self.gap(copy, error)
             return
         if copy.state is not State.HALTED:
             copy.error = None
@@ -265,14 +304,17 @@ class Lease:
 
     def refused(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None) -> None:
         """Tell what passes by itself from what does not."""
+        if copy.in_doubt:
+            return  # something before it failed, which the resume is about
         topic, partition = copy.place
         name = wires.error_name(code)
         if code in _OUT_OF_SEQUENCE or issubclass(wires.error_for(code), TROUBLE):
             # A sequence or an epoch that the target does not expect: another writer was faster. The resume sees it.
             self.later(copy, f"append: {name}")
-        elif code in _TOO_LARGE and pending.record_count > 1:
+        elif code in _TOO_LARGE | _UNFIT and pending.record_count > 1:
             # The limit is not asked for, which would need a right of its own: it is found, by halves.
             copy.max_batch_bytes = len(pending.batch) // 2
+            copy.attempts = 0  # this is no trouble that a pause would help
             self.later(copy, f"append: {name}, batches are split to {copy.max_batch_bytes} bytes")
         else:
             reason = f"{copy.row.remote_topic} refuses the batch of {len(pending.batch)} bytes: {name}"
@@ -280,42 +322,19 @@ class Lease:
                 reason += f"; raise max.message.bytes of {copy.row.remote_topic}"
             elif message:
                 reason += f": {message}"
+            if self._terms.leave_out and code in _TOO_LARGE | _UNFIT:
+                copy.max_batch_bytes = None
+                copy.detour = LeaveOut(
+                    offset=pending.base_offset,
+                    next_offset=pending.last_offset + 1,
+                    size_bytes=len(pending.batch),
+                    reason=reason,
+                )
+                self.later(copy, reason)
+                return
             self.halt(copy, AppendRefused(reason, topic=topic, partition=partition, offset=pending.base_offset))
 
     def unanswered(self, copy: PartitionCopy, error: BaseException) -> None:
         """Ask the target what it holds before anything else is sent."""
-        self.later(copy, error)
-
-    # Progress and reports
-
-    def _write_progress(self, now: float | None) -> None:
-        """Write what changed, each partition at most once a second; all of it where `now` is None."""
-        for copy in list(self._unwritten):
-            if now is not None and now - copy.written_at < _PROGRESS_EVERY_S:
-                continue
-            del self._unwritten[copy]
-            progress = copy.progress()
-            if progress is not None and progress != copy.written:
-                topic, partition = copy.place
-                self._journal.write(SourcePartition(self._alias, topic, partition), progress)
-                copy.written = progress
-                copy.written_at = time.monotonic()
-
-    def _report(self, copy: PartitionCopy) -> Report:
-        progress = copy.progress() or copy.row.progress()
-        next_offset = None if progress is None else progress.last_offset + 1
-        return Report(
-            topic=copy.row.topic,
-            partition=copy.row.partition,
-            remote_topic=copy.row.remote_topic,
-            state=str(copy.state),
-            records=copy.records,
-            copied_bytes=copy.copied_bytes,
-            first_offset=copy.first_offset,
-            next_offset=next_offset,
-            lag_records=max(0, copy.source_end - (next_offset or 0)),
-            latency_ms=copy.latency_ms,
-            began_ms=copy.began_ms,
-            ended_ms=copy.ended_ms,
-            error=copy.error or self._journal.error,
-        )
+        if not copy.in_doubt:
+            self.later(copy, error)

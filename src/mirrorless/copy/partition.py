@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.header import SEQUENCES
 from mirrorless.copy.progress import Progress
-from mirrorless.errors import AppendRefused, Gap, PartitionError
+from mirrorless.errors import AppendRefused, Gap, GapKind, PartitionError
 
 if TYPE_CHECKING:
-    from mirrorless.copy.progress import Announcement
-    from mirrorless.copy.progress_topic import Known
+    from uuid import UUID
+
+    from mirrorless.copy.progress import Announcement, Halt, Known
+    from mirrorless.copy.requests import Place
     from mirrorless.copy.rows import LeaseRow
-    from mirrorless.copy.wire import Place
 
 
 BATCHES_IN_FLIGHT = 5
@@ -33,7 +34,10 @@ class State(StrEnum):
 
 
 class Pending(NamedTuple):
-    """A stamped batch that the target has not acknowledged; offsets are upstream, the timestamp its latest record's."""
+    """A stamped batch that the target has not acknowledged; offsets are upstream, the timestamp its latest record's.
+
+    `leader_epoch` is the source's at its last record, or a later one that was fetched with it.
+    """
 
     batch: bytes
     base_offset: int
@@ -41,6 +45,17 @@ class Pending(NamedTuple):
     record_count: int
     base_sequence: int
     max_timestamp_ms: int
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveOut:
+    """Records that cannot go over, from upstream `offset` up to `next_offset`, and why."""
+
+    offset: int
+    next_offset: int
+    size_bytes: int
+    reason: str
 
 
 def _how_far(progress: Progress) -> tuple[int, int]:
@@ -51,17 +66,28 @@ def _how_far(progress: Progress) -> tuple[int, int]:
 class PartitionCopy:
     """State of one partition's copy; only the lease that owns it changes it.
 
-    `fetch_from` is the next upstream offset to ask for, `next_sequence` that of the next record to stamp. `acked` is
-    what the target acknowledged, `journaled` what the progress topic said at first, `written` what went into it.
+    `fetch_from` is the next upstream offset to ask for, `leader_epoch` that of the record before it (-1: not known),
+    `next_sequence` that of the next record to stamp. `acked` is what the target acknowledged, `journaled` what the
+    progress topic said at first, `written` what went into it. `source_id` and `remote_id` are the topics' own ids.
+
+    `suspected` is a gap that was seen and is looked at again, `detour` what a new epoch will have to pass over,
+    `doubted` the offset of a batch that came damaged once. `events` are lines for the operator about what was passed.
     """
 
     row: LeaseRow
     producer_id: int
     announced: dict[int, Announcement]
+    halt: Halt | None = None
     state: State = State.RESUMING
     epoch: int = 0
     fetch_from: int = 0
+    leader_epoch: int = -1
     next_sequence: int = 0
+    source_id: UUID | None = None
+    remote_id: UUID | None = None
+    suspected: Gap | None = None
+    detour: Gap | LeaveOut | None = None
+    doubted: int | None = None
     queue: deque[Pending] = field(default_factory=deque)
     queued_bytes: int = 0
     in_flight: int = 0
@@ -83,6 +109,10 @@ class PartitionCopy:
     latency_ms: int | None = None
     began_ms: int | None = None
     ended_ms: int | None = None
+    left_out: int = 0
+    gaps: int = 0
+    foreign: int = 0
+    events: list[str] = field(default_factory=list)
     error: str | None = None
 
     @property
@@ -99,6 +129,11 @@ class PartitionCopy:
         """An error at the next upstream offset to fetch."""
         return PartitionError(reason, topic=self.row.topic, partition=self.row.partition, offset=self.fetch_from)
 
+    def gap(self, reason: str, kind: GapKind, *, offset: int | None = None, records: int | None = None) -> Gap:
+        """A gap of this partition, at an upstream offset."""
+        topic, partition = self.place
+        return Gap(reason, kind=kind, topic=topic, partition=partition, offset=offset, records=records)
+
     def error_at_append(self, reason: str) -> AppendRefused:
         """An error of the target that is not about one offset."""
         return AppendRefused(reason, topic=self.row.topic, partition=self.row.partition)
@@ -111,12 +146,28 @@ class PartitionCopy:
     def learn(self, known: Known | None) -> None:
         """Take over what the progress topic says now."""
         self.announced |= known.announced if known is not None else {}
+        self.halt = known.halt if known is not None else None
         self.journaled = known.progress if known is not None else None
         if self.journaled is not None and self.acked is not None:
             self.acked = max(self.acked, self.journaled, key=_how_far)
 
+    @property
+    def newest_epoch(self) -> int:
+        """The newest epoch that is known of, -1 if there is none."""
+        progress = self.known_progress
+        known = -1 if progress is None or progress.epoch is None else progress.epoch
+        return max([known, *self.announced])
+
     def resume_at(
-        self, offset: int, *, epoch: int, sequence: int, last_downstream: int, node: int, remembered: bool
+        self,
+        offset: int,
+        *,
+        epoch: int,
+        sequence: int,
+        last_downstream: int,
+        node: int,
+        remembered: bool,
+        leader_epoch: int | None = None,
     ) -> None:
         """Begin to copy at upstream `offset`, whose first record gets `sequence`, by way of the target's leader `node`.
 
@@ -129,7 +180,14 @@ class PartitionCopy:
         self.epoch = epoch
         self.fetch_from = offset
         self.next_sequence = sequence
-        self.acked = Progress(last_offset=offset - 1, sequence=sequence, epoch=epoch, last_downstream=last_downstream)
+        self.leader_epoch = -1 if leader_epoch is None else leader_epoch
+        self.acked = Progress(
+            last_offset=offset - 1,
+            sequence=sequence,
+            epoch=epoch,
+            last_downstream=last_downstream,
+            leader_epoch=leader_epoch,
+        )
         self.state = State.COPYING
 
     def enqueue(self, pending: Pending) -> None:
@@ -139,6 +197,7 @@ class PartitionCopy:
         self.queue.append(pending)
         self.queued_bytes += len(pending.batch)
         self.fetch_from = pending.last_offset + 1
+        self.leader_epoch = pending.leader_epoch
         self.next_sequence = (self.next_sequence + pending.record_count) % SEQUENCES
 
     def next_to_send(self) -> Pending:
@@ -155,19 +214,21 @@ class PartitionCopy:
             return  # something before it failed; the resume will count what arrived all the same
         last = -1 if self.acked.last_downstream is None else self.acked.last_downstream
         if self.acked.sequence != pending.base_sequence or base_offset <= last:
-            raise Gap(
+            raise self.gap(
                 f"the target took records with sequence {pending.base_sequence} to its offset {base_offset}, but "
                 f"sequence {self.acked.sequence} comes next, behind offset {last}: the remote topic was created again",
-                topic=self.row.topic,
-                partition=self.row.partition,
+                GapKind.TARGET_LOST,
                 offset=pending.base_offset,
             )
+        if base_offset > last + 1:
+            self._note_foreign(base_offset - last - 1, base_offset)
         self.window = BATCHES_IN_FLIGHT
         self.acked = Progress(
             last_offset=pending.last_offset,
             sequence=(pending.base_sequence + pending.record_count) % SEQUENCES,
             epoch=self.epoch,
             last_downstream=base_offset + pending.record_count - 1,
+            leader_epoch=None if pending.leader_epoch < 0 else pending.leader_epoch,
         )
         self.records += pending.record_count
         self.copied_bytes += len(pending.batch)
@@ -176,6 +237,17 @@ class PartitionCopy:
         self.latency_ms = max(0, now_ms - pending.max_timestamp_ms)
         self.ended_ms = now_ms
         self.attempts = 0
+        self.suspected = self.doubted = None
+
+    def _note_foreign(self, offsets: int, before: int) -> None:
+        """The target is dense as long as nobody else writes there; a transaction's marker takes an offset as well."""
+        if not self.foreign:
+            remote, partition = self.remote_place
+            self.events.append(
+                f"{remote}-{partition}: {offsets} offsets before {before} were taken by another writer; whatever else "
+                "writes to this remote topic, its consumers will find records that the source does not have"
+            )
+        self.foreign += offsets
 
     def drop_queue(self) -> None:
         """Forget what was not sent; it will be fetched again."""
@@ -193,4 +265,5 @@ class PartitionCopy:
             sequence=self.acked.sequence,
             epoch=self.acked.epoch,
             last_downstream=self.acked.last_downstream,
+            leader_epoch=None if self.leader_epoch < 0 else self.leader_epoch,
         )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from dataclasses import asdict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka.admin import KafkaAdminClient
@@ -15,7 +14,7 @@ from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.identity import refuse_same
 from mirrorless.clusters.topics import last_stable_offsets, partition_counts
 from mirrorless.copy.dealing import deal
-from mirrorless.copy.progress_topic import Known, ProgressTopic
+from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.rows import LeaseRow
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.metadata.plan import replicated
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mirrorless.clusters.topics import Place
+    from mirrorless.copy.progress import Known
     from mirrorless.settings import Flow
 
 _log = logging.getLogger(__name__)
@@ -67,7 +67,8 @@ class Planner:
         if self._bounded:
             rows = [row for row in rows if row.lag_records > 0]
         weights = self._lag_bytes(rows)
-        return deal(rows, slots=flow.tasks_max, weight=lambda row: weights[row.topic, row.partition])
+        piles = deal(rows, slots=flow.tasks_max, weight=lambda row: weights[row.topic, row.partition])
+        return [[replace(row, slots=len(piles)) for row in pile] for pile in piles]
 
     def close(self) -> None:
         """Close what was opened."""
@@ -145,8 +146,5 @@ def _row(place: Place, remote_topic: str, end: int, known: Known | None) -> Leas
         remote_topic=remote_topic,
         source_end=end,
         last_offset=progress.last_offset if progress else None,
-        sequence=progress.sequence if progress else None,
-        epoch=progress.epoch if progress else None,
-        last_downstream=progress.last_downstream if progress else None,
-        announced=json.dumps({epoch: asdict(said) for epoch, said in known.announced.items()} if known else {}),
+        known=known.to_json() if known else None,
     )

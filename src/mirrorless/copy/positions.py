@@ -1,39 +1,39 @@
-"""Finds where each partition's copy goes on: asks the target, decides, announces (design, section 5)."""
+"""Finds where each partition's copy goes on: asks the target, decides, walks the source (design, section 5)."""
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from kafka import errors as kafka_errors
-from kafka.partitioner.default import murmur2
-from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
-from mirrorless.batches.header import BatchHeader, FormatError, scan
+from mirrorless.batches.header import SEQUENCES, BatchHeader, FormatError, scan
+from mirrorless.batches.rebuild import records_of
+from mirrorless.batches.stamp import body_of
 from mirrorless.copy import wire as wires
-from mirrorless.copy.leaders import NotNow, leader_of
-from mirrorless.copy.producer_identity import announcer_id
-from mirrorless.copy.progress import Announcement, SourcePartition, parse
+from mirrorless.copy.leaders import NotNow
+from mirrorless.copy.partition import LeaveOut
+from mirrorless.copy.progress import Announcement
+from mirrorless.copy.requests import ProducerState
 from mirrorless.copy.resume import Begin, Decision, GoOn, Lost, TargetState, Unexplained, Wait, decide
-from mirrorless.copy.walking import walk
-from mirrorless.errors import Gap, MirrorlessError
+from mirrorless.copy.walking import Walked, count, find, walk
+from mirrorless.errors import Gap, GapKind, MirrorlessError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mirrorless.copy.incarnations import Incarnations
     from mirrorless.copy.partition import PartitionCopy
-    from mirrorless.copy.progress_topic import Known
-    from mirrorless.copy.wire import Place, Wire
-
-_ANNOUNCE_TIMEOUT_MS = 30_000
+    from mirrorless.copy.progress import Known
+    from mirrorless.copy.requests import Offset, Place
+    from mirrorless.copy.wire import Wire
 
 
 class Positions:
-    """Resumes partitions of one flow; `journal_topic` is the progress topic, `source_id` the source's cluster id.
+    """Resumes partitions of one flow.
 
     `reread` reads the progress topic to its end. It blocks the event loop, and is asked only where what the driver knew
-    does not explain what the target holds. `start_at` is `EARLIEST`, `LATEST` or a timestamp in ms: where a partition
-    without progress begins.
+    does not explain what is found. `left_out` hears of records before they are left out, and says whether it wrote them
+    down.
     """
 
     def __init__(
@@ -41,19 +41,15 @@ class Positions:
         *,
         source: Wire,
         target: Wire,
-        source_alias: str,
-        source_id: str,
-        journal_topic: str,
+        incarnations: Incarnations,
         reread: Callable[[], Mapping[Place, Known]],
-        start_at: int = wires.EARLIEST,
+        left_out: Callable[[PartitionCopy, LeaveOut], bool],
     ) -> None:
         self._source = source
         self._target = target
-        self._alias = source_alias
-        self._source_id = source_id
-        self._journal_topic = journal_topic
+        self._incarnations = incarnations
         self._reread = reread
-        self._start_at = start_at
+        self._left_out = left_out
 
     async def decisions(
         self, node: int, copies: Sequence[PartitionCopy]
@@ -63,6 +59,11 @@ class Positions:
         A copy that cannot be decided on has its error instead; raises `TROUBLE` and kafka-python's errors where the
         leader does not answer at all.
         """
+        if suspicious := [copy for copy in copies if copy.suspected is not None]:
+            # Before the target is asked: what it then holds is never behind what was read.
+            now_known = self._reread()
+            for copy in suspicious:
+                copy.learn(now_known.get(copy.place))
         places = [copy.remote_place for copy in copies]
         # In this order: what is remembered first has had time to be replicated when the log's end is asked for.
         known = await self._target.producers(node, {copy.remote_place: copy.producer_id for copy in copies})
@@ -76,157 +77,166 @@ class Positions:
             except (kafka_errors.KafkaError, MirrorlessError) as error:
                 found[copy] = error
             else:
-                found[copy] = state, _decide(copy, state)
-        unexplained = {
-            copy: one[1].epoch
-            for copy, one in found.items()
-            if isinstance(one, tuple) and isinstance(one[1], Unexplained)
-        }
-        if unexplained:
-            now_known = self._reread()
-            for copy, epoch in unexplained.items():
-                copy.learn(now_known.get(copy.place))
-                if epoch in copy.announced:
-                    # The writer went on meanwhile, so that the target has to be asked again too.
-                    found[copy] = NotNow(f"another writer began epoch {epoch}")
-                else:
-                    reason = f"the target holds records of epoch {epoch}, which the progress topic does not announce"
-                    found[copy] = Gap(reason, topic=copy.row.topic, partition=copy.row.partition)
+                decision = decide(progress=copy.known_progress, announced=copy.announced, target=state)
+                found[copy] = state, decision
         return found
 
     async def _state(
-        self,
-        node: int,
-        copy: PartitionCopy,
-        known: wires.ProducerState | int | None,
-        start: wires.Offset,
-        end: wires.Offset,
+        self, node: int, copy: PartitionCopy, known: ProducerState | int | None, start: Offset, end: Offset
     ) -> TargetState:
         for code in (start.error_code, end.error_code, known if isinstance(known, int) else 0):
             if code:
                 raise wires.error_for(code)
-        if isinstance(known, wires.ProducerState):
+        if isinstance(known, ProducerState):
             return TargetState(
-                log_start=start.offset,
-                log_end=end.offset,
-                epoch=known.epoch,
-                last_sequence=known.last_sequence,
-                remembered=True,
+                log_end=end.offset, epoch=known.epoch, last_sequence=known.last_sequence, remembered=True
             )
         if start.offset >= end.offset:
-            return TargetState(log_start=start.offset, log_end=end.offset)
+            return TargetState(log_end=end.offset)
         # The broker has forgotten the producer, or cannot be asked: the last batch of the log says it.
         last = await self._last_batch(node, copy, end.offset)
         if last is None or last.producer_id != copy.producer_id:
-            return TargetState(log_start=start.offset, log_end=end.offset, foreign_tail=True)
-        return TargetState(
-            log_start=start.offset, log_end=end.offset, epoch=last.producer_epoch, last_sequence=last.last_sequence
-        )
+            return TargetState(log_end=end.offset, foreign_tail=True)
+        return TargetState(log_end=end.offset, epoch=last.producer_epoch, last_sequence=last.last_sequence)
 
     async def _last_batch(self, node: int, copy: PartitionCopy, log_end: int) -> BatchHeader | None:
+        """Header of the target's last batch; None where it is of an older format, which is not ours."""
         last = None
         try:
-            for header, _at in scan(await self._read_at(node, copy.remote_place, log_end - 1)):
+            for header, _at in scan(await self._target.read_at(node, copy.remote_place, log_end - 1)):
                 last = header
         except FormatError:
-            return None  # an older message format: not ours
+            return None
         return last
-
-    async def _read_at(self, node: int, place: Place, offset: int) -> bytes | memoryview:
-        """What the target holds from the batch with `offset` on."""
-        (fetched,) = await self._target.fetch(
-            node, [(place, offset)], isolation=wires.READ_UNCOMMITTED, partition_max_bytes=1 << 16
-        )
-        if fetched.error_code:
-            raise wires.error_for(fetched.error_code)
-        return fetched.records
 
     async def settle(self, copy: PartitionCopy, node: int, state: TargetState, decision: Decision) -> None:
         """Put one copy where it goes on, by way of the target's leader `node`, which was asked.
 
         Raises `PartitionError` where that cannot be, `TROUBLE` where it cannot be yet.
         """
+        self._refuse_halted(copy)
+        if isinstance(copy.detour, Gap):
+            await self._pass_over(copy, state, copy.detour)
+        copy.source_id = self._source.topic_id(copy.row.topic)
+        copy.remote_id = self._target.topic_id(copy.row.remote_topic)
         match decision:
             case Wait(reason=reason):
                 raise NotNow(reason)
-            case Lost(reason=reason):
-                raise Gap(reason, topic=copy.row.topic, partition=copy.row.partition)
+            case Lost(reason=reason, records=records):
+                kind = GapKind.UNEXPLAINED if records is None else GapKind.TARGET_LOST
+                raise copy.gap(reason, kind, records=records)
             case Unexplained(epoch=epoch):
-                raise NotNow(f"epoch {epoch} is not known yet")
-            case Begin():
-                await self._begin(copy, node, state, decision)
-            case GoOn():
-                offset = decision.walk_from
-                if decision.walk_records:
-                    offset = await walk(self._source, copy, decision.walk_from, decision.walk_records)
-                copy.resume_at(
-                    offset,
-                    epoch=decision.epoch,
-                    sequence=decision.sequence,
-                    last_downstream=decision.last_downstream,
-                    node=node,
-                    remembered=state.remembered,
+                reason = f"the target holds records of epoch {epoch}, which the progress topic does not announce"
+                raise copy.gap(reason, GapKind.UNEXPLAINED)
+            case Begin(epoch=epoch, start=start, reason=reason):
+                first = await self._incarnations.first_offset(copy.place) if start is None else start
+                announcement = Announcement(
+                    epoch=epoch,
+                    start=first,
+                    downstream=state.log_end,
+                    reason=reason,
+                    topic_id=self._incarnations.topic_id(copy),
                 )
+                await self._incarnations.begin(copy, node, announcement)
+            case GoOn():
+                await self._go_on(copy, node, state, decision)
 
-    async def _begin(self, copy: PartitionCopy, node: int, state: TargetState, decision: Begin) -> None:
-        start = await self._first_offset(copy.place) if decision.start is None else decision.start
-        announcement = await self._announce(
-            copy.place,
-            Announcement(epoch=decision.epoch, start=start, downstream=state.log_end, reason=decision.reason),
-        )
-        copy.announced[decision.epoch] = announcement
+    def _refuse_halted(self, copy: PartitionCopy) -> None:
+        """Raise the gap at which this incarnation halted before, even if it could not be seen again."""
+        halt = copy.halt
+        if halt is not None and copy.detour is None and halt.epoch == copy.newest_epoch:
+            copy.suspected = copy.gap(halt.reason, halt.kind, offset=halt.offset, records=halt.records)
+            raise copy.suspected
+
+    async def _go_on(self, copy: PartitionCopy, node: int, state: TargetState, decision: GoOn) -> None:
+        self._refuse_another_topic(copy, decision.epoch)
+        progress = copy.known_progress
+        offset, leader_epoch = decision.walk_from, None
+        if progress is not None and progress.last_offset + 1 == offset:
+            leader_epoch = progress.leader_epoch
+        if decision.walk_records:
+            walked = await walk(self._source, copy, offset, decision.walk_records, leader_epoch=leader_epoch)
+            await self._compare(copy, node, state, decision, walked)
+            offset, leader_epoch = walked.offset, walked.leader_epoch
+        if isinstance(copy.detour, LeaveOut):
+            await self._leave_out(copy, state, copy.detour, offset)
         copy.resume_at(
-            announcement.start,
+            offset,
             epoch=decision.epoch,
-            sequence=0,
-            last_downstream=announcement.downstream - 1,
+            sequence=decision.sequence,
+            last_downstream=decision.last_downstream,
             node=node,
-            remembered=False,
+            remembered=state.remembered and state.epoch == decision.epoch,
+            leader_epoch=leader_epoch,
         )
-        copy.written = copy.acked  # nothing was copied yet that the progress topic should hear of
 
-    async def _first_offset(self, place: Place) -> int:
-        """Where a partition without progress begins."""
-        for at in (self._start_at, wires.LATEST):
-            node = leader_of(self._source, place)
-            # Committed, or the records of a transaction that is open now would be left out by `latest`.
-            found = (await self._source.offsets(node, [place], at=at, isolation=wires.READ_COMMITTED))[place]
-            if found.error_code:
-                raise wires.error_for(found.error_code)
-            if found.offset >= 0:
-                return found.offset
-        raise NotNow(f"{place[0]}-{place[1]} has no end at the moment")
+    def _refuse_another_topic(self, copy: PartitionCopy, epoch: int) -> None:
+        announced = copy.announced.get(epoch)
+        was = None if announced is None else announced.topic_id
+        is_now = self._incarnations.topic_id(copy)
+        if was is not None and is_now is not None and was != is_now:
+            reason = f"this topic has the id {is_now}; the one that was copied had the id {was}"
+            raise copy.gap(reason, GapKind.CREATED_AGAIN)
 
-    async def _announce(self, place: Place, announcement: Announcement) -> Announcement:
-        """Announce an epoch and return the announcement that holds.
+    async def _compare(
+        self, copy: PartitionCopy, node: int, state: TargetState, decision: GoOn, walked: Walked
+    ) -> None:
+        """Hold the target's last record against the one that the walk ended at; by count alone they are the same.
 
-        The record is itself a compare-and-append: whoever announces the same epoch second is acknowledged with the
-        offset of the first announcement, which is then read. So racing writers agree on one start.
+        They are not where the cleaner took records out of the stretch that was counted: then the copy goes on behind
+        the target's last record, if the source still has it, or at the progress, which repeats what is behind it.
         """
-        topic, partition = place
-        key = SourcePartition(self._alias, topic, partition).announcement_key(announcement.epoch)
-        count = self._target.partition_count(self._journal_topic)
-        if count == 0:
-            raise NotNow(f"there is no topic {self._journal_topic} yet")
-        journal = (self._journal_topic, (murmur2(key) & 0x7FFFFFFF) % count)
-        producer = announcer_id(self._source_id, topic, partition, announcement.epoch)
-        builder = DefaultRecordBatchBuilder(2, 0, 0, producer, 0, 0, 1 << 20)
-        builder.append(0, timestamp=int(time.time() * 1000), key=key, value=announcement.to_bytes(), headers=[])
-        node = leader_of(self._target, journal)
-        (written,) = await self._target.append(
-            node, [(journal, bytes(builder.build()))], timeout_ms=_ANNOUNCE_TIMEOUT_MS
-        )
-        if written.error_code:
-            raise wires.error_for(written.error_code)
-        records = await self._read_at(node, journal, written.base_offset)
+        record = await self._record_of(node, copy, decision)
+        if record is None or record == walked.record:
+            return
+        start = decision.walk_from
+        if not walked.cleaned:
+            reason = "the target's last record is not the one that the source has in its place: its log was rewritten"
+            raise copy.gap(reason, GapKind.TRUNCATED, offset=start)
+        behind = await find(self._source, copy, record, start=start, end=walked.offset)
+        reason = "the source was cleaned in between; the copy goes on behind the target's last record"
+        if behind is None:
+            behind = start
+            repeated = await count(self._source, copy, start=start, end=walked.offset)
+            reason = f"the source was cleaned in between; {repeated} records are copied again"
+        raise await self._turn(copy, state, start=behind, reason=reason)
+
+    async def _record_of(self, node: int, copy: PartitionCopy, decision: GoOn) -> bytes | None:
+        """The target's record before the one that goes next, without its deltas; None if it is not there."""
+        records = await self._target.read_at(node, copy.remote_place, decision.last_downstream)
         for header, at in scan(records):
-            if header.producer_id == producer:
-                for record in DefaultRecordBatch(bytes(records[at : at + header.size_bytes])):
-                    said = parse(record.key, record.value)
-                    if said is not None and isinstance(said[1], Announcement):
-                        return said[1]
-        raise NotNow(f"the announcement of epoch {announcement.epoch} could not be read back")
+            number = (decision.sequence - 1 - header.base_sequence) % SEQUENCES
+            ours = header.producer_id == copy.producer_id and header.producer_epoch == decision.epoch
+            if ours and number < header.record_count:
+                return records_of(header, body_of(records, at, header)).rests[number]
+        return None
 
+    async def _leave_out(self, copy: PartitionCopy, state: TargetState, left_out: LeaveOut, offset: int) -> None:
+        """Turn to an epoch behind what cannot go over, once all that comes before it is on the target."""
+        before = left_out.offset - offset
+        if before < 0 or (before > 0 and await count(self._source, copy, start=offset, end=left_out.offset)):
+            copy.detour = None
+            return  # the target moved on, or lacks something yet; it will be met again
+        if not self._left_out(copy, left_out):
+            raise NotNow(f"{left_out.reason}; where it lies could not be written down yet")
+        last = left_out.next_offset - 1
+        which = f"{left_out.offset}" if last == left_out.offset else f"{left_out.offset} to {last}"
+        reason = f"left out offset {which}, {left_out.size_bytes} bytes: {left_out.reason}"
+        turned = await self._turn(copy, state, start=left_out.next_offset, reason=reason)
+        copy.left_out += 1
+        raise turned
 
-def _decide(copy: PartitionCopy, state: TargetState) -> Decision:
-    return decide(progress=copy.known_progress, announced=copy.announced, target=state)
+    async def _pass_over(self, copy: PartitionCopy, state: TargetState, gap: Gap) -> None:
+        start = await self._incarnations.first_left(copy, gap)
+        reason = f"{gap.kind.value}: {gap.reason}; the copy goes on at {start}"
+        turned = await self._turn(copy, state, start=start, reason=reason)
+        copy.gaps += 1
+        raise turned
+
+    async def _turn(self, copy: PartitionCopy, state: TargetState, *, start: int, reason: str) -> NotNow:
+        """Announce an epoch; the error has everything asked again, so that nobody begins it who should not."""
+        announced = await self._incarnations.turn(copy, state, start=start, reason=reason)
+        copy.detour = copy.suspected = None
+        topic, partition = copy.place
+        copy.events.append(f"{topic}-{partition}: epoch {announced.epoch}: {announced.reason}")
+        return NotNow(f"epoch {announced.epoch} begins at {announced.start}")

@@ -7,14 +7,16 @@ round. Our fields beside `offset` are ignored by Connect. Announcements of an ep
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from mirrorless.errors import GapKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CONNECTOR = "MirrorSourceConnector"
-_ANNOUNCER = "mirrorless"
+_OWN = "mirrorless"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,12 +25,14 @@ class Progress:
 
     `last_offset` is the upstream offset of that record, `last_downstream` its offset on the target (-1 before the
     first). `sequence` is that of the next record in incarnation `epoch`; both are None in MirrorMaker 2's records.
+    `leader_epoch` is the source leader's at that record, by which a log that was cut is known (KIP-320).
     """
 
     last_offset: int
     sequence: int | None = None
     epoch: int | None = None
     last_downstream: int | None = None
+    leader_epoch: int | None = None
 
     def to_bytes(self) -> bytes:
         """Value of the progress record."""
@@ -37,7 +41,26 @@ class Progress:
             fields |= {"sequence": self.sequence, "epoch": self.epoch}
             if self.last_downstream is not None:
                 fields["downstream"] = self.last_downstream
+            if self.leader_epoch is not None:
+                fields["leaderEpoch"] = self.leader_epoch
         return _json(fields)
+
+    @classmethod
+    def read(cls, fields: Mapping[str, Any]) -> Progress:
+        """Read the value of a progress record; raises KeyError, TypeError or ValueError."""
+        ours = "sequence" in fields and "epoch" in fields
+
+        def own(name: str) -> int | None:
+            value = fields.get(name)
+            return int(value) if ours and value is not None else None
+
+        return cls(
+            last_offset=int(fields["offset"]),
+            sequence=int(fields["sequence"]) if ours else None,
+            epoch=int(fields["epoch"]) if ours else None,
+            last_downstream=own("downstream"),
+            leader_epoch=own("leaderEpoch"),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,17 +68,26 @@ class Announcement:
     """Where incarnation `epoch` of a partition's copy begins, and why.
 
     Its first record is that at upstream offset `start`, with sequence 0, and it goes to the target's offset
-    `downstream`.
+    `downstream`. `topic_id` is the source topic's (KIP-516), None where brokers do not know such: the incarnation is of
+    that topic, and not of another one that was given its name. `after` is the epoch and the next sequence at which the
+    target stood when this was decided; the target that has moved on from there makes it void. None holds always.
     """
 
     epoch: int
     start: int
     downstream: int
     reason: str
+    topic_id: str | None = None
+    after: tuple[int, int] | None = None
 
     def to_bytes(self) -> bytes:
         """Value of the announcement record."""
-        return _json({"start": self.start, "downstream": self.downstream, "reason": self.reason})
+        fields: dict[str, Any] = {"start": self.start, "downstream": self.downstream, "reason": self.reason}
+        if self.topic_id is not None:
+            fields["topicId"] = self.topic_id
+        if self.after is not None:
+            fields["after"] = self.after
+        return _json(fields)
 
     @classmethod
     def read(cls, epoch: int, content: Mapping[str, Any]) -> Announcement:
@@ -65,7 +97,43 @@ class Announcement:
             start=int(content["start"]),
             downstream=int(content["downstream"]),
             reason=str(content.get("reason", "")),
+            topic_id=None if content.get("topicId") is None else str(content["topicId"]),
+            after=None if content.get("after") is None else (int(content["after"][0]), int(content["after"][1])),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halt:
+    """A gap at which incarnation `epoch` stopped, at upstream `offset`; a later incarnation is not concerned.
+
+    It is kept because not every gap can be seen again: a log that was cut grows past the place.
+    """
+
+    epoch: int
+    offset: int
+    kind: GapKind
+    reason: str
+    records: int | None = None
+
+    def to_bytes(self) -> bytes:
+        """Value of the record that keeps it."""
+        fields = {"epoch": self.epoch, "offset": self.offset, "kind": self.kind.name, "reason": self.reason}
+        return _json(fields if self.records is None else fields | {"records": self.records})
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any]) -> Halt:
+        """Read the value of a halt; raises KeyError, TypeError or ValueError."""
+        records = content.get("records")
+        return cls(
+            epoch=int(content["epoch"]),
+            offset=int(content["offset"]),
+            kind=GapKind[str(content["kind"])],
+            reason=str(content["reason"]),
+            records=None if records is None else int(records),
+        )
+
+
+Said = Progress | Announcement | Halt
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +151,53 @@ class SourcePartition:
     def announcement_key(self, epoch: int) -> bytes:
         """Key of the announcement of one of its epochs."""
         fields = {"cluster": self.cluster, "epoch": epoch, "partition": self.partition, "topic": self.topic}
-        return _json([_ANNOUNCER, fields])
+        return _json([_OWN, fields])
+
+    def halt_key(self) -> bytes:
+        """Key of the record that says where it halted."""
+        fields = {"cluster": self.cluster, "halt": True, "partition": self.partition, "topic": self.topic}
+        return _json([_OWN, fields])
 
 
-def parse(key: bytes | None, value: bytes | None) -> tuple[SourcePartition, Progress | Announcement | None] | None:
+@dataclass(slots=True)
+class Known:
+    """What the progress topic says of one source partition: its progress, announced epochs, where it halted."""
+
+    progress: Progress | None = None
+    announced: dict[int, Announcement] = field(default_factory=dict)
+    halt: Halt | None = None
+
+    def take(self, said: Said | None) -> None:
+        """Note one more record of the topic; None is a tombstone of the progress."""
+        if isinstance(said, Announcement):
+            self.announced[said.epoch] = said
+        elif isinstance(said, Halt):
+            self.halt = said
+        else:
+            self.progress = said
+
+    def to_json(self) -> str:
+        """All of it as one text, for a lease's row."""
+        return json.dumps(
+            {
+                "progress": self.progress and json.loads(self.progress.to_bytes()),
+                "announced": {epoch: json.loads(said.to_bytes()) for epoch, said in self.announced.items()},
+                "halt": self.halt and json.loads(self.halt.to_bytes()),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Known:
+        """Read what `to_json` wrote."""
+        content = json.loads(text)
+        return cls(
+            progress=content["progress"] and Progress.read(content["progress"]),
+            announced={int(epoch): Announcement.read(int(epoch), said) for epoch, said in content["announced"].items()},
+            halt=content["halt"] and Halt.read(content["halt"]),
+        )
+
+
+def parse(key: bytes | None, value: bytes | None) -> tuple[SourcePartition, Said | None] | None:
     """Read a record of the progress topic.
 
     Returns the partition and what is said of it, with None for a tombstone; None for everything that is not ours to
@@ -96,23 +207,15 @@ def parse(key: bytes | None, value: bytes | None) -> tuple[SourcePartition, Prog
         connector, fields = json.loads(key or b"")
         where = SourcePartition(str(fields["cluster"]), str(fields["topic"]), int(fields["partition"]))
         if connector == CONNECTOR:
-            return where, None if value is None else _progress(json.loads(value))
-        if connector == _ANNOUNCER and value is not None:
-            return where, Announcement.read(int(fields["epoch"]), json.loads(value))
+            return where, None if value is None else Progress.read(json.loads(value))
+        if connector == _OWN and value is not None:
+            content = json.loads(value)
+            if "halt" in fields:
+                return where, Halt.read(content)
+            return where, Announcement.read(int(fields["epoch"]), content)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return None
-
-
-def _progress(fields: dict[str, Any]) -> Progress:
-    ours = "sequence" in fields and "epoch" in fields
-    downstream = fields.get("downstream")
-    return Progress(
-        last_offset=int(fields["offset"]),
-        sequence=int(fields["sequence"]) if ours else None,
-        epoch=int(fields["epoch"]) if ours else None,
-        last_downstream=int(downstream) if ours and downstream is not None else None,
-    )
 
 
 def _json(content: object) -> bytes:

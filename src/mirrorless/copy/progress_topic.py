@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
@@ -11,7 +10,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from mirrorless.clusters.admin import QUIET
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.topics import last_stable_offsets
-from mirrorless.copy.progress import Announcement, Progress, parse
+from mirrorless.copy.progress import Known, parse
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
@@ -20,14 +19,6 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster
 
 _TIMEOUT_S = 60.0
-
-
-@dataclass(slots=True)
-class Known:
-    """What the topic says of one source partition: its progress, and every announced epoch."""
-
-    progress: Progress | None = None
-    announced: dict[int, Announcement] = field(default_factory=dict)
 
 
 class ProgressTopic:
@@ -111,8 +102,4 @@ class ProgressTopic:
         if read is None or read[0].cluster != self._alias:
             return
         where, said = read
-        known = self._known.setdefault((where.topic, where.partition), Known())
-        if isinstance(said, Announcement):
-            known.announced[said.epoch] = said
-        else:
-            known.progress = said
+        self._known.setdefault((where.topic, where.partition), Known()).take(said)

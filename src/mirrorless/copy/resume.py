@@ -27,7 +27,6 @@ class TargetState:
     that the last batch is another producer's.
     """
 
-    log_start: int
     log_end: int
     epoch: int | None = None
     last_sequence: int | None = None
@@ -67,9 +66,13 @@ class Wait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """Something that was there is not any more: a gap, to be handled by policy."""
+    """Something that was there is not any more: a gap, to be handled by policy.
+
+    `records` is how many acknowledged records the target lost; None where that cannot be known.
+    """
 
     reason: str
+    records: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +101,19 @@ class _Base:
 
 def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], target: TargetState) -> Decision:
     """Choose how to go on; `announced` are the epochs that the progress topic knows."""
-    if progress is None:
-        return _without_progress(announced, target)
-    if progress.epoch is None or progress.sequence is None:
+    if progress is not None and (progress.epoch is None or progress.sequence is None):
         return _behind_mirrormaker(progress.last_offset + 1, announced, target)
+    newest = announced[max(announced)] if announced else None
+    if newest is not None and _is_next(newest, progress, target):
+        return GoOn(
+            epoch=newest.epoch,
+            walk_from=newest.start,
+            walk_records=0,
+            sequence=0,
+            last_downstream=target.log_end - 1,
+        )
+    if progress is None or progress.epoch is None or progress.sequence is None:
+        return _without_progress(announced, target)
     downstream = 0 if progress.last_downstream is None else progress.last_downstream + 1
     base = _Base(
         epoch=progress.epoch, offset=progress.last_offset + 1, sequence=progress.sequence, downstream=downstream
@@ -109,7 +121,8 @@ def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], 
     if base.downstream > target.log_end:
         return Lost(
             reason=f"the remote partition ends at {target.log_end}, before the acknowledged record "
-            f"{base.downstream - 1}: the target lost records, or the remote topic was created again"
+            f"{base.downstream - 1}: the target lost records, or the remote topic was created again",
+            records=base.downstream - target.log_end,
         )
     if target.epoch is None or target.last_sequence is None:
         return _forgotten(base, target)
@@ -119,9 +132,25 @@ def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], 
     if target.epoch < base.epoch or ahead >= SEQUENCES // 2:
         return Lost(
             reason=f"the target is at epoch {target.epoch}, sequence {target.last_sequence}, behind the acknowledged "
-            f"epoch {base.epoch}, sequence {(base.sequence - 1) % SEQUENCES}: it lost records"
+            f"epoch {base.epoch}, sequence {(base.sequence - 1) % SEQUENCES}: it lost records",
+            records=SEQUENCES - ahead if target.epoch == base.epoch else base.sequence,
         )
     return _ahead(base, ahead, target)
+
+
+def _is_next(newest: Announcement, progress: Progress | None, target: TargetState) -> bool:
+    """Whether the newest epoch was announced and nothing is appended in it yet, so that it begins now."""
+    if progress is not None and progress.epoch is not None and progress.epoch > newest.epoch:
+        return False
+    if progress is not None and progress.epoch == newest.epoch and progress.last_offset + 1 != newest.start:
+        return False  # it was begun
+    if target.epoch is None or target.last_sequence is None:
+        # Forgotten: only the length of the log can tell that nothing was appended.
+        begun = progress is not None and target.log_end > newest.downstream
+        return progress is not None and not begun and (newest.after is None or target.log_end == newest.downstream)
+    if target.epoch >= newest.epoch:
+        return False
+    return newest.after is None or newest.after == (target.epoch, (target.last_sequence + 1) % SEQUENCES)
 
 
 def _ahead(base: _Base, records: int, target: TargetState) -> Decision:
@@ -145,7 +174,8 @@ def _forgotten(base: _Base, target: TargetState) -> Decision:
     if target.foreign_tail and target.log_end > base.downstream:
         return Lost(
             reason=f"another producer wrote to the remote partition behind the acknowledged record "
-            f"{base.downstream - 1}, and the target has forgotten how far this copy was"
+            f"{base.downstream - 1}, and the target has forgotten how far this copy was",
+            records=None,
         )
     return _ahead(base, target.log_end - base.downstream, target)
 

@@ -5,13 +5,12 @@ The Arrow schemas and the Spark schemas are derived from the dataclasses, so tha
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from mirrorless.copy.progress import Announcement, Progress
+from mirrorless.copy.progress import Known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +23,9 @@ _TYPES: dict[str, tuple[str, pa.DataType]] = {"str": ("string", pa.string()), "i
 class LeaseRow:
     """One partition for one lease: where it goes and where the progress topic says it is.
 
-    `announced` is a JSON object of the announced epochs, each with its announcement. `source_end` is the
-    source's last stable offset when the lease was planned; a bounded lease ends there.
+    `known` is what that topic says, as `Known.to_json` writes it; its `last_offset` stands beside it, because lags are
+    computed with it. `source_end` is the source's last stable offset when the lease was planned; a bounded lease ends
+    there. `slots` is how many share the flow.
     """
 
     topic: str
@@ -33,30 +33,17 @@ class LeaseRow:
     remote_topic: str
     source_end: int
     last_offset: int | None = None
-    sequence: int | None = None
-    epoch: int | None = None
-    last_downstream: int | None = None
-    announced: str = "{}"
+    known: str | None = None
+    slots: int = 1
 
     @property
     def lag_records(self) -> int:
         """Offsets between the progress and the source's end; markers, holes and what retention took are counted too."""
         return max(0, self.source_end - (0 if self.last_offset is None else self.last_offset + 1))
 
-    def progress(self) -> Progress | None:
-        """The partition's progress record, None if there is none."""
-        if self.last_offset is None:
-            return None
-        return Progress(
-            last_offset=self.last_offset,
-            sequence=self.sequence,
-            epoch=self.epoch,
-            last_downstream=self.last_downstream,
-        )
-
-    def announcements(self) -> dict[int, Announcement]:
-        """The announced epochs."""
-        return {int(epoch): Announcement.read(int(epoch), said) for epoch, said in json.loads(self.announced).items()}
+    def said(self) -> Known:
+        """What the progress topic says of the partition."""
+        return Known() if self.known is None else Known.from_json(self.known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +53,9 @@ class Report:
     `records` and `copied_bytes` were acknowledged in this lease, from upstream `first_offset` on; `next_offset` is the
     next to copy, `lag_records` what the source has beyond it (markers and holes included), `latency_ms` from the last
     copied record's timestamp to its acknowledgement. `began_ms` is when the first batch came, `ended_ms` when the last
-    one was acknowledged.
+    one was acknowledged. `left_out` counts records or batches that could not go over, `gaps` what was passed over by
+    `mirrorless.on.gap`, `foreign` offsets of the remote partition that another writer took; `events` says of each, in a
+    line, where and why.
     """
 
     topic: str
@@ -81,7 +70,11 @@ class Report:
     latency_ms: int | None
     began_ms: int | None
     ended_ms: int | None
-    error: str | None
+    left_out: int = 0
+    gaps: int = 0
+    foreign: int = 0
+    events: str = ""
+    error: str | None = None
 
     def as_row(self) -> dict[str, Any]:
         """The report as a row of `REPORT_SCHEMA`."""

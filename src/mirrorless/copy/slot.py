@@ -12,8 +12,10 @@ from kafka.net.selector import NetworkSelector
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent, for_kafka_python
 from mirrorless.clusters.identity import refuse_same
+from mirrorless.copy.incarnations import Incarnations
 from mirrorless.copy.journal import Journal
 from mirrorless.copy.lease import Lease, Terms
+from mirrorless.copy.ledger import Ledger
 from mirrorless.copy.partition import State
 from mirrorless.copy.positions import Positions
 from mirrorless.copy.progress_topic import ProgressTopic
@@ -81,22 +83,28 @@ class Slot:
             await self._source.connect(timeout_ms=_CONNECT_TIMEOUT_MS, topics={row.topic for row in rows})
             await self._target.connect(timeout_ms=_CONNECT_TIMEOUT_MS, topics=remote)
             refuse_same(flow.name, self._source.cluster_id, self._target.cluster_id)
-            positions = Positions(
+            ledger = Ledger(self._journal, alias=flow.source.alias, dead_letters=flow.dead_letter_topic or None)
+            incarnations = Incarnations(
                 source=self._source,
                 target=self._target,
                 source_alias=flow.source.alias,
                 source_id=self._source.cluster_id,
                 journal_topic=flow.offset_storage_topic,
-                reread=self._progress.read,
                 start_at=start_of(flow),
+            )
+            positions = Positions(
+                source=self._source,
+                target=self._target,
+                incarnations=incarnations,
+                reread=self._progress.read,
+                left_out=ledger.left_out,
             )
             return await Lease(
                 net=self._net,
                 source=self._source,
                 target=self._target,
-                journal=self._journal,
+                ledger=ledger,
                 positions=positions,
-                source_alias=flow.source.alias,
                 source_id=self._source.cluster_id,
                 rows=rows,
                 terms=terms,
@@ -143,7 +151,14 @@ def run_lease(place: FlowPlace, rows: Sequence[LeaseRow], *, control: Control, l
     if known is None:
         known = _slots[place.flow] = Slot(flow)
     known.flow = flow
-    terms = Terms(seconds=flow.lease_seconds, bounded=place.bounded)
+    share = flow.max_bytes_per_second and flow.max_bytes_per_second / max((row.slots for row in rows), default=1)
+    terms = Terms(
+        seconds=flow.lease_seconds,
+        bounded=place.bounded,
+        pass_gaps=flow.on_gap == "continue",
+        leave_out=flow.errors_tolerance == "all",
+        bytes_per_second=share,
+    )
     try:
         reports = known.copy(
             rows,
@@ -168,7 +183,6 @@ def _forget(place: FlowPlace) -> None:
 
 
 def _unreached(row: LeaseRow, error: ClusterError) -> Report:
-    progress = row.progress()
     return Report(
         topic=row.topic,
         partition=row.partition,
@@ -177,7 +191,7 @@ def _unreached(row: LeaseRow, error: ClusterError) -> Report:
         records=0,
         copied_bytes=0,
         first_offset=None,
-        next_offset=None if progress is None else progress.last_offset + 1,
+        next_offset=None if row.last_offset is None else row.last_offset + 1,
         lag_records=row.lag_records,
         latency_ms=None,
         began_ms=None,

@@ -2,72 +2,149 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.admission import AbortedTransactions
-from mirrorless.batches.header import FormatError, scan
-from mirrorless.batches.rebuild import offsets_of
+from mirrorless.batches.header import BatchHeader, FormatError, scan
+from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.copy import wire as wires
-from mirrorless.copy.leaders import NotNow, leader_of
-from mirrorless.errors import CorruptBatch, Gap, UnsupportedBatch
+from mirrorless.copy.leaders import leader_of
+from mirrorless.errors import CorruptBatch, Gap, GapKind, UnsupportedBatch
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from mirrorless.batches.records import Records
     from mirrorless.copy.partition import PartitionCopy
     from mirrorless.copy.wire import Wire
 
 _OFFSET_OUT_OF_RANGE = 1
-_PATIENCE = 6
+_FETCH_BYTES = 8 << 20
 
 
-async def walk(source: Wire, copy: PartitionCopy, offset: int, count: int) -> int:
-    """Walk `count` committed records of the source from `offset` on, by batch headers; return the offset behind."""
+class Walked(NamedTuple):
+    """Where a walk ended: the offset behind the last record counted, that record without its deltas, its leader epoch.
+
+    `cleaned` says that the cleaner has taken records out of the stretch, so that the count may have led too far.
+    """
+
+    offset: int
+    record: bytes
+    leader_epoch: int
+    cleaned: bool
+
+
+class _Batch(NamedTuple):
+    """A batch of committed data; `begins` is the byte of `records` where it does. `cleaned` as in `Walked`, so far."""
+
+    header: BatchHeader
+    records: bytes | memoryview
+    begins: int
+    cleaned: bool
+
+    def opened(self) -> Records:
+        return records_of(self.header, body_of(self.records, self.begins, self.header))
+
+
+async def walk(
+    source: Wire, copy: PartitionCopy, offset: int, count: int, *, leader_epoch: int | None = None
+) -> Walked:
+    """Walk `count` (at least one) committed records of the source from `offset` on, opening at most two batches.
+
+    `leader_epoch` is that of the record before `offset`, if it is known. Raises `Gap` where there are fewer.
+    """
     left = count
-    while left > 0:
+    try:
+        async for batch in _batches(source, copy, offset, leader_epoch=leader_epoch):
+            records = batch.header.record_count
+            if batch.header.base_offset < offset or records >= left:
+                # The one batch that the position cuts has to be opened.
+                wanted = batch.opened().wanted(offset)
+                records = len(wanted.rests)
+                if records >= left:
+                    behind = batch.header.next_offset if records == left else wanted.offsets[left]
+                    epoch = batch.header.partition_leader_epoch
+                    return Walked(behind, wanted.rests[left - 1], epoch, batch.cleaned)
+            left -= records
+    except FormatError as error:
+        raise _malformed(copy, error) from error
+    except Gap as gap:
+        reason = f"the target holds {left} records from here on, but {gap.reason}"
+        raise copy.gap(reason, gap.kind, offset=gap.offset) from gap
+    raise AssertionError("a walk ends in an answer or an error")
+
+
+async def find(source: Wire, copy: PartitionCopy, record: bytes, *, start: int, end: int) -> int | None:
+    """Look for a record (without its deltas) between the offsets `start` and `end`; returns the offset behind it."""
+    try:
+        async for batch in _batches(source, copy, start, until=end):
+            opened = batch.opened().wanted(start, end)
+            if record in opened.rests:
+                return opened.offsets[opened.rests.index(record)] + 1
+    except FormatError as error:
+        raise _malformed(copy, error) from error
+    return None
+
+
+async def count(source: Wire, copy: PartitionCopy, *, start: int, end: int) -> int:
+    """How many committed records the source has from offset `start` up to `end`."""
+    counted = 0
+    try:
+        async for batch in _batches(source, copy, start, until=end):
+            if batch.header.base_offset >= start and batch.header.next_offset <= end:
+                counted += batch.header.record_count
+            else:
+                counted += len(batch.opened().wanted(start, end).rests)
+    except FormatError as error:
+        raise _malformed(copy, error) from error
+    return counted
+
+
+async def _batches(
+    source: Wire,
+    copy: PartitionCopy,
+    offset: int,
+    *,
+    leader_epoch: int | None = None,
+    until: int | None = None,
+) -> AsyncIterator[_Batch]:
+    """Every batch of committed data from `offset` on; raises `Gap` where the source ends, unless that is `until`."""
+    cleaned = False
+    while until is None or offset < until:
         node = leader_of(source, copy.place)
-        (fetched,) = await source.fetch(node, [(copy.place, offset)], max_wait_ms=500, partition_max_bytes=8 << 20)
+        (fetched,) = await source.fetch(
+            node,
+            [(copy.place, offset, -1 if leader_epoch is None else leader_epoch)],
+            max_wait_ms=500,
+            partition_max_bytes=_FETCH_BYTES,
+        )
         if fetched.error_code == _OFFSET_OUT_OF_RANGE:
-            reason = f"{left} records from this offset on were copied, but the source does not have them any more"
-            raise _gap(copy, reason, offset)
+            raise copy.gap("the source does not have them any more", GapKind.RETENTION, offset=offset)
         if fetched.error_code:
             raise wires.error_for(fetched.error_code)
-        before = offset
-        offset, left = _count(copy, fetched, offset, left)
-        if offset == before and left > 0:
-            end = fetched.last_stable_offset
-            reason = f"the target holds {left} records that the source, which ends at {end}, does not have"
-            if copy.attempts < _PATIENCE:
-                raise NotNow(reason)  # a new leader's last stable offset may lag behind for a moment
-            raise _gap(copy, f"{reason}: it lost them", offset)
-    return offset
-
-
-def _count(copy: PartitionCopy, fetched: wires.Fetched, offset: int, left: int) -> tuple[int, int]:
-    """Count the committed records of a fetch from `offset` on; returns the offset behind them and how many are left."""
-    aborted = AbortedTransactions(fetched.aborted)
-    topic, partition = copy.place
-    try:
+        if fetched.diverges_at is not None:
+            cut_at = fetched.diverges_at
+            raise copy.gap(f"its log was cut at {cut_at}", GapKind.TRUNCATED, offset=min(offset, cut_at))
+        before, leader_epoch = offset, None
+        aborted = AbortedTransactions(fetched.aborted)
         for header, at in scan(fetched.records):
             dropped = aborted.drops(header, fetched.records, at)
             if header.next_offset <= offset:
                 continue
-            if not dropped:
-                count = header.record_count
-                if header.base_offset < offset or count > left:
-                    # The one batch that the position cuts has to be opened.
-                    wanted = [one for one in offsets_of(header, body_of(fetched.records, at, header)) if one >= offset]
-                    count = len(wanted)
-                    if count > left:
-                        return wanted[left], 0
-                left -= count
+            # Markers are batches too: an offset that none has was taken by the cleaner.
+            cleaned = cleaned or header.base_offset > offset or not header.is_dense
             offset = header.next_offset
-            if left == 0:
-                break
-    except FormatError as error:
-        kind = UnsupportedBatch if error.magic != 2 else CorruptBatch
-        raise kind(str(error), topic=topic, partition=partition, offset=error.offset) from error
-    return offset, left
+            if not dropped and header.record_count:
+                yield _Batch(header, fetched.records, at, cleaned)
+        if offset == before:
+            if until is not None:
+                return
+            end = fetched.last_stable_offset
+            raise copy.gap(f"the source ends at {end}: it lost them", GapKind.TRUNCATED, offset=offset)
 
 
-def _gap(copy: PartitionCopy, reason: str, offset: int) -> Gap:
-    return Gap(reason, topic=copy.row.topic, partition=copy.row.partition, offset=offset)
+def _malformed(copy: PartitionCopy, error: FormatError) -> CorruptBatch | UnsupportedBatch:
+    topic, partition = copy.place
+    kind = UnsupportedBatch if error.magic != 2 else CorruptBatch
+    return kind(str(error), topic=topic, partition=partition, offset=error.offset)

@@ -1,29 +1,28 @@
 """Raw fetch and append: one cluster's connections, on an event loop that both clusters of a flow share.
 
 Uses kafka-python's protocol and network layers, the only ones in Python that hand out record batches (design,
-section 3). Fetch up to version 11 and Produce up to version 12 name topics; later ones use topic ids.
+section 3). The messages themselves are in `requests`.
 """
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kafka import errors as kafka_errors
 from kafka.net.manager import KafkaConnectionManager
-from kafka.protocol.admin.transactions import DescribeProducersRequest
-from kafka.protocol.consumer.fetch import FetchRequest
-from kafka.protocol.consumer.offsets import ListOffsetsRequest
-from kafka.protocol.producer.produce import ProduceRequest
 from kafka.structs import TopicPartition
 
+from mirrorless.copy import requests
 from mirrorless.errors import ClusterError, ClusterUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from uuid import UUID
 
     from kafka.net.selector import NetworkSelector
+
+    from mirrorless.copy.requests import Appended, Fetched, Offset, Place, ProducerState
 
 EARLIEST = -2
 EARLIEST_LOCAL = -4
@@ -36,45 +35,7 @@ _RESPONSE_LIMIT_BYTES = 1 << 30
 _REQUEST_TIMEOUT_MS = 35_000
 """A little more than the library's own limit, which begins when a request is written to its socket."""
 _METADATA_TIMEOUT_MS = 5_000
-_ACKS_ALL = -1
-_ANY_LEADER_EPOCH = -1
-
-Place = tuple[str, int]
-"""Topic and partition."""
-
-
-class Fetched(NamedTuple):
-    """One partition of a fetch response; `aborted` are pairs of producer id and first offset."""
-
-    place: Place
-    error_code: int
-    last_stable_offset: int
-    log_start: int
-    aborted: list[tuple[int, int]]
-    records: bytes | memoryview
-
-
-class Appended(NamedTuple):
-    """One partition of a produce response."""
-
-    place: Place
-    error_code: int
-    error_message: str | None
-    base_offset: int
-
-
-class ProducerState(NamedTuple):
-    """What a leader remembers of a producer on one partition."""
-
-    epoch: int
-    last_sequence: int
-
-
-class Offset(NamedTuple):
-    """An offset of one place, or the error code in its stead."""
-
-    offset: int
-    error_code: int
+_ONE_BATCH_BYTES = 1 << 16
 
 
 class Wire:
@@ -154,74 +115,38 @@ class Wire:
     async def fetch(
         self,
         node: int,
-        wanted: Sequence[tuple[Place, int]],
+        wanted: Sequence[tuple[Place, int, int]],
         *,
         isolation: int = READ_COMMITTED,
         max_wait_ms: int = 0,
         max_bytes: int = 32 << 20,
         partition_max_bytes: int = 4 << 20,
     ) -> list[Fetched]:
-        """Fetch from each wanted place and offset; partitions that come first are served first."""
-        by_topic: dict[str, list[Any]] = defaultdict(list)
-        for (topic, partition), offset in wanted:
-            by_topic[topic].append(
-                FetchRequest.FetchTopic.FetchPartition(
-                    partition=partition,
-                    current_leader_epoch=_ANY_LEADER_EPOCH,
-                    fetch_offset=offset,
-                    log_start_offset=-1,
-                    partition_max_bytes=partition_max_bytes,
-                )
-            )
-        request = FetchRequest(
-            replica_id=-1,
+        """Fetch from each wanted place, offset and leader epoch; partitions that come first are served first.
+
+        The epoch is that of the record before the offset, or -1; by it a leader tells a log that was cut (KIP-320).
+        Where topic ids are known, a topic that was created again is not mistaken for the one that was (KIP-516).
+        """
+        ids = self._ids({topic for (topic, _), _, _ in wanted})
+        request = requests.fetch(
+            wanted,
+            ids,
+            isolation=isolation,
             max_wait_ms=max_wait_ms,
-            min_bytes=1,
             max_bytes=max_bytes,
-            isolation_level=isolation,
-            session_id=0,
-            session_epoch=-1,
-            topics=[FetchRequest.FetchTopic(topic=topic, partitions=parts) for topic, parts in by_topic.items()],
-            forgotten_topics_data=[],
-            rack_id="",
-            max_version=11,
+            partition_max_bytes=partition_max_bytes,
         )
         response = await self._ask(request, node)
         if response.error_code:
             raise error_for(response.error_code)
-        return [
-            Fetched(
-                (topic.topic, part.partition_index),
-                part.error_code,
-                part.last_stable_offset,
-                part.log_start_offset,
-                [(aborted.producer_id, aborted.first_offset) for aborted in part.aborted_transactions or ()],
-                part.records or b"",
-            )
-            for topic in response.responses
-            for part in topic.partitions
-        ]
+        return requests.fetched(response, ids)
 
     async def append(self, node: int, batches: Sequence[tuple[Place, bytes]], *, timeout_ms: int) -> list[Appended]:
         """Send one batch for each place, to be acknowledged by all in-sync replicas within `timeout_ms`."""
-        by_topic: dict[str, list[Any]] = defaultdict(list)
-        for (topic, partition), batch in batches:
-            by_topic[topic].append(ProduceRequest.TopicProduceData.PartitionProduceData(index=partition, records=batch))
-        request = ProduceRequest(
-            transactional_id=None,
-            acks=_ACKS_ALL,
-            timeout_ms=timeout_ms,
-            topic_data=[
-                ProduceRequest.TopicProduceData(name=topic, partition_data=parts) for topic, parts in by_topic.items()
-            ],
-            max_version=12,
-        )
+        ids = self._ids({topic for (topic, _), _ in batches})
+        request = requests.produce(batches, ids, timeout_ms=timeout_ms)
         response = await self._ask(request, node, timeout_ms=timeout_ms + _REQUEST_TIMEOUT_MS)
-        return [
-            Appended((topic.name, part.index), part.error_code, part.error_message, part.base_offset)
-            for topic in response.responses
-            for part in topic.partition_responses
-        ]
+        return requests.appended(response, ids)
 
     async def producers(self, node: int, wanted: Mapping[Place, int]) -> dict[Place, ProducerState | int | None]:
         """Ask a leader what it remembers of one producer id on each place (`DescribeProducers`, KIP-664).
@@ -230,52 +155,36 @@ class Wire:
         where it does not say.
         """
         found: dict[Place, ProducerState | int | None] = dict.fromkeys(wanted)
-        request = DescribeProducersRequest(
-            topics=[
-                DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=partitions)
-                for topic, partitions in _by_topic(wanted).items()
-            ]
-        )
         try:
-            response = await self._ask(request, node)
+            response = await self._ask(requests.describe_producers(wanted), node)
         except kafka_errors.IncompatibleBrokerVersion:
             return found
-        for topic in response.topics:
-            for part in topic.partitions:
-                place = (topic.name, part.partition_index)
-                if part.error_code:
-                    found[place] = part.error_code
-                for state in part.active_producers:
-                    if state.producer_id == wanted[place] and state.last_sequence >= 0:
-                        found[place] = ProducerState(state.producer_epoch, state.last_sequence)
-        return found
+        return found | requests.described_producers(response, wanted)
 
     async def offsets(
         self, node: int, places: Iterable[Place], *, at: int, isolation: int = READ_UNCOMMITTED
     ) -> dict[Place, Offset]:
         """First (`EARLIEST`) or next (`LATEST`, the high watermark) offset of each place, from its leader."""
-        request = ListOffsetsRequest(
-            replica_id=-1,
-            isolation_level=isolation,
-            topics=[
-                ListOffsetsRequest.ListOffsetsTopic(
-                    name=topic,
-                    partitions=[
-                        ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(
-                            partition_index=partition, current_leader_epoch=_ANY_LEADER_EPOCH, timestamp=at
-                        )
-                        for partition in partitions
-                    ],
-                )
-                for topic, partitions in _by_topic(places).items()
-            ],
+        return requests.listed_offsets(await self._ask(requests.list_offsets(places, at=at, isolation=isolation), node))
+
+    async def read_at(self, node: int, place: Place, offset: int) -> bytes | memoryview:
+        """What the leader `node` holds of one partition from the batch with `offset` on, uncommitted."""
+        (fetched,) = await self.fetch(
+            node, [(place, offset, -1)], isolation=READ_UNCOMMITTED, partition_max_bytes=_ONE_BATCH_BYTES
         )
-        response = await self._ask(request, node)
-        return {
-            (topic.name, part.partition_index): Offset(part.offset, part.error_code)
-            for topic in response.topics
-            for part in topic.partitions
-        }
+        if fetched.error_code:
+            raise error_for(fetched.error_code)
+        return fetched.records
+
+    def topic_id(self, topic: str) -> UUID | None:
+        """A topic's own id (KIP-516), None where brokers have none or the topic is not known."""
+        found: UUID | None = self._manager.cluster.topic_id(topic)
+        return found if found is not None and found.int else None
+
+    def _ids(self, topics: set[str]) -> requests.Ids | None:
+        """Ids of all these topics, None if one of them is not known; a request names all by id or none."""
+        found = {topic: known for topic in topics if (known := self.topic_id(topic)) is not None}
+        return found if len(found) == len(topics) else None
 
     def close(self) -> None:
         """Close every connection."""
@@ -292,10 +201,3 @@ def error_name(code: int) -> str:
     """An error code as operators know it, such as `OUT_OF_ORDER_SEQUENCE_NUMBER (45)`."""
     message = getattr(error_for(code), "message", None) or error_for(code).__name__
     return f"{message} ({code})"
-
-
-def _by_topic(places: Iterable[Place]) -> dict[str, list[int]]:
-    grouped: dict[str, list[int]] = defaultdict(list)
-    for topic, partition in places:
-        grouped[topic].append(partition)
-    return grouped

@@ -63,11 +63,9 @@ def plan_topics(flow: Flow, *, source: Mapping[str, int], target: Mapping[str, i
     return actions
 
 
-def plan_internal_topics(flow: Flow, *, target: Mapping[str, int]) -> list[Action]:
-    """The progress topic, as Kafka Connect makes it (reference, section 1.6)."""
-    if flow.offset_storage_topic in target:
-        return []
-    return [
+def plan_internal_topics(flow: Flow, *, target: Mapping[str, int]) -> list[CreateTopic]:
+    """The progress topic, as Kafka Connect makes it (reference, section 1.6), and the dead letter topic, if any."""
+    wanted = [
         CreateTopic(
             topic=flow.offset_storage_topic,
             partitions=flow.offset_storage_partitions,
@@ -76,3 +74,13 @@ def plan_internal_topics(flow: Flow, *, target: Mapping[str, int]) -> list[Actio
             config={"cleanup.policy": "compact"},
         )
     ]
+    if flow.dead_letter_topic and flow.errors_tolerance == "all":
+        wanted.append(
+            CreateTopic(
+                topic=flow.dead_letter_topic,
+                partitions=1,
+                replication_factor=flow.dead_letter_replication_factor,
+                reason=f"{flow.name} says there what it leaves out (errors.deadletterqueue.topic.name)",
+            )
+        )
+    return [action for action in wanted if action.topic not in target]

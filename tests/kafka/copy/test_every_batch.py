@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from mirrorless.local.kafka import EmbeddedCluster
 
 
-def limit(cluster: EmbeddedCluster, topic: str, size: int) -> None:
-    """Set a topic's max.message.bytes."""
+def limit(cluster: EmbeddedCluster, topic: str, size: int, *, key: str = "max.message.bytes") -> None:
+    """Set one of a topic's limits."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    entry = ConfigEntry("max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET)
+    entry = ConfigEntry(key, str(size), incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
     for future in admin.incremental_alter_configs([resource]).values():
         future.result()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
@@ -35,21 +36,22 @@ def test_key_bytes_value_and_partition_are_connects(world: World) -> None:
         )
         where, value = written[key]
         assert where == (murmur2(key) & 0x7FFFFFFF) % 25
-        assert value == {"offset": 99, "sequence": 100, "epoch": 0, "downstream": 99}
+        assert value == {"offset": 99, "sequence": 100, "epoch": 0, "downstream": 99, "leaderEpoch": 0}
 
 
 def test_every_epoch_is_announced_under_a_key_that_connect_does_not_ask_for(world: World) -> None:
     topic = world.topic()
     fill(world.source, topic, [b"one"])
     world.copy()
-    announced = [(key, value) for _, key, value in records(world) if key.startswith(b'["mirrorless"')]
-    assert announced == [
-        (
-            b'["mirrorless",{"cluster":"%s","epoch":0,"partition":0,"topic":"%s"}]'
-            % (world.source_alias.encode(), topic.encode()),
-            b'{"start":0,"downstream":0,"reason":"first copy"}',
-        )
-    ]
+    ((key, value),) = [(key, value) for _, key, value in records(world) if key.startswith(b'["mirrorless"')]
+    assert key == b'["mirrorless",{"cluster":"%s","epoch":0,"partition":0,"topic":"%s"}]' % (
+        world.source_alias.encode(),
+        topic.encode(),
+    )
+    said = json.loads(value or b"")
+    topic_id = uuid.UUID(said.pop("topicId"))
+    assert topic_id.int
+    assert said == {"start": 0, "downstream": 0, "reason": "first copy"}
 
 
 def test_the_topic_is_made_as_connect_makes_it(world: World) -> None:

@@ -10,7 +10,8 @@ import pytest
 from kafka.net.selector import NetworkSelector
 
 from mirrorless.clusters.client_settings import for_kafka_python
-from mirrorless.copy.wire import EARLIEST, EARLIEST_LOCAL, LATEST, Offset, Wire
+from mirrorless.copy.requests import Offset
+from mirrorless.copy.wire import EARLIEST, EARLIEST_LOCAL, LATEST, Wire
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.settings import Cluster
 from tests.support.world import World, fill

@@ -53,7 +53,7 @@ def test_everything_from_the_wanted_offset_on(sizes: list[int], data: st.DataObj
         take_in(log, [], wanted_from=start, until=None, max_batch_bytes=data.draw(st.none() | st.integers(200, 2_000)))
     )
     assert values_of(taken) == values[start:]
-    assert taken[-1] == PassedTo(len(values))
+    assert taken[-1] == PassedTo(len(values), 0)
 
 
 @given(SIZES, st.integers(0, 500))
@@ -87,7 +87,7 @@ def test_what_came_before_a_bad_batch_goes_over_first() -> None:
         taken.extend(take_in(log[:at] + b"\xff" + log[at + 1 :], [], wanted_from=0, until=None, max_batch_bytes=None))
     assert caught.value.offset == 10
     assert values_of(taken) == values[:10]
-    assert taken[-1] == PassedTo(10)
+    assert taken[-1] == PassedTo(10, 0)
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -99,4 +99,4 @@ def test_old_messages_in_front_of_new_batches(magic: int) -> None:
     moved = BatchHeader.parse(log)._replace(base_offset=20).pack() + log[61:]
     taken = list(take_in(bytes(builder.build()) + moved, [], wanted_from=3, until=None, max_batch_bytes=None))
     assert values_of(taken) == [b"old %d" % number for number in range(3, 20)] + values
-    assert taken[-1] == PassedTo(24)
+    assert taken[-1] == PassedTo(24, 0)

@@ -19,7 +19,7 @@ def copy_at(offset: int, *, sequence: int = 0, last_downstream: int = -1, rememb
 
 def batch(copy: PartitionCopy, records: int) -> Pending:
     base = copy.fetch_from
-    pending = Pending(b"bytes", base, base + records - 1, records, copy.next_sequence, 0)
+    pending = Pending(b"bytes", base, base + records - 1, records, copy.next_sequence, 0, -1)
     copy.enqueue(pending)
     return copy.next_to_send()
 

@@ -24,7 +24,7 @@ def announced(*epochs: tuple[int, int, int]) -> dict[int, Announcement]:
 
 
 def remembered(log_end: int, *, epoch: int, last_sequence: int) -> TargetState:
-    return TargetState(log_start=0, log_end=log_end, epoch=epoch, last_sequence=last_sequence, remembered=True)
+    return TargetState(log_end=log_end, epoch=epoch, last_sequence=last_sequence, remembered=True)
 
 
 def go_on(offset: int, records: int, sequence: int, last_downstream: int, *, epoch: int = 0) -> Decision:
@@ -32,7 +32,7 @@ def go_on(offset: int, records: int, sequence: int, last_downstream: int, *, epo
 
 
 def test_nothing_was_ever_copied() -> None:
-    empty = TargetState(log_start=0, log_end=0)
+    empty = TargetState(log_end=0)
     assert decide(progress=None, announced={}, target=empty) == Begin(epoch=0, start=None, reason="first copy")
 
 
@@ -73,9 +73,9 @@ def test_an_epoch_without_progress_is_counted_across_any_number_of_wraps(records
 
 
 def test_the_broker_has_forgotten_and_the_log_is_empty() -> None:
-    as_it_was = TargetState(log_start=100, log_end=100)
+    as_it_was = TargetState(log_end=100)
     assert decide(progress=OURS, announced=announced((0, 0, 0)), target=as_it_was) == go_on(100, 0, 100, 99)
-    grown_and_emptied = TargetState(log_start=107, log_end=107)
+    grown_and_emptied = TargetState(log_end=107)
     assert decide(progress=OURS, announced=announced((0, 0, 0)), target=grown_and_emptied) == go_on(100, 7, 107, 106)
 
 
@@ -83,9 +83,9 @@ def test_the_broker_has_forgotten_and_the_log_is_empty() -> None:
     "state",
     [
         remembered(60, epoch=0, last_sequence=59),
-        TargetState(log_start=0, log_end=0),
+        TargetState(log_end=0),
         remembered(100, epoch=0, last_sequence=98),
-        TargetState(log_start=0, log_end=140, foreign_tail=True),
+        TargetState(log_end=140, foreign_tail=True),
     ],
     ids=["truncated", "created again", "behind by one", "foreign records on top"],
 )
@@ -106,7 +106,7 @@ def test_a_first_copy_that_died_before_its_first_progress() -> None:
 
 
 def test_behind_mirrormaker_a_new_epoch_begins() -> None:
-    foreign = TargetState(log_start=0, log_end=480, foreign_tail=True)
+    foreign = TargetState(log_end=480, foreign_tail=True)
     assert decide(progress=THEIRS, announced={}, target=foreign) == Begin(epoch=0, start=500, reason=BEHIND)
     handed_back = remembered(480, epoch=3, last_sequence=9)
     known = announced((3, 200, 100))
@@ -120,7 +120,7 @@ def test_behind_mirrormaker_an_epoch_that_nobody_announced_is_not_passed_over() 
 
 def test_the_epoch_behind_mirrormaker_is_not_begun_twice() -> None:
     known = announced((0, 500, 480))
-    not_begun = TargetState(log_start=0, log_end=480, foreign_tail=True)
+    not_begun = TargetState(log_end=480, foreign_tail=True)
     assert decide(progress=THEIRS, announced=known, target=not_begun) == Begin(epoch=0, start=500, reason=BEHIND)
     begun = remembered(485, epoch=0, last_sequence=4)
     assert decide(progress=THEIRS, announced=known, target=begun) == go_on(500, 5, 5, 484)
@@ -128,5 +128,5 @@ def test_the_epoch_behind_mirrormaker_is_not_begun_twice() -> None:
 
 def test_a_takeover_that_was_cut_off_before_its_first_append_goes_on() -> None:
     begun = Progress(last_offset=499, sequence=0, epoch=0, last_downstream=479)
-    still_theirs = TargetState(log_start=0, log_end=480, foreign_tail=True)
+    still_theirs = TargetState(log_end=480, foreign_tail=True)
     assert decide(progress=begun, announced=announced((0, 500, 480)), target=still_theirs) == go_on(500, 0, 0, 479)

@@ -1,0 +1,166 @@
+"""Begins incarnations of a copy: announces epochs, and finds where one begins behind a gap (design, 5 and 7)."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from kafka.partitioner.default import murmur2
+from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+
+from mirrorless.batches.header import SEQUENCES, scan
+from mirrorless.copy import wire as wires
+from mirrorless.copy.leaders import NotNow, leader_of
+from mirrorless.copy.producer_identity import announcer_id
+from mirrorless.copy.progress import Announcement, SourcePartition, parse
+from mirrorless.copy.walking import count
+from mirrorless.errors import GapKind
+
+if TYPE_CHECKING:
+    from mirrorless.copy.partition import PartitionCopy
+    from mirrorless.copy.requests import Place
+    from mirrorless.copy.resume import TargetState
+    from mirrorless.copy.wire import Wire
+    from mirrorless.errors import Gap
+
+_ANNOUNCE_TIMEOUT_MS = 30_000
+_HIGHEST_EPOCH = (1 << 15) - 1
+"""Producer epochs have 16 bits with a sign."""
+
+
+class Incarnations:
+    """Announces the epochs of one flow in its progress topic `journal_topic`; `source_id` is the source's cluster id.
+
+    `start_at` is `EARLIEST`, `LATEST` or a timestamp in ms: where a partition without progress begins.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: Wire,
+        target: Wire,
+        source_alias: str,
+        source_id: str,
+        journal_topic: str,
+        start_at: int = wires.EARLIEST,
+    ) -> None:
+        self._source = source
+        self._target = target
+        self._alias = source_alias
+        self._source_id = source_id
+        self._journal_topic = journal_topic
+        self._start_at = start_at
+
+    async def begin(self, copy: PartitionCopy, node: int, announcement: Announcement) -> None:
+        """Announce a first epoch and put the copy where it begins; `node` is the target's leader that was asked."""
+        holds = await self.announce(copy.place, announcement)
+        copy.announced[holds.epoch] = holds
+        copy.resume_at(
+            holds.start,
+            epoch=holds.epoch,
+            sequence=0,
+            last_downstream=holds.downstream - 1,
+            node=node,
+            remembered=False,
+        )
+        copy.written = copy.acked  # nothing was copied yet that the progress topic should hear of
+
+    async def turn(self, copy: PartitionCopy, state: TargetState, *, start: int, reason: str) -> Announcement:
+        """Announce the epoch that passes over something, to begin at upstream `start`; the next resume begins it.
+
+        It is void where the target has moved on meanwhile: then nothing was in the way. Raises `PartitionError` where
+        there are no epochs left.
+        """
+        after = None
+        if state.epoch is not None and state.last_sequence is not None:
+            after = state.epoch, (state.last_sequence + 1) % SEQUENCES
+        epoch = max(copy.newest_epoch, -1 if state.epoch is None else state.epoch) + 1
+        if epoch > _HIGHEST_EPOCH:
+            raise copy.error_at_fetch("all 32,768 epochs of this copy are used up; replicate the topic anew")
+        announcement = Announcement(
+            epoch=epoch,
+            start=start,
+            downstream=state.log_end,
+            reason=reason,
+            topic_id=self.topic_id(copy),
+            after=after,
+        )
+        holds = await self.announce(copy.place, announcement)
+        copy.announced[holds.epoch] = holds
+        return holds
+
+    def topic_id(self, copy: PartitionCopy) -> str | None:
+        """The source topic's own id as it is written down."""
+        found = self._source.topic_id(copy.row.topic)
+        return None if found is None else str(found)
+
+    async def first_offset(self, place: Place) -> int:
+        """Where a partition without progress begins."""
+        # Committed, or the records of a transaction that is open now would be left out by `latest`.
+        for at in (self._start_at, wires.LATEST):
+            found = await self._offset(place, at)
+            if found >= 0:
+                return found
+        raise NotNow(f"{place[0]}-{place[1]} has no end at the moment")
+
+    async def first_left(self, copy: PartitionCopy, gap: Gap) -> int:
+        """Upstream offset of the first record that is left behind a gap, or that the target lost and can have again."""
+        earliest = await self._offset(copy.place, wires.EARLIEST)
+        latest = await self._offset(copy.place, wires.LATEST)
+        match gap.kind:
+            case GapKind.TRUNCATED:
+                return min(max(earliest, latest if gap.offset is None else gap.offset), latest)
+            case GapKind.TARGET_LOST:
+                return await self._behind_the_kept(copy, gap, earliest)
+            case _:
+                return earliest
+
+    async def _behind_the_kept(self, copy: PartitionCopy, gap: Gap, earliest: int) -> int:
+        """Go back from the progress by as many records as the target lost; the source may have lost some of them."""
+        progress = copy.known_progress
+        if progress is None or gap.records is None:
+            raise copy.error_at_fetch("nothing says how many records the target lost; see mirrorless offsets reset")
+        end = progress.last_offset + 1
+        start, missing = end, gap.records
+        while missing > 0 and start > earliest:
+            before = max(earliest, start - missing)
+            missing -= await count(self._source, copy, start=before, end=start)
+            start = before
+        return max(start, earliest)
+
+    async def _offset(self, place: Place, at: int) -> int:
+        node = leader_of(self._source, place)
+        found = (await self._source.offsets(node, [place], at=at, isolation=wires.READ_COMMITTED))[place]
+        if found.error_code:
+            raise wires.error_for(found.error_code)
+        return found.offset
+
+    async def announce(self, place: Place, announcement: Announcement) -> Announcement:
+        """Announce an epoch and return the announcement that holds.
+
+        The record is itself a compare-and-append: whoever announces the same epoch second is acknowledged with the
+        offset of the first announcement, which is then read. So racing writers agree on one start.
+        """
+        topic, partition = place
+        key = SourcePartition(self._alias, topic, partition).announcement_key(announcement.epoch)
+        partitions = self._target.partition_count(self._journal_topic)
+        if partitions == 0:
+            raise NotNow(f"there is no topic {self._journal_topic} yet")
+        journal = (self._journal_topic, (murmur2(key) & 0x7FFFFFFF) % partitions)
+        producer = announcer_id(self._source_id, topic, partition, announcement.epoch)
+        builder = DefaultRecordBatchBuilder(2, 0, 0, producer, 0, 0, 1 << 20)
+        builder.append(0, timestamp=int(time.time() * 1000), key=key, value=announcement.to_bytes(), headers=[])
+        node = leader_of(self._target, journal)
+        (written,) = await self._target.append(
+            node, [(journal, bytes(builder.build()))], timeout_ms=_ANNOUNCE_TIMEOUT_MS
+        )
+        if written.error_code:
+            raise wires.error_for(written.error_code)
+        records = await self._target.read_at(node, journal, written.base_offset)
+        for header, at in scan(records):
+            if header.producer_id == producer:
+                for record in DefaultRecordBatch(bytes(records[at : at + header.size_bytes])):
+                    said = parse(record.key, record.value)
+                    if said is not None and isinstance(said[1], Announcement):
+                        return said[1]
+        raise NotNow(f"the announcement of epoch {announcement.epoch} could not be read back")

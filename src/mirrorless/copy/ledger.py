@@ -1,0 +1,103 @@
+"""What a lease leaves behind: progress and halts in the progress topic, reports for whoever watches."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from mirrorless.copy.progress import Halt, SourcePartition
+from mirrorless.copy.rows import Report
+from mirrorless.errors import GapKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mirrorless.copy.journal import Journal
+    from mirrorless.copy.partition import LeaveOut, PartitionCopy
+    from mirrorless.errors import Gap
+
+_EVERY_S = 1.0
+
+
+class Ledger:
+    """Keeps account of copies; `alias` is the source's, `dead_letters` the topic for what is left out, if any."""
+
+    def __init__(self, journal: Journal, *, alias: str, dead_letters: str | None = None) -> None:
+        self._journal = journal
+        self._alias = alias
+        self._dead_letters = dead_letters
+        self._unwritten: dict[PartitionCopy, None] = {}
+
+    def moved(self, copy: PartitionCopy) -> None:
+        """Note that a copy's position changed."""
+        self._unwritten[copy] = None
+
+    def write(self, now: float | None) -> None:
+        """Write progress that changed, each partition at most once a second; all of it where `now` is None."""
+        for copy in list(self._unwritten):
+            if now is not None and now - copy.written_at < _EVERY_S:
+                continue
+            del self._unwritten[copy]
+            progress = copy.progress()
+            if progress is not None and progress != copy.written:
+                self._journal.write(self._where(copy).progress_key(), progress.to_bytes())
+                copy.written = progress
+                copy.written_at = time.monotonic()
+
+    def halted(self, copy: PartitionCopy, gap: Gap) -> None:
+        """Keep a gap, so that nobody forgets it; what nothing explains is found again anyway."""
+        if gap.kind is GapKind.UNEXPLAINED or (copy.halt is not None and copy.halt.epoch == copy.newest_epoch):
+            return
+        copy.halt = Halt(
+            epoch=copy.newest_epoch,
+            offset=copy.fetch_from if gap.offset is None else gap.offset,
+            kind=gap.kind,
+            reason=gap.reason,
+            records=gap.records,
+        )
+        self._journal.write(self._where(copy).halt_key(), copy.halt.to_bytes())
+
+    def left_out(self, copy: PartitionCopy, what: LeaveOut) -> bool:
+        """Write where something lies that is about to be left out, and wait until it is written; says whether it was.
+
+        It may be there twice, if this process dies before it can go on; it is never missing.
+        """
+        if self._dead_letters is not None:
+            self._journal.dead_letter(self._dead_letters, self._where(copy), what)
+        return self._journal.flush(5.0)
+
+    def land(self, seconds: float) -> None:
+        """Write the progress of everything and wait for it."""
+        self.write(None)
+        if not self._journal.flush(seconds) and self._journal.error is None:
+            self._journal.error = f"progress was not acknowledged by {self._journal.topic} in time"
+
+    def reports(self, copies: Iterable[PartitionCopy]) -> list[Report]:
+        """Say what every partition did so far."""
+        return [self._report(copy) for copy in copies]
+
+    def _where(self, copy: PartitionCopy) -> SourcePartition:
+        return SourcePartition(self._alias, *copy.place)
+
+    def _report(self, copy: PartitionCopy) -> Report:
+        progress = copy.known_progress if copy.acked is None else copy.progress()
+        next_offset = None if progress is None else progress.last_offset + 1
+        return Report(
+            topic=copy.row.topic,
+            partition=copy.row.partition,
+            remote_topic=copy.row.remote_topic,
+            state=str(copy.state),
+            records=copy.records,
+            copied_bytes=copy.copied_bytes,
+            first_offset=copy.first_offset,
+            next_offset=next_offset,
+            lag_records=max(0, copy.source_end - (next_offset or 0)),
+            latency_ms=copy.latency_ms,
+            began_ms=copy.began_ms,
+            ended_ms=copy.ended_ms,
+            left_out=copy.left_out,
+            gaps=copy.gaps,
+            foreign=copy.foreign,
+            events="\n".join(copy.events),
+            error=copy.error or self._journal.error,
+        )

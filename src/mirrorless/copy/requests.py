@@ -1,0 +1,229 @@
+"""What is sent to brokers and what they answer, between kafka-python's protocol messages and plain tuples.
+
+Requests that carry topic ids name the topics too: which of the two goes over the wire is a matter of the version that
+the broker speaks (Fetch and Produce from version 13 on: ids, KIP-516).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafka.protocol.admin.transactions import DescribeProducersRequest
+from kafka.protocol.consumer.fetch import FetchRequest
+from kafka.protocol.consumer.offsets import ListOffsetsRequest
+from kafka.protocol.producer.produce import ProduceRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from uuid import UUID
+
+_BY_ID, _BY_NAME = 13, 12
+_ACKS_ALL = -1
+_ANY_LEADER_EPOCH = -1
+
+Place = tuple[str, int]
+"""Topic and partition."""
+Ids = dict[str, "UUID"]
+"""Topic ids by name."""
+
+
+class Fetched(NamedTuple):
+    """One partition of a fetch response; `aborted` are pairs of producer id and first offset.
+
+    `diverges_at` is the offset from which on the source's log is not the one that was read before, None if it is.
+    """
+
+    place: Place
+    error_code: int
+    last_stable_offset: int
+    aborted: list[tuple[int, int]]
+    records: bytes | memoryview
+    diverges_at: int | None = None
+
+
+class Appended(NamedTuple):
+    """One partition of a produce response."""
+
+    place: Place
+    error_code: int
+    error_message: str | None
+    base_offset: int
+
+
+class ProducerState(NamedTuple):
+    """What a leader remembers of a producer on one partition."""
+
+    epoch: int
+    last_sequence: int
+
+
+class Offset(NamedTuple):
+    """An offset of one place, or the error code in its stead."""
+
+    offset: int
+    error_code: int
+
+
+def fetch(
+    wanted: Sequence[tuple[Place, int, int]],
+    ids: Ids | None,
+    *,
+    isolation: int,
+    max_wait_ms: int,
+    max_bytes: int,
+    partition_max_bytes: int,
+) -> FetchRequest:
+    """A fetch of each place, offset and leader epoch of the record before it (-1: unknown)."""
+    by_topic: dict[str, list[Any]] = defaultdict(list)
+    for (topic, partition), offset, leader_epoch in wanted:
+        by_topic[topic].append(
+            FetchRequest.FetchTopic.FetchPartition(
+                partition=partition,
+                current_leader_epoch=_ANY_LEADER_EPOCH,
+                fetch_offset=offset,
+                last_fetched_epoch=leader_epoch,
+                log_start_offset=-1,
+                partition_max_bytes=partition_max_bytes,
+            )
+        )
+    return FetchRequest(
+        replica_id=-1,
+        max_wait_ms=max_wait_ms,
+        min_bytes=1,
+        max_bytes=max_bytes,
+        isolation_level=isolation,
+        session_id=0,
+        session_epoch=-1,
+        topics=[
+            FetchRequest.FetchTopic(topic=topic, partitions=parts, **_id(topic, ids))
+            for topic, parts in by_topic.items()
+        ],
+        forgotten_topics_data=[],
+        rack_id="",
+        max_version=_BY_NAME if ids is None else _BY_ID,
+    )
+
+
+def fetched(response: Any, ids: Ids | None) -> list[Fetched]:  # noqa: ANN401 -- the library's messages are untyped
+    """Partitions of a fetch response; `ids` are those of the request."""
+    names = _names(ids)
+    return [
+        Fetched(
+            (topic.topic or names[topic.topic_id], part.partition_index),
+            part.error_code,
+            part.last_stable_offset,
+            [(aborted.producer_id, aborted.first_offset) for aborted in part.aborted_transactions or ()],
+            part.records or b"",
+            _diverges_at(part),
+        )
+        for topic in response.responses
+        for part in topic.partitions
+    ]
+
+
+def _diverges_at(part: Any) -> int | None:  # noqa: ANN401
+    diverging = getattr(part, "diverging_epoch", None)
+    if diverging is None or diverging.end_offset < 0:
+        return None
+    return int(diverging.end_offset)
+
+
+def produce(batches: Sequence[tuple[Place, bytes]], ids: Ids | None, *, timeout_ms: int) -> ProduceRequest:
+    """One batch for each place, to be acknowledged by all in-sync replicas."""
+    by_topic: dict[str, list[Any]] = defaultdict(list)
+    for (topic, partition), batch in batches:
+        by_topic[topic].append(ProduceRequest.TopicProduceData.PartitionProduceData(index=partition, records=batch))
+    return ProduceRequest(
+        transactional_id=None,
+        acks=_ACKS_ALL,
+        timeout_ms=timeout_ms,
+        topic_data=[
+            ProduceRequest.TopicProduceData(name=topic, partition_data=parts, **_id(topic, ids))
+            for topic, parts in by_topic.items()
+        ],
+        max_version=_BY_NAME if ids is None else _BY_ID,
+    )
+
+
+def appended(response: Any, ids: Ids | None) -> list[Appended]:  # noqa: ANN401
+    """Partitions of a produce response; `ids` are those of the request."""
+    names = _names(ids)
+    return [
+        Appended(
+            (topic.name or names[topic.topic_id], part.index), part.error_code, part.error_message, part.base_offset
+        )
+        for topic in response.responses
+        for part in topic.partition_responses
+    ]
+
+
+def describe_producers(places: Iterable[Place]) -> DescribeProducersRequest:
+    """What is remembered of producers on these places (KIP-664)."""
+    return DescribeProducersRequest(
+        topics=[
+            DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=partitions)
+            for topic, partitions in _by_topic(places).items()
+        ]
+    )
+
+
+def described_producers(
+    response: Any,  # noqa: ANN401
+    wanted: Mapping[Place, int],
+) -> dict[Place, ProducerState | int | None]:
+    """What is remembered of one producer id on each place, or the error code in its stead."""
+    found: dict[Place, ProducerState | int | None] = {}
+    for topic in response.topics:
+        for part in topic.partitions:
+            place = (topic.name, part.partition_index)
+            if part.error_code:
+                found[place] = part.error_code
+            for state in part.active_producers:
+                if state.producer_id == wanted[place] and state.last_sequence >= 0:
+                    found[place] = ProducerState(state.producer_epoch, state.last_sequence)
+    return found
+
+
+def list_offsets(places: Iterable[Place], *, at: int, isolation: int) -> ListOffsetsRequest:
+    """The offset of each place at a timestamp in ms, or at one of the special ones below 0."""
+    return ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=isolation,
+        topics=[
+            ListOffsetsRequest.ListOffsetsTopic(
+                name=topic,
+                partitions=[
+                    ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(
+                        partition_index=partition, current_leader_epoch=_ANY_LEADER_EPOCH, timestamp=at
+                    )
+                    for partition in partitions
+                ],
+            )
+            for topic, partitions in _by_topic(places).items()
+        ],
+    )
+
+
+def listed_offsets(response: Any) -> dict[Place, Offset]:  # noqa: ANN401
+    """Offsets by place."""
+    return {
+        (topic.name, part.partition_index): Offset(part.offset, part.error_code)
+        for topic in response.topics
+        for part in topic.partitions
+    }
+
+
+def _id(topic: str, ids: Ids | None) -> dict[str, Any]:
+    return {} if ids is None else {"topic_id": ids[topic]}
+
+
+def _names(ids: Ids | None) -> dict[UUID, str]:
+    return {} if ids is None else {topic_id: topic for topic, topic_id in ids.items()}
+
+
+def _by_topic(places: Iterable[Place]) -> dict[str, list[int]]:
+    grouped: dict[str, list[int]] = defaultdict(list)
+    for topic, partition in places:
+        grouped[topic].append(partition)
+    return grouped

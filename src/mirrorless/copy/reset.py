@@ -1,0 +1,207 @@
+"""Begins a new incarnation of a copy on purpose: from somewhere else, or into a remote topic that was emptied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kafka import errors as kafka_errors
+from kafka.net.selector import NetworkSelector
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.client_settings import for_confluent, for_kafka_python
+from mirrorless.clusters.identity import refuse_same
+from mirrorless.copy import wire as wires
+from mirrorless.copy.incarnations import Incarnations
+from mirrorless.copy.journal import Journal
+from mirrorless.copy.leaders import leader_of
+from mirrorless.copy.producer_identity import producer_id
+from mirrorless.copy.progress import Announcement, Known, Progress, SourcePartition
+from mirrorless.copy.progress_topic import ProgressTopic
+from mirrorless.copy.requests import ProducerState
+from mirrorless.copy.wire import Wire
+from mirrorless.errors import ClusterError, ConfigurationError
+from mirrorless.metadata.plan import replicated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+
+    from mirrorless.copy.requests import Place
+    from mirrorless.settings import Flow
+
+_TIMEOUT_MS = 20_000
+_FLUSH_S = 30.0
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset:
+    """One partition that shall begin again: from upstream `start`, in `epoch`; `position` is the next offset as of now.
+
+    `end` is the source's last stable offset, `remote_begin` and `remote_end` what the remote partition holds.
+    """
+
+    topic: str
+    partition: int
+    remote_topic: str
+    position: int | None
+    start: int
+    end: int
+    remote_begin: int
+    remote_end: int
+    epoch: int
+    topic_id: str | None
+
+    @property
+    def repeated(self) -> int:
+        """Offsets that were copied and will be again, and of which the remote partition may still hold some."""
+        if self.position is None or self.remote_begin == self.remote_end:
+            return 0
+        return max(0, min(self.position, self.end) - self.start)
+
+    @property
+    def skipped(self) -> int:
+        """Offsets that were not copied and will not be."""
+        return max(0, self.start - (0 if self.position is None else self.position))
+
+
+class Resetter:
+    """Connections to both ends of a flow for as long as a reset takes; raises `ClusterError` where one fails."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+        self._net = NetworkSelector(slow_task_threshold_secs=0)
+        self._source = Wire(self._net, cluster=flow.source.alias, config=for_kafka_python(flow.source, role="consumer"))
+        self._target = Wire(self._net, cluster=flow.target.alias, config=for_kafka_python(flow.target, role="producer"))
+        self._topic = ProgressTopic(
+            topic=flow.offset_storage_topic,
+            source_alias=flow.source.alias,
+            cluster=flow.target,
+            admin=Admin(flow.target),
+        )
+
+    def plan(self, topic: str, to: int) -> list[Reset]:
+        """Look at every partition of a source topic; `to` is `EARLIEST`, `LATEST`, an offset, or minus a time in ms.
+
+        Raises `ConfigurationError` for a topic that the flow does not replicate. Nothing is written.
+        """
+        remote = replicated(self._flow, {topic: 1}).get(topic)
+        if remote is None:
+            raise ConfigurationError(f"flow {self._flow.name} does not replicate this topic", key="topic", value=topic)
+        return self._run(lambda: self._plan(topic, remote, to))
+
+    def apply(self, resets: Sequence[Reset]) -> None:
+        """Announce the new epochs and write the new progress; a copy that runs follows at its next lease."""
+        self._run(lambda: self._announce(resets))
+        flow = self._flow
+        journal = Journal(topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer"))
+        for one in resets:
+            where = SourcePartition(flow.source.alias, one.topic, one.partition)
+            # MirrorMaker 2 would go on from here too.
+            progress = Progress(
+                last_offset=one.start - 1, sequence=0, epoch=one.epoch, last_downstream=one.remote_end - 1
+            )
+            journal.write(where.progress_key(), progress.to_bytes())
+        if not journal.flush(_FLUSH_S) or journal.error:
+            reason = journal.error or f"{flow.offset_storage_topic} does not take the new positions"
+            raise ClusterError(f"{reason}; the new epochs are announced, repeat the reset", cluster=flow.target.alias)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._topic.close()
+        self._source.close()
+        self._target.close()
+        self._net.close()
+
+    def _run(self, work: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
+        try:
+            answer: _Answer = self._net.run(work)
+            return answer
+        except kafka_errors.KafkaError as error:
+            raise ClusterError(str(error), cluster=f"{self._flow.source.alias} or {self._flow.target.alias}") from error
+
+    async def _connect(self, topic: str, remote: str) -> None:
+        flow = self._flow
+        await self._source.connect(timeout_ms=_TIMEOUT_MS, topics={topic})
+        await self._target.connect(timeout_ms=_TIMEOUT_MS, topics={remote, flow.offset_storage_topic})
+        refuse_same(flow.name, self._source.cluster_id, self._target.cluster_id)
+
+    async def _plan(self, topic: str, remote: str, to: int) -> list[Reset]:
+        await self._connect(topic, remote)
+        partitions = self._source.partition_count(topic)
+        if not partitions:
+            raise ConfigurationError(f"{self._flow.source.alias} has no such topic", key="topic", value=topic)
+        known = self._topic.read()
+        return [
+            await self._plan_one((topic, number), (remote, number), to, known.get((topic, number), Known()))
+            for number in range(min(partitions, self._target.partition_count(remote)))
+        ]
+
+    async def _plan_one(self, place: Place, remote: Place, to: int, known: Known) -> Reset:
+        earliest = await self._offset(self._source, place, wires.EARLIEST)
+        end = await self._offset(self._source, place, wires.LATEST)
+        start = {wires.EARLIEST: earliest, wires.LATEST: end}.get(to, to)
+        if to < wires.EARLIEST:
+            start = await self._offset(self._source, place, -to)
+            start = end if start < 0 else start
+        node = leader_of(self._target, remote)
+        producer = producer_id(self._source.cluster_id, *place)
+        state = (await self._target.producers(node, {remote: producer}))[remote]
+        epochs = [-1, *known.announced]
+        if isinstance(state, ProducerState):
+            epochs.append(state.epoch)
+        if known.progress is not None and known.progress.epoch is not None:
+            epochs.append(known.progress.epoch)
+        topic_id = self._source.topic_id(place[0])
+        return Reset(
+            topic=place[0],
+            partition=place[1],
+            remote_topic=remote[0],
+            position=None if known.progress is None else known.progress.last_offset + 1,
+            start=min(max(start, earliest), end),
+            end=end,
+            remote_begin=await self._offset(self._target, remote, wires.EARLIEST),
+            remote_end=await self._offset(self._target, remote, wires.LATEST),
+            epoch=max(epochs) + 1,
+            topic_id=None if topic_id is None else str(topic_id),
+        )
+
+    async def _announce(self, resets: Sequence[Reset]) -> None:
+        flow = self._flow
+        incarnations = Incarnations(
+            source=self._source,
+            target=self._target,
+            source_alias=flow.source.alias,
+            source_id=self._source.cluster_id,
+            journal_topic=flow.offset_storage_topic,
+        )
+        for one in resets:
+            wanted = Announcement(
+                epoch=one.epoch,
+                start=one.start,
+                downstream=one.remote_end,
+                reason=f"reset to {one.start}",
+                topic_id=one.topic_id,
+            )
+            if await incarnations.announce((one.topic, one.partition), wanted) != wanted:
+                raise ClusterError(
+                    f"{one.topic}-{one.partition}: another process began epoch {one.epoch} just now; repeat the reset",
+                    cluster=flow.target.alias,
+                )
+
+    async def _offset(self, wire: Wire, place: Place, at: int) -> int:
+        isolation = wires.READ_COMMITTED if wire is self._source else wires.READ_UNCOMMITTED
+        found = (await wire.offsets(leader_of(wire, place), [place], at=at, isolation=isolation))[place]
+        if found.error_code:
+            raise wires.error_for(found.error_code)
+        return found.offset
+
+
+def flow_of(flows: Sequence[Flow], topic: str) -> Flow:
+    """The one flow that replicates `topic`; raises `ConfigurationError` if there is none or more than one."""
+    found = [flow for flow in flows if replicated(flow, {topic: 1})]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(flow.name for flow in found or flows)
+    reason = f"more than one flow replicates it: {names}; name one with --flow" if found else f"no flow of {names} does"
+    raise ConfigurationError(reason, key="topic", value=topic)

@@ -1,0 +1,96 @@
+"""`errors.tolerance=all`: what cannot go over is left out, counted, and its place written down; all else goes over."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.kafka.copy.test_every_batch import limit
+from tests.support.world import World, fill, read, values
+
+if TYPE_CHECKING:
+    from mirrorless.copy.rows import Report
+
+
+@pytest.fixture
+def tolerant(world: World) -> World:
+    """A flow that goes on, and says where."""
+    world.write_settings(
+        **{
+            "errors.tolerance": "all",
+            "errors.deadletterqueue.topic.name": f"{world.source_alias}-left-out",
+            "errors.deadletterqueue.topic.replication.factor": "1",
+            "mirrorless.lease.seconds": "6",
+        }
+    )
+    return world
+
+
+def copy(world: World) -> Report:
+    (report,) = world.copy(bounded=False)
+    return report
+
+
+def dead_letters(world: World) -> list[dict[str, object]]:
+    return [json.loads(record.value or b"") for record in read(world.target, f"{world.source_alias}-left-out")[0]]
+
+
+def test_records_larger_than_the_remote_topic_takes(tolerant: World) -> None:
+    world = tolerant
+    topic = world.topic()
+    world.discover()
+    limit(world.target, world.remote(topic), 2_000)
+    small = [b"%d" % n for n in range(50)]
+    fill(world.source, topic, [*small[:20], b"x" * 5_000, *small[20:40], b"y" * 6_000, *small[40:]], linger_ms=300)
+    report = copy(world)
+    assert (report.state, report.records, report.left_out) == ("caught up", 50, 2)
+    first, second = report.events.splitlines()
+    assert first.startswith(f"{topic}-0: epoch 1: left out offset 20, 5")
+    assert "MESSAGE_SIZE_TOO_LARGE (10)" in first
+    assert second.startswith(f"{topic}-0: epoch 2: left out offset 41, 6")
+    assert values(read(world.target, world.remote(topic))[0]) == small
+    letters = dead_letters(world)
+    assert [(letter["topic"], letter["partition"], letter["offset"]) for letter in letters] == [
+        (topic, 0, 20),
+        (topic, 0, 41),
+    ]
+    fill(world.source, topic, [b"more"])
+    report = copy(world)
+    assert (report.state, report.records, report.left_out) == ("caught up", 1, 0)
+
+
+def test_a_batch_that_rotted(tolerant: World) -> None:
+    world = tolerant
+    topic = world.topic()
+    for n in range(3):
+        fill(world.source, topic, [b"batch %d" % n])
+    (segment,) = Path(world.source.directory).rglob(f"{topic}-0/*.log")
+    content = segment.read_bytes()
+    with segment.open("r+b") as file:
+        file.seek(content.index(b"batch 1") + 6)
+        file.write(b"7")
+    report = copy(world)
+    assert (report.state, report.records, report.left_out) == ("caught up", 2, 1)
+    assert "left out offset 1, 8" in report.events or "left out offset 1, 7" in report.events
+    assert "does not match its checksum" in report.events
+    assert values(read(world.target, world.remote(topic))[0]) == [b"batch 0", b"batch 2"]
+    assert [letter["offset"] for letter in dead_letters(world)] == [1]
+
+
+def test_a_record_whose_time_the_remote_topic_does_not_take(tolerant: World) -> None:
+    world = tolerant
+    topic = world.topic()
+    world.discover()
+    limit(world.target, world.remote(topic), 3_600_000, key="message.timestamp.before.max.ms")
+    client = Producer({"bootstrap.servers": world.source.bootstrap_servers, "linger.ms": 300})
+    for n in range(10):
+        client.produce(topic, value=b"%d" % n, timestamp=1_000 if n == 4 else 0)
+    client.flush()
+    report = copy(world)
+    assert (report.state, report.records, report.left_out) == ("caught up", 9, 1)
+    assert "INVALID_TIMESTAMP" in report.events
+    assert values(read(world.target, world.remote(topic))[0]) == [b"%d" % n for n in range(10) if n != 4]
