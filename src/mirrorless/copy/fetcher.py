@@ -12,7 +12,8 @@ from mirrorless.batches.stamp import stamp
 from mirrorless.copy import wire as wires
 from mirrorless.copy.intake import PassedTo, take_in
 from mirrorless.copy.leaders import TROUBLE
-from mirrorless.copy.partition import PartitionCopy, Pending, State
+from mirrorless.copy.partition import PartitionCopy, Pending, State, cut_at, ends_before
+from mirrorless.copy.requests import OFFSET_OUT_OF_RANGE
 from mirrorless.errors import GapKind
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _LONGEST_PAUSE_S = 0.1
 _CROWDED_S = 0.002
 _PARTITION_BYTES = 2 << 20
 _RESPONSE_BYTES = 16 << 20
-_OFFSET_OUT_OF_RANGE = 1
 _DOUBTS = 3
 _READABLE = (State.COPYING, State.CAUGHT_UP)
 
@@ -159,7 +159,7 @@ class Fetcher:
             self._take(part, asked[part.place])
         self._appender.pump()
         for part in fetched:
-            if part.error_code == _OFFSET_OUT_OF_RANGE:
+            if part.error_code == OFFSET_OUT_OF_RANGE:
                 await self._out_of_range(node, self._copies[part.place], asked[part.place])
 
     async def _out_of_range(self, node: int, copy: PartitionCopy, asked_from: int) -> None:
@@ -177,10 +177,9 @@ class Fetcher:
             reason = f"the source begins at {first.offset}, {lost} offsets were deleted before they were copied"
             self._keeper.gap(copy, copy.gap(reason, GapKind.RETENTION, offset=asked_from, records=lost))
         elif not behind.error_code and asked_from > behind.offset:
-            reason = f"the source ends at {behind.offset}, {asked_from - behind.offset} offsets before this one"
-            self._keeper.gap(copy, copy.gap(reason, GapKind.TRUNCATED, offset=behind.offset))
+            self._keeper.gap(copy, ends_before(copy, behind.offset, asked_from))
         else:
-            self._keeper.later(copy, f"fetch: {wires.error_name(_OFFSET_OUT_OF_RANGE)}")
+            self._keeper.later(copy, f"fetch: {wires.error_name(OFFSET_OUT_OF_RANGE)}")
 
     async def _look_closer(self, node: int, copy: PartitionCopy) -> None:
         """Find out why a broker answers with nothing though the source's end lies ahead.
@@ -229,8 +228,7 @@ class Fetcher:
             self._failed(copy, fetched)
             return
         if fetched.diverges_at is not None:
-            reason = f"the source's log was cut at {fetched.diverges_at} and written anew from there"
-            self._keeper.gap(copy, copy.gap(reason, GapKind.TRUNCATED, offset=fetched.diverges_at))
+            self._keeper.gap(copy, cut_at(copy, fetched.diverges_at))
             return
         if not self._bounded:
             copy.source_end = fetched.last_stable_offset
@@ -280,7 +278,7 @@ class Fetcher:
 
     def _failed(self, copy: PartitionCopy, fetched: Fetched) -> None:
         name = wires.error_name(fetched.error_code)
-        if fetched.error_code == _OFFSET_OUT_OF_RANGE:
+        if fetched.error_code == OFFSET_OUT_OF_RANGE:
             return  # looked into when the rest was taken; see `_out_of_range`
         if issubclass(wires.error_for(fetched.error_code), TROUBLE):
             self._keeper.later(copy, f"fetch: {name}")

@@ -267,3 +267,17 @@ class PartitionCopy:
             last_downstream=self.acked.last_downstream,
             leader_epoch=None if self.leader_epoch < 0 else self.leader_epoch,
         )
+
+
+def cut_at(copy: PartitionCopy, offset: int) -> Gap:
+    """The gap of a source log that is another one from upstream `offset` on, as the leader epoch tells."""
+    return copy.gap(
+        f"the source's log was cut at {offset} and written anew from there", GapKind.TRUNCATED, offset=offset
+    )
+
+
+def ends_before(copy: PartitionCopy, end: int, position: int) -> Gap:
+    """The gap of a source log that ends before the position of its copy."""
+    return copy.gap(
+        f"the source ends at {end}, {position - end} offsets before the copy's", GapKind.TRUNCATED, offset=end
+    )

@@ -65,7 +65,7 @@ class Planner:
         known = self._progress.read()
         rows = [_row(place, remote[place[0]], ends[place], known.get(place)) for place in places if place in ends]
         if self._bounded:
-            rows = [row for row in rows if row.lag_records > 0]
+            rows = self._worth_a_look(rows, known)
         weights = self._lag_bytes(rows)
         piles = deal(rows, slots=flow.tasks_max, weight=lambda row: weights[row.topic, row.partition])
         return [[replace(row, slots=len(piles)) for row in pile] for pile in piles]
@@ -75,6 +75,21 @@ class Planner:
         self._progress.close()
         if self._sizes is not None:
             self._sizes.close()
+
+    def _worth_a_look(self, rows: list[LeaseRow], known: Mapping[Place, Known]) -> list[LeaseRow]:
+        """Partitions with something to copy, and those of which a side has less than was copied."""
+        progress = {place: said.progress for place, said in known.items() if said.progress is not None}
+        remote_ends, _ = last_stable_offsets(self._target, [(row.remote_topic, row.partition) for row in rows])
+
+        def is_short(row: LeaseRow) -> bool:
+            copied = progress.get((row.topic, row.partition))
+            if copied is None:
+                return False
+            remote_end = remote_ends.get((row.remote_topic, row.partition))
+            lost = remote_end is not None and (copied.last_downstream or -1) >= remote_end
+            return lost or copied.last_offset >= row.source_end
+
+        return [row for row in rows if row.lag_records > 0 or is_short(row)]
 
     def _source_ends(self, places: list[Place]) -> Mapping[Place, int]:
         if self._bounded and self._ends:

@@ -10,10 +10,10 @@ from mirrorless.batches.header import SEQUENCES, BatchHeader, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.copy import wire as wires
-from mirrorless.copy.leaders import NotNow
-from mirrorless.copy.partition import LeaveOut
+from mirrorless.copy.leaders import NotNow, leader_of
+from mirrorless.copy.partition import LeaveOut, cut_at, ends_before
 from mirrorless.copy.progress import Announcement
-from mirrorless.copy.requests import ProducerState
+from mirrorless.copy.requests import OFFSET_OUT_OF_RANGE, ProducerState
 from mirrorless.copy.resume import Begin, Decision, GoOn, Lost, TargetState, Unexplained, Wait, decide
 from mirrorless.copy.walking import Walked, count, find, walk
 from mirrorless.errors import Gap, GapKind, MirrorlessError
@@ -158,6 +158,8 @@ class Positions:
             walked = await walk(self._source, copy, offset, decision.walk_records, leader_epoch=leader_epoch)
             await self._compare(copy, node, state, decision, walked)
             offset, leader_epoch = walked.offset, walked.leader_epoch
+        if offset > copy.source_end:
+            await self._look_at_end(copy, offset, leader_epoch)
         if isinstance(copy.detour, LeaveOut):
             await self._leave_out(copy, state, copy.detour, offset)
         copy.resume_at(
@@ -169,6 +171,20 @@ class Positions:
             remembered=state.remembered and state.epoch == decision.epoch,
             leader_epoch=leader_epoch,
         )
+
+    async def _look_at_end(self, copy: PartitionCopy, offset: int, leader_epoch: int | None) -> None:
+        """Raise `Gap` where the source does not reach to `offset`: with nothing to fetch, nobody would notice."""
+        node = leader_of(self._source, copy.place)
+        wanted = copy.place, offset, -1 if leader_epoch is None else leader_epoch
+        (fetched,) = await self._source.fetch(node, [wanted], partition_max_bytes=1)
+        if fetched.diverges_at is not None:
+            raise cut_at(copy, fetched.diverges_at)
+        if fetched.error_code == OFFSET_OUT_OF_RANGE:
+            end = (await self._source.offsets(node, [copy.place], at=wires.LATEST))[copy.place]
+            if not end.error_code and end.offset < offset:
+                raise ends_before(copy, end.offset, offset)
+        if fetched.error_code:
+            raise wires.error_for(fetched.error_code)
 
     def _refuse_another_topic(self, copy: PartitionCopy, epoch: int) -> None:
         announced = copy.announced.get(epoch)
@@ -203,7 +219,10 @@ class Positions:
 
     async def _record_of(self, node: int, copy: PartitionCopy, decision: GoOn) -> bytes | None:
         """The target's record before the one that goes next, without its deltas; None if it is not there."""
-        records = await self._target.read_at(node, copy.remote_place, decision.last_downstream)
+        try:
+            records = await self._target.read_at(node, copy.remote_place, decision.last_downstream)
+        except kafka_errors.OffsetOutOfRangeError:
+            return None  # retention took it
         for header, at in scan(records):
             number = (decision.sequence - 1 - header.base_sequence) % SEQUENCES
             ours = header.producer_id == copy.producer_id and header.producer_epoch == decision.epoch

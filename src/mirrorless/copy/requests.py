@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _BY_ID, _BY_NAME = 13, 12
 _ACKS_ALL = -1
+OFFSET_OUT_OF_RANGE = 1
+"""Error code of a fetch whose offset lies before or behind the log."""
 _ANY_LEADER_EPOCH = -1
 
 Place = tuple[str, int]

@@ -9,7 +9,8 @@ from mirrorless.batches.header import BatchHeader, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.copy import wire as wires
-from mirrorless.copy.leaders import leader_of
+from mirrorless.copy.leaders import NotNow, leader_of
+from mirrorless.copy.requests import OFFSET_OUT_OF_RANGE
 from mirrorless.errors import CorruptBatch, Gap, GapKind, UnsupportedBatch
 
 if TYPE_CHECKING:
@@ -19,20 +20,30 @@ if TYPE_CHECKING:
     from mirrorless.copy.partition import PartitionCopy
     from mirrorless.copy.wire import Wire
 
-_OFFSET_OUT_OF_RANGE = 1
 _FETCH_BYTES = 8 << 20
+_PATIENCE = 4
 
 
 class Walked(NamedTuple):
     """Where a walk ended: the offset behind the last record counted, that record without its deltas, its leader epoch.
 
-    `cleaned` says that the cleaner has taken records out of the stretch, so that the count may have led too far.
+    `cleaned` says that the cleaner has taken records out of the stretch, so that the count may have led too far; where
+    it led beyond the source's end, there is no record.
     """
 
     offset: int
-    record: bytes
+    record: bytes | None
     leader_epoch: int
     cleaned: bool
+
+
+class _Ended(Exception):
+    """The source has no more committed records, at the moment."""
+
+    def __init__(self, offset: int, *, cleaned: bool) -> None:
+        self.offset = offset
+        self.cleaned = cleaned
+        super().__init__()
 
 
 class _Batch(NamedTuple):
@@ -69,6 +80,13 @@ async def walk(
             left -= records
     except FormatError as error:
         raise _malformed(copy, error) from error
+    except _Ended as ended:
+        if ended.cleaned and copy.attempts < _PATIENCE:
+            raise NotNow(f"{left} records are missing in the source") from ended  # a new leader may tell of less
+        if ended.cleaned:
+            return Walked(ended.offset, None, -1, cleaned=True)
+        reason = f"the target holds {left} records from here on, but the source ends at {ended.offset}: it lost them"
+        raise copy.gap(reason, GapKind.TRUNCATED, offset=ended.offset) from ended
     except Gap as gap:
         reason = f"the target holds {left} records from here on, but {gap.reason}"
         raise copy.gap(reason, gap.kind, offset=gap.offset) from gap
@@ -109,7 +127,7 @@ async def _batches(
     leader_epoch: int | None = None,
     until: int | None = None,
 ) -> AsyncIterator[_Batch]:
-    """Every batch of committed data from `offset` on; raises `Gap` where the source ends, unless that is `until`."""
+    """Every batch of committed data from `offset` on; raises `_Ended` where the source ends, unless that is `until`."""
     cleaned = False
     while until is None or offset < until:
         node = leader_of(source, copy.place)
@@ -119,7 +137,7 @@ async def _batches(
             max_wait_ms=500,
             partition_max_bytes=_FETCH_BYTES,
         )
-        if fetched.error_code == _OFFSET_OUT_OF_RANGE:
+        if fetched.error_code == OFFSET_OUT_OF_RANGE:
             raise copy.gap("the source does not have them any more", GapKind.RETENTION, offset=offset)
         if fetched.error_code:
             raise wires.error_for(fetched.error_code)
@@ -140,8 +158,7 @@ async def _batches(
         if offset == before:
             if until is not None:
                 return
-            end = fetched.last_stable_offset
-            raise copy.gap(f"the source ends at {end}: it lost them", GapKind.TRUNCATED, offset=offset)
+            raise _Ended(fetched.last_stable_offset, cleaned=cleaned)
 
 
 def _malformed(copy: PartitionCopy, error: FormatError) -> CorruptBatch | UnsupportedBatch:

@@ -24,14 +24,13 @@ def tolerant(world: World) -> World:
             "errors.tolerance": "all",
             "errors.deadletterqueue.topic.name": f"{world.source_alias}-left-out",
             "errors.deadletterqueue.topic.replication.factor": "1",
-            "mirrorless.lease.seconds": "6",
         }
     )
     return world
 
 
 def copy(world: World) -> Report:
-    (report,) = world.copy(bounded=False)
+    (report,) = world.copy()
     return report
 
 

@@ -1,0 +1,72 @@
+"""Brokers forget a producer that was silent (`producer.id.expiration.ms`): the log says where the copy is."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from tests.kafka.copy.test_resume_at_target import write_progress
+from tests.support.world import World, fill
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FORGETFUL = {"producer.id.expiration.ms": "1000", "producer.id.expiration.check.interval.ms": "200"}
+
+
+@pytest.fixture(scope="module")
+def forgetful() -> Iterator[EmbeddedCluster]:
+    with start_clusters([ClusterSpec(name="forgetful", settings=FORGETFUL)]) as started:
+        yield started["forgetful"]
+
+
+@pytest.fixture
+def world(source: EmbeddedCluster, forgetful: EmbeddedCluster, tmp_path: Path) -> World:
+    return World(source, forgetful, tmp_path)
+
+
+def wait_until_forgotten(world: World, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
+    until = time.monotonic() + 60
+    place = TopicPartition(world.remote(topic), 0)
+    while True:
+        # No API of this library: the broker says it in the log it keeps; here the time it was given is enough.
+        admin.list_topics(place.topic)
+        if time.monotonic() > until - 55:
+            return
+        time.sleep(0.5)
+
+
+@pytest.fixture
+def copied(world: World) -> str:
+    topic = world.topic()
+    for batch in range(20):
+        fill(world.source, topic, (b"%d %d" % (batch, n) for n in range(10)), linger_ms=300)
+    world.copy()
+    return topic
+
+
+def test_the_last_batch_says_it(world: World, copied: str) -> None:
+    write_progress(world, copied, b'{"offset":39,"sequence":40,"epoch":0,"downstream":39}')
+    wait_until_forgotten(world, copied)
+    fill(world.source, copied, [b"new"] * 10)
+    (report,) = world.copy()
+    assert report.records == 10
+    assert world.assert_equal(copied) == 210
+
+
+def test_the_log_was_emptied_by_retention(world: World, copied: str) -> None:
+    write_progress(world, copied, b'{"offset":39,"sequence":40,"epoch":0,"downstream":39}')
+    wait_until_forgotten(world, copied)
+    admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
+    for future in admin.delete_records([TopicPartition(world.remote(copied), 0, 200)]).values():
+        future.result()
+    fill(world.source, copied, [b"new"] * 10)
+    (report,) = world.copy()
+    assert (report.state, report.records, report.first_offset) == ("caught up", 10, 200)

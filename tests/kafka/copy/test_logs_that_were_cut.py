@@ -1,0 +1,88 @@
+"""Logs that lost their ends, as after an unclean leader election: on either side, and noticed on both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mirrorless.batches.header import scan
+from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from tests.support.world import World, fill, read, values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mirrorless.copy.rows import Report
+
+
+@pytest.fixture(scope="module")
+def own_clusters() -> Iterator[dict[str, EmbeddedCluster]]:
+    with start_clusters([ClusterSpec(name=name) for name in ("cut-source", "cut-target")]) as started:
+        yield started
+
+
+@pytest.fixture
+def world(own_clusters: dict[str, EmbeddedCluster], tmp_path: Path) -> World:
+    return World(own_clusters["cut-source"], own_clusters["cut-target"], tmp_path)
+
+
+def cut(cluster: EmbeddedCluster, topic: str, offset: int) -> None:
+    """Kill the broker, cut a partition's log at a batch that begins at `offset`, and start the broker again."""
+    cluster.kill_broker(1)
+    (segment,) = Path(cluster.directory).rglob(f"{topic}-0/*.log")
+    (at,) = [at for header, at in scan(segment.read_bytes()) if header.base_offset == offset]
+    with segment.open("r+b") as file:
+        file.truncate(at)
+    cluster.start_broker(1)
+
+
+def numbers(start: int, end: int) -> list[bytes]:
+    return [b"%d" % number for number in range(start, end)]
+
+
+def fill_in_tens(cluster: EmbeddedCluster, topic: str, records: list[bytes]) -> None:
+    for at in range(0, len(records), 10):
+        fill(cluster, topic, records[at : at + 10], linger_ms=300)
+
+
+def copy_of(world: World, topic: str) -> Report:
+    (report,) = [report for report in world.copy() if report.topic == topic]
+    return report
+
+
+@pytest.mark.parametrize("more", [20, 100], ids=["shorter than before", "grown past the place"])
+def test_the_sources(world: World, more: int) -> None:
+    topic = world.topic()
+    fill_in_tens(world.source, topic, numbers(0, 100))
+    world.copy()
+    cut(world.source, topic, 60)
+    fill(world.source, topic, numbers(1_000, 1_000 + more))
+    for _ in range(2):
+        report = copy_of(world, topic)
+        assert report.state == "halted"
+        assert report.error == f"{topic}-0 at offset 60: the source's log was cut at 60 and written anew from there"
+
+    world.write_settings(**{"mirrorless.on.gap": "continue"})
+    report = copy_of(world, topic)
+    assert (report.state, report.records, report.gaps) == ("caught up", more, 1)
+    assert values(read(world.target, world.remote(topic))[0]) == numbers(0, 100) + numbers(1_000, 1_000 + more)
+
+
+def test_the_targets(world: World) -> None:
+    topic = world.topic()
+    fill_in_tens(world.source, topic, numbers(0, 100))
+    world.copy()
+    fill_in_tens(world.source, topic, numbers(100, 200))
+    world.copy()
+    cut(world.target, world.remote(topic), 100)
+    report = copy_of(world, topic)
+    assert report.state == "halted"
+    assert report.error is not None
+    assert "the remote partition ends at 100, before the acknowledged record 199" in report.error
+
+    world.write_settings(**{"mirrorless.on.gap": "continue"})
+    report = copy_of(world, topic)
+    assert (report.state, report.records) == ("caught up", 100)
+    assert world.assert_equal(topic) == 200

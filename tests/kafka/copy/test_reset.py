@@ -1,0 +1,108 @@
+"""`mirrorless offsets reset`: a new incarnation, begun on purpose."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from click.testing import CliRunner
+from confluent_kafka.admin import AdminClient
+
+from mirrorless.cli import root
+from tests.support.world import World, fill, read, values
+
+
+def numbers(start: int, end: int) -> list[bytes]:
+    return [b"%d" % number for number in range(start, end)]
+
+
+def reset(world: World, topic: str, *options: str, answer: str | None = None) -> tuple[int, str]:
+    arguments = ["offsets", "reset", str(world.file), "--topic", topic, *options]
+    result = CliRunner().invoke(root, arguments, input=answer)
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def copied(world: World) -> str:
+    topic = world.topic()
+    fill(world.source, topic, numbers(0, 100))
+    world.copy()
+    return topic
+
+
+def test_it_asks_before_records_are_copied_twice(world: World, copied: str) -> None:
+    status, said = reset(world, copied, answer="n\n")
+    assert status == 1
+    assert f"100 offsets that were copied will be appended to {world.remote(copied)} once more. Begin anew?" in said
+    world.copy()
+    assert world.assert_equal(copied) == 100
+
+
+def test_from_the_beginning_behind_what_is_there(world: World, copied: str) -> None:
+    status, said = reset(world, copied, "--to", "earliest", answer="y\n")
+    assert (status, said.splitlines()[-1]) == (
+        0,
+        f"{copied}: 1 partitions begin anew at the next lease of {world.flow}",
+    )
+    world.copy()
+    world.copy()
+    assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 100) * 2
+
+
+def test_into_a_remote_topic_that_was_emptied(world: World, copied: str) -> None:
+    admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
+    admin.delete_topics([world.remote(copied)])[world.remote(copied)].result()
+    while world.remote(copied) in admin.list_topics().topics:
+        time.sleep(0.1)
+    world.discover()
+    status, said = reset(world, copied, "--yes")
+    assert status == 0
+    assert "once more" not in said
+    world.copy()
+    assert world.assert_equal(copied) == 100
+
+
+@pytest.mark.parametrize(("to", "first"), [("latest", 200), ("170", 170), ("40", 40)])
+def test_from_anywhere(world: World, copied: str, to: str, first: int) -> None:
+    fill(world.source, copied, numbers(100, 200))
+    assert reset(world, copied, "--to", to, "--yes")[0] == 0
+    fill(world.source, copied, numbers(200, 210))
+    world.copy()
+    assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 100) + numbers(first, 210)
+
+
+def test_from_a_time(world: World, copied: str) -> None:
+    time.sleep(1.5)
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    time.sleep(1)
+    fill(world.source, copied, numbers(100, 130))
+    assert reset(world, copied, "--to", moment, "--yes")[0] == 0
+    world.copy()
+    assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 130)
+
+
+def test_a_halted_partition_goes_on_after_it(world: World, copied: str) -> None:
+    admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
+    admin.delete_topics([world.remote(copied)])[world.remote(copied)].result()
+    while world.remote(copied) in admin.list_topics().topics:
+        time.sleep(0.1)
+    (report,) = world.copy()
+    assert report.state == "halted"
+    assert reset(world, copied, "--yes")[0] == 0
+    world.copy()
+    assert world.assert_equal(copied) == 100
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--to", "yesterday"], "must be earliest, latest, an offset, or a time with its zone"),
+        (["--topic", "other"], "topic=other: no flow of"),
+    ],
+)
+def test_one_line_for_what_cannot_be(world: World, copied: str, options: list[str], line: str) -> None:
+    arguments = ["offsets", "reset", str(world.file), "--topic", copied, *options]
+    result = CliRunner().invoke(root, arguments)
+    assert result.exit_code != 0
+    assert line in result.output + str(result.exception)
