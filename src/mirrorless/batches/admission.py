@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from mirrorless.batches.header import CODECS, DELETE_HORIZON, HEADER_BYTES, LOG_APPEND_TIME, BatchHeader
+from mirrorless.batches.header import CODEC_MASK, CODECS, DELETE_HORIZON, HEADER_BYTES, LOG_APPEND_TIME, BatchHeader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +54,7 @@ def _marker_type(records: bytes | memoryview, at: int) -> int:
 
 def refusal(header: BatchHeader) -> str | None:
     """Why a data batch can neither be appended nor rebuilt, None if it can."""
-    if header.codec not in CODECS:
+    if header.attributes & CODEC_MASK >= len(CODECS):
         return f"the batch {header.base_offset} to {header.last_offset} has the compression codec {header.codec}"
     return None
 
@@ -67,7 +67,7 @@ def fits_as_it_is(header: BatchHeader, *, wanted_from: int, max_bytes: int | Non
     """
     return (
         header.base_offset >= wanted_from
-        and header.is_dense
+        and header.record_count == header.last_offset_delta + 1
         and not header.attributes & (LOG_APPEND_TIME | DELETE_HORIZON)
         and (max_bytes is None or header.size_bytes <= max_bytes)
     )

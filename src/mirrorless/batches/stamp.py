@@ -12,6 +12,12 @@ def body_of(records: bytes | memoryview, at: int, header: BatchHeader) -> bytes:
     return bytes(records[at + HEADER_BYTES : at + header.size_bytes])
 
 
+def is_intact(records: bytes | memoryview, at: int, header: BatchHeader, body: bytes) -> bool:
+    """Whether the batch at byte `at`, whose `body_of` is `body`, has the checksum that its header says."""
+    covered = bytes(records[at + CHECKSUM_STARTS_AT : at + HEADER_BYTES])
+    return bool(google_crc32c.extend(google_crc32c.value(covered), body) == header.checksum)
+
+
 def checksum(header: BatchHeader, body: bytes) -> int:
     """CRC-32C of a batch, over everything from its attributes to its end."""
     return int(google_crc32c.extend(google_crc32c.value(header.pack()[CHECKSUM_STARTS_AT:]), body))

@@ -11,7 +11,7 @@ from mirrorless.batches.admission import AbortedTransactions, fits_as_it_is, ref
 from mirrorless.batches.header import BatchHeader, FormatError, scan
 from mirrorless.batches.legacy import convert, legacy_end
 from mirrorless.batches.rebuild import rebuild
-from mirrorless.batches.stamp import body_of, checksum
+from mirrorless.batches.stamp import body_of, is_intact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -126,7 +126,7 @@ def _data_batches(
             yield max(until, wanted_from), None
             return
         body = body_of(records, at, header)
-        if checksum(header, body) != header.checksum:
+        if not is_intact(records, at, header, body):
             reason = f"the batch {header.base_offset} to {header.last_offset} does not match its checksum"
             raise _unfit(reason, header)
         dropped = aborted.drops(header, records, at)
@@ -135,8 +135,7 @@ def _data_batches(
         if dropped:
             yield header.next_offset, None
             continue
-        reason_against = refusal(header)
-        if reason_against is not None:
+        if (reason_against := refusal(header)) is not None:
             raise _unfit(reason_against, header)
         yield header.next_offset, (header, body)
 

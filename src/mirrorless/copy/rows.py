@@ -85,7 +85,8 @@ class Report:
 class Summary:
     """What the reports of a lease, or of several, come to.
 
-    `over` says that no partition has anything left to do: each is caught up or halted. `errors` are one line each.
+    `over` says that no partition has anything left to do: each is caught up or halted. `left_out`, `gaps` and `foreign`
+    are as in `Report`. `errors` are one line each.
     """
 
     partitions: int
@@ -95,6 +96,9 @@ class Summary:
     latency_ms: int | None
     seconds: float
     over: bool
+    left_out: int
+    gaps: int
+    foreign: int
     errors: tuple[str, ...]
 
     @property
@@ -119,6 +123,9 @@ def summary(reports: Iterable[Report]) -> Summary:
         lag_records=sum(report.lag_records for report in reports),
         latency_ms=max((report.latency_ms for report in reports if report.latency_ms is not None), default=None),
         seconds=max(0, ended - began) / 1000,
+        left_out=sum(report.left_out for report in reports),
+        gaps=sum(report.gaps for report in reports),
+        foreign=sum(report.foreign for report in reports),
         over=all(report.state in _ENDED for report in reports),
         errors=tuple(report.error for report in reports if report.error is not None),
     )

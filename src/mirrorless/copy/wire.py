@@ -36,6 +36,31 @@ _REQUEST_TIMEOUT_MS = 35_000
 """A little more than the library's own limit, which begins when a request is written to its socket."""
 _METADATA_TIMEOUT_MS = 5_000
 _ONE_BATCH_BYTES = 1 << 16
+_READ_BYTES = 256 << 10
+
+
+class _LargeReads:
+    """A socket that reads as much as there is: the library asks for 4 KiB at a time, 250 times a megabyte."""
+
+    def __init__(self, sock: Any) -> None:  # noqa: ANN401 -- plain or TLS
+        self._sock = sock
+        self.fileno = sock.fileno
+        self.send = sock.send
+
+    def recv(self, _size: int) -> bytes:
+        """Read what there is, at most 256 KiB."""
+        received: bytes = self._sock.recv(_READ_BYTES)
+        return received
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self._sock, name)
+
+
+class _Manager(KafkaConnectionManager):
+    async def _build_transport(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        transport: Any = await super()._build_transport(*arguments, **options)  # type: ignore[no-untyped-call]
+        transport._sock = _LargeReads(transport._sock)
+        return transport
 
 
 class Wire:
@@ -46,7 +71,7 @@ class Wire:
 
     def __init__(self, net: NetworkSelector, *, cluster: str, config: Mapping[str, Any]) -> None:
         self._cluster = cluster
-        self._manager: Any = KafkaConnectionManager(
+        self._manager: Any = _Manager(  # type: ignore[no-untyped-call]
             net,
             **{
                 **config,

@@ -25,7 +25,7 @@ from rich.text import Text
 from mirrorless.copy.rows import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from mirrorless.copy.rows import Report
     from mirrorless.local.watching import TopicView
@@ -78,6 +78,8 @@ class LogLines:
         """Say what the lease came to."""
         totals = summary(reports).as_fields()
         self._line("error" if totals.pop("errors") else "info", flow, "Lease", **totals)
+        for line in _events(reports):
+            self._line("warning", flow, "PassedOver", reason=line)
 
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
         """Say what was copied in all."""
@@ -108,6 +110,10 @@ class LogLines:
         )
 
 
+def _events(reports: Iterable[Report]) -> list[str]:
+    return [line for report in reports for line in report.events.splitlines()]
+
+
 class _Terminal:
     """What both displays for people say the same way."""
 
@@ -130,7 +136,9 @@ class _Terminal:
         self._troubles[flow] = text
 
     def leased(self, flow: str, reports: list[Report]) -> None:
-        """Nothing: the table and the bar move all the time."""
+        """Say what was passed over; the table and the bar show all the rest."""
+        for line in _events(reports):
+            self.console.print(Text(f"{flow}: {line}", style="yellow"))
 
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
         """Say what was copied in all."""
