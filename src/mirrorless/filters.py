@@ -1,15 +1,17 @@
-"""Which topics and consumer groups a flow takes.
+"""Which topics, consumer groups and topic configs a flow takes.
 
-Rules (MirrorMaker 2's `DefaultTopicFilter` and `DefaultGroupFilter`): lists of Java regular expressions, each matched
-against the whole name; what is excluded is never selected; an empty list matches nothing.
+Rules (MirrorMaker 2's `DefaultTopicFilter`, `DefaultGroupFilter` and `DefaultConfigPropertyFilter`): lists of Java
+regular expressions, each matched against the whole name; what is excluded is never selected; an empty list matches
+nothing. Each filter can be replaced by a class of the user's own, built with `of(flow)`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
 
-from mirrorless.policy import policy_for, should_replicate
+from mirrorless.policy import LeftOut, left_out, policy_for
+from mirrorless.settings.classes import build
 from mirrorless.settings.patterns import compile_patterns
 
 if TYPE_CHECKING:
@@ -18,7 +20,39 @@ if TYPE_CHECKING:
 
     from mirrorless.settings import Flow
 
-__all__ = ["GroupFilter", "TopicFilter", "compile_patterns", "replicated_topics"]
+__all__ = [
+    "ConfigFilter",
+    "ConfigPropertyFilter",
+    "GroupFilter",
+    "NameFilter",
+    "TopicFilter",
+    "compile_patterns",
+    "config_filter_for",
+    "group_filter_for",
+    "replicated_topics",
+    "topic_filter_for",
+    "why_left_out",
+]
+
+
+class NameFilter(Protocol):
+    """What the rest of the program asks about topics, or about consumer groups."""
+
+    def selects(self, name: str) -> bool:
+        """Whether the filter lets this name through."""
+        ...
+
+
+class ConfigFilter(Protocol):
+    """What the rest of the program asks about topic configs, by their names."""
+
+    def selects(self, name: str) -> bool:
+        """Whether the config of this name goes over."""
+        ...
+
+    def selects_default(self, name: str) -> bool:
+        """Whether a config that is at its default on the source is set on the target, instead of left to it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +63,7 @@ class _NameFilter:
     exclude: Sequence[str]
     _included: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
     _excluded: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
+    _key: ClassVar[str]
 
     def __post_init__(self) -> None:
         for name, patterns in (("include", self.include), ("exclude", self.exclude)):
@@ -37,13 +72,21 @@ class _NameFilter:
 
     def selects(self, name: str) -> bool:
         """Whether the filter lets this name through."""
-        return _any_matches(self._included, name) and not _any_matches(self._excluded, name)
+        return self.refusal(name) is None
+
+    def refusal(self, name: str) -> str | None:
+        """Return why the filter does not let this name through, or None."""
+        if not any(pattern.fullmatch(name) for pattern in self._included):
+            return f"no pattern of {self._key} matches"
+        excluding = next((pattern.pattern for pattern in self._excluded if pattern.fullmatch(name)), None)
+        return None if excluding is None else f"{excluding} of {self._key}.exclude matches"
 
 
 class TopicFilter(_NameFilter):
     """The topics a flow takes, before policy and cycles have their say."""
 
     __slots__ = ()
+    _key = "topics"
 
     @classmethod
     def of(cls, flow: Flow) -> Self:
@@ -55,6 +98,7 @@ class GroupFilter(_NameFilter):
     """The consumer groups whose offsets a flow takes."""
 
     __slots__ = ()
+    _key = "groups"
 
     @classmethod
     def of(cls, flow: Flow) -> Self:
@@ -62,15 +106,93 @@ class GroupFilter(_NameFilter):
         return cls(flow.groups, flow.groups_exclude)
 
 
+@dataclass(frozen=True, slots=True)
+class ConfigPropertyFilter:
+    """The topic configs that go over: all but those that match one of `exclude`; `defaults` says if defaults do too."""
+
+    exclude: Sequence[str]
+    defaults: bool = False
+    _excluded: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "exclude", tuple(self.exclude))
+        object.__setattr__(self, "_excluded", compile_patterns(self.exclude))
+
+    @classmethod
+    def of(cls, flow: Flow) -> Self:
+        """Build the filter from `config.properties.exclude` and `use.defaults.from`."""
+        return cls(flow.config_properties_exclude, flow.use_defaults_from == "source")
+
+    def selects(self, name: str) -> bool:
+        """Whether the config of this name goes over."""
+        return not any(pattern.fullmatch(name) for pattern in self._excluded)
+
+    def selects_default(self, name: str) -> bool:  # noqa: ARG002 -- a filter of the user's own may tell them apart
+        """Whether `use.defaults.from` is `source`."""
+        return self.defaults
+
+
+_SELECTS: Final = ("selects",)
+
+
+class _BuildsNameFilter(Protocol):
+    def of(self, flow: Flow) -> NameFilter: ...
+
+
+class _BuildsConfigFilter(Protocol):
+    def of(self, flow: Flow) -> ConfigFilter: ...
+
+
+_TOPIC_FILTERS: Final[dict[str, _BuildsNameFilter]] = {"DefaultTopicFilter": TopicFilter}
+_GROUP_FILTERS: Final[dict[str, _BuildsNameFilter]] = {"DefaultGroupFilter": GroupFilter}
+_CONFIG_FILTERS: Final[dict[str, _BuildsConfigFilter]] = {"DefaultConfigPropertyFilter": ConfigPropertyFilter}
+
+
+def topic_filter_for(flow: Flow) -> NameFilter:
+    """Build what `topic.filter.class` names; raises ConfigurationError where it cannot be had."""
+    text = flow.topic_filter_class
+    return build(flow, key="topic.filter.class", text=text, built_in=_TOPIC_FILTERS, methods=_SELECTS)
+
+
+def group_filter_for(flow: Flow) -> NameFilter:
+    """Build what `group.filter.class` names; raises ConfigurationError where it cannot be had."""
+    text = flow.group_filter_class
+    return build(flow, key="group.filter.class", text=text, built_in=_GROUP_FILTERS, methods=_SELECTS)
+
+
+def config_filter_for(flow: Flow) -> ConfigFilter:
+    """Build what `config.property.filter.class` names; raises ConfigurationError where it cannot be had."""
+    text, methods = flow.config_property_filter_class, (*_SELECTS, "selects_default")
+    return build(flow, key="config.property.filter.class", text=text, built_in=_CONFIG_FILTERS, methods=methods)
+
+
+def why_left_out(flow: Flow) -> Callable[[str], tuple[LeftOut, str] | None]:
+    """Return the question why a flow leaves a topic of its source out; its answer is kind and reason, None if not.
+
+    Raises ConfigurationError where the flow names a policy or a filter that is not there.
+    """
+    policy, topics = policy_for(flow), topic_filter_for(flow)
+
+    def ask(topic: str) -> tuple[LeftOut, str] | None:
+        kind = left_out(topic, flow=flow, policy=policy, selects=topics.selects)
+        match kind:
+            case None:
+                return None
+            case LeftOut.INTERNAL:
+                return kind, "topics of Kafka, Connect and MirrorMaker itself are never replicated"
+            case LeftOut.CYCLE:
+                return kind, f"it has been on {flow.target.alias} already"
+            case LeftOut.FILTER:
+                told = topics.refusal(topic) if isinstance(topics, _NameFilter) else None
+                return kind, told or f"{flow.topic_filter_class} does not select it"
+
+    return ask
+
+
 def replicated_topics(flow: Flow) -> Callable[[str], bool]:
     """Return the test whether a flow replicates a topic of its source: filter, heartbeats, internal topics and cycles.
 
-    Raises ConfigurationError where the flow names a policy that does not exist here.
+    Raises ConfigurationError where the flow names a policy or a filter that is not there.
     """
-    policy = policy_for(flow)
-    selects = TopicFilter.of(flow).selects
-    return lambda topic: should_replicate(topic, flow=flow, policy=policy, selects=selects)
-
-
-def _any_matches(patterns: tuple[re.Pattern[str], ...], name: str) -> bool:
-    return any(pattern.fullmatch(name) for pattern in patterns)
+    ask = why_left_out(flow)
+    return lambda topic: ask(topic) is None

@@ -7,18 +7,23 @@ is asked about names only and does no I/O.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
-from mirrorless.errors import ConfigurationError
+from mirrorless.settings.classes import build
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from mirrorless.settings import Flow
 
 HEARTBEATS: Final = "heartbeats"
 
-_JAVA_PACKAGE: Final = "org.apache.kafka.connect.mirror."
+
+class _Buildable(Protocol):
+    """A policy's class, as `replication.policy.class` names it."""
+
+    def of(self, flow: Flow) -> ReplicationPolicy: ...
 
 
 class ReplicationPolicy(Protocol):
@@ -79,6 +84,11 @@ class DefaultReplicationPolicy:
     _: KW_ONLY
     separator: str = "."
     internal_separator: str = "."
+
+    @classmethod
+    def of(cls, flow: Flow) -> Self:
+        """Build the policy from `replication.policy.separator` and its companion."""
+        return cls(**_separators(flow))
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
         """Put the alias and the separator in front."""
@@ -156,6 +166,11 @@ class IdentityReplicationPolicy(DefaultReplicationPolicy):
 
     source_alias: str | None
 
+    @classmethod
+    def of(cls, flow: Flow) -> Self:
+        """Build the policy for the flow's source."""
+        return cls(flow.source.alias, **_separators(flow))
+
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
         """Return the name as it is, except for heartbeats."""
         if _looks_like_heartbeats(topic):
@@ -179,31 +194,50 @@ def _looks_like_heartbeats(topic: str) -> bool:
     return topic.endswith(HEARTBEATS)
 
 
-def policy_for(flow: Flow) -> ReplicationPolicy:
-    """Build the policy that a flow names, by Java's full or short class name.
-
-    Raises ConfigurationError for a class of the user's own.
-    """
+def _separators(flow: Flow) -> dict[str, str]:
     separator = flow.replication_policy_separator
     internal = separator if flow.replication_policy_internal_topic_separator_enabled else "."
-    match flow.replication_policy_class.strip().removeprefix(_JAVA_PACKAGE):
-        case "DefaultReplicationPolicy":
-            return DefaultReplicationPolicy(separator=separator, internal_separator=internal)
-        case "IdentityReplicationPolicy":
-            return IdentityReplicationPolicy(flow.source.alias, separator=separator, internal_separator=internal)
-        case _:
-            raise ConfigurationError(
-                f"flow {flow.name}: no Java class is loaded; use DefaultReplicationPolicy or IdentityReplicationPolicy",
-                key="replication.policy.class",
-                value=flow.replication_policy_class,
-            )
+    return {"separator": separator, "internal_separator": internal}
 
 
-def should_replicate(topic: str, *, flow: Flow, policy: ReplicationPolicy, selects: Callable[[str], bool]) -> bool:
-    """Whether a flow replicates this topic of its source; `selects` is the flow's topic filter.
+_BUILT_IN: Final[Mapping[str, _Buildable]] = {
+    "DefaultReplicationPolicy": DefaultReplicationPolicy,
+    "IdentityReplicationPolicy": IdentityReplicationPolicy,
+}
+_METHODS: Final = tuple(name for name in vars(ReplicationPolicy) if not name.startswith("_"))
+
+
+def policy_for(flow: Flow) -> ReplicationPolicy:
+    """Build the policy that a flow names: a built-in one by its Java name, or the user's own class by import path.
+
+    Raises ConfigurationError for a class that is not there or lacks a method.
+    """
+    text = flow.replication_policy_class
+    return build(flow, key="replication.policy.class", text=text, built_in=_BUILT_IN, methods=_METHODS)
+
+
+class LeftOut(Enum):
+    """Why a flow does not replicate a topic of its source."""
+
+    INTERNAL = "internal"
+    CYCLE = "cycle"
+    FILTER = "filter"
+
+
+def left_out(topic: str, *, flow: Flow, policy: ReplicationPolicy, selects: Callable[[str], bool]) -> LeftOut | None:
+    """Return why a flow does not replicate this topic of its source, or None; `selects` is the flow's topic filter.
 
     Rule (`MirrorSourceConnector.shouldReplicateTopic`): heartbeats pass the filter unless switched off (KIP-1089);
     internal topics and cycles never pass.
     """
+    if policy.is_internal_topic(topic):
+        return LeftOut.INTERNAL
+    if policy.is_cycle(topic, flow.target.alias):
+        return LeftOut.CYCLE
     wanted = selects(topic) or (flow.heartbeats_replication_enabled and policy.is_heartbeats_topic(topic))
-    return wanted and not policy.is_internal_topic(topic) and not policy.is_cycle(topic, flow.target.alias)
+    return None if wanted else LeftOut.FILTER
+
+
+def should_replicate(topic: str, *, flow: Flow, policy: ReplicationPolicy, selects: Callable[[str], bool]) -> bool:
+    """Whether a flow replicates this topic of its source; see `left_out`."""
+    return left_out(topic, flow=flow, policy=policy, selects=selects) is None

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from types import ModuleType
 
 import pytest
 
-from mirrorless.filters import GroupFilter, TopicFilter, compile_patterns, replicated_topics
+from mirrorless.errors import ConfigurationError
+from mirrorless.filters import (
+    GroupFilter,
+    TopicFilter,
+    compile_patterns,
+    config_filter_for,
+    replicated_topics,
+    topic_filter_for,
+    why_left_out,
+)
+from mirrorless.policy import LeftOut
 from mirrorless.settings import Cluster, Flow
 
 A = Cluster(alias="A", bootstrap_servers="a:1")
@@ -28,7 +40,13 @@ B = Cluster(alias="B", bootstrap_servers="b:1")
         ([""], [], "orders", False),
         ([" x , orders "], [], "orders", True),
         (["(?i)orders", "pay"], [], "ORDERS", True),
-        (["(?i)orders", "pay"], [], "PAY", False),
+        (["(?i)orders", "pay"], [], "PAY", True),  # as MirrorMaker 2, which joins them with |
+        (["pay", "(?i)orders"], [], "PAY", False),
+        (["(?i:orders)", "pay"], [], "PAY", False),
+        (["a*+b"], [], "aab", True),
+        (["a*+ab"], [], "aab", False),
+        (["(?>a|ab)c"], [], "abc", False),
+        ([r"a\\Qb"], [], r"a\Qb", True),
         ([r"\d+"], [], "\u0661", False),
     ],
 )
@@ -48,9 +66,28 @@ def test_filters_are_values() -> None:
     ("pattern", "reason"),
     [
         ("a(", r"^pattern 'a\(' does not compile: missing \), unterminated subpattern at position 1$"),
-        (r"\[[^]a[b]]", "Java's operations on character classes are not supported at position 6$"),
-        (r"[a-z&&b]", "Java's operations on character classes are not supported at position 4$"),
-        ("(?u)a", "ASCII and UNICODE flags are incompatible"),
+        (r"\[[^]a[b]]", "Java's operations on character classes are not supported at position 6; write one class"),
+        (r"[a-z&&b]", "Java's operations on character classes are not supported at position 4; write one class"),
+        (r"\p{Lower}+", r"Java's \\p\{...\} is not supported at position 0; list the characters"),
+        (r"x[\P{L}]", r"Java's \\P\{...\} is not supported at position 2; list the characters"),
+        (r"\Qa.b\E", r"Java's \\Q...\\E is not supported at position 0; put a backslash before each special"),
+        (r"a\h", r"Java's \\h is not supported at position 1; write \[ \\t\]$"),
+        (r"a\v", r"\\v is any vertical space in Java and one character in Python at position 1"),
+        (r"a\R", r"Java's \\R is not supported"),
+        (r"orders\z", r"\\z does not mean the same in all versions at position 6; remove it"),
+        (r"orders\Z", r"\\Z is another place in Python than in Java at position 6; remove it"),
+        (r"\0101", "octal numbers are read differently at position 0"),
+        (r"(a)\11", r"\\11 is read differently at position 3; use at most nine groups"),
+        (r"\b{g}", r"Java's \\b\{g\} is not supported"),
+        (r"\x{41}", r"Java's \\x\{...\} is not supported at position 0; write \\xhh"),
+        (r"(?<n>a)\k<n>", r"Java's named groups are not supported at position 0; write a plain group"),
+        (
+            "a(?i)b",
+            r"flags inside a pattern, \(\?i\), are not supported at position 1; put them first, or write \(\?i:",
+        ),
+        ("(?-i)a", r"flags that are switched off, \(\?-i\), are not supported"),
+        ("(?x)a b", r"the flags \(\?x\) are read differently at position 0; of Java's flags only i, m, s"),
+        ("(?u)a", r"the flags \(\?u\) are read differently"),
         ("a{99999999999}", "the repetition number is too large"),
     ],
 )
@@ -65,6 +102,20 @@ def test_a_pattern_that_does_not_compile(pattern: str, reason: str) -> None:
 )
 def test_a_pattern_that_only_looks_like_a_set_operation(pattern: str, name: str) -> None:
     assert TopicFilter([pattern], []).selects(name)
+
+
+def test_groups_are_counted_through_a_list_as_in_java() -> None:
+    assert TopicFilter([r"(a)\1", "b"], []).selects("aa")
+    with pytest.raises(ValueError, match="Java counts groups through the whole list"):
+        compile_patterns(["(a)", r"(b)\1"])
+
+
+def test_a_filter_says_which_pattern_decided() -> None:
+    topics = TopicFilter.of(Flow(source=A, target=B, topics=("orders.*",), topics_exclude=(r".*\.draft", "__.*")))
+
+    assert topics.refusal("orders") is None
+    assert topics.refusal("payments") == "no pattern of topics matches"
+    assert topics.refusal("orders.draft") == r".*\.draft of topics.exclude matches"
 
 
 def test_a_flow_brings_its_own_filters() -> None:
@@ -104,3 +155,75 @@ def test_heartbeats_obey_the_filter_when_they_are_switched_off() -> None:
     flow = Flow(source=A, target=B, topics=("orders",), heartbeats_replication_enabled=False)
 
     assert not replicated_topics(flow)("heartbeats")
+
+
+@pytest.mark.parametrize(
+    ("topic", "kind", "reason"),
+    [
+        ("__orders", LeftOut.INTERNAL, "topics of Kafka, Connect and MirrorMaker itself are never replicated"),
+        ("C.B.orders", LeftOut.CYCLE, "it has been on B already"),
+        ("payments", LeftOut.FILTER, "no pattern of topics matches"),
+    ],
+)
+def test_why_a_topic_is_left_out(topic: str, kind: LeftOut, reason: str) -> None:
+    flow = Flow(source=A, target=B, topics=(r"(.*\.)?orders",))
+
+    assert why_left_out(flow)(topic) == (kind, reason)
+
+
+def test_config_properties() -> None:
+    default = config_filter_for(Flow(source=A, target=B))
+    names = ["retention.ms", "min.insync.replicas", "message.timestamp.type", "message.timestamp.before.max.ms"]
+    assert [name for name in names if default.selects(name)] == ["retention.ms", "message.timestamp.before.max.ms"]
+    assert not default.selects_default("retention.ms")
+
+    own = config_filter_for(
+        Flow(source=A, target=B, config_properties_exclude=("retention.*",), use_defaults_from="source")
+    )
+    assert [name for name in names if own.selects(name)] == names[1:]
+    assert own.selects_default("retention.ms")
+
+
+class OnlyReleased(TopicFilter):
+    def selects(self, name: str) -> bool:
+        return super().selects(name) and not name.endswith(".draft")
+
+
+class NoFilter:
+    def selects(self, name: str) -> bool:
+        return name != ""
+
+
+@pytest.fixture
+def own_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a user has on the path."""
+    module = ModuleType("own_filters")
+    vars(module).update({"OnlyReleased": OnlyReleased, "NoFilter": NoFilter, "number": 5})
+    monkeypatch.setitem(sys.modules, "own_filters", module)
+
+
+@pytest.mark.usefixtures("own_classes")
+@pytest.mark.parametrize("name", ["own_filters:OnlyReleased", "own_filters.OnlyReleased"])
+def test_a_filter_of_ones_own(name: str) -> None:
+    flow = Flow(source=A, target=B, topic_filter_class=name)
+
+    assert topic_filter_for(flow).selects("orders")
+    assert not topic_filter_for(flow).selects("orders.draft")
+    assert why_left_out(flow)("orders.draft") == (LeftOut.FILTER, f"{name} does not select it")
+
+
+@pytest.mark.usefixtures("own_classes")
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("com.example.MyFilter", "there is no module com on Python's path; use DefaultTopicFilter, or a Python class"),
+        ("DefaultFilter", "this names no class; use DefaultTopicFilter"),
+        ("own_filters:Missing", "module own_filters has no class Missing"),
+        ("own_filters:number", "module own_filters has no class number"),
+        ("own_filters:NoFilter", "class NoFilter has no method of; it may derive from DefaultTopicFilter"),
+    ],
+)
+def test_a_filter_that_cannot_be_had(name: str, reason: str) -> None:
+    with pytest.raises(ConfigurationError) as refusal:
+        topic_filter_for(Flow(source=A, target=B, topic_filter_class=name))
+    assert str(refusal.value).startswith(f"topic.filter.class={name}: flow A->B: {reason}")

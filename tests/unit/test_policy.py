@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -162,7 +165,23 @@ def test_a_flow_names_its_policy(package: str) -> None:
     assert policy_for(identity) == IdentityReplicationPolicy("A", separator="_", internal_separator=".")
 
 
-def test_a_policy_of_ones_own_is_refused() -> None:
+class Suffixed(DefaultReplicationPolicy):
+    """Remote topics end with the alias of their source."""
+
+    def format_remote_topic(self, source_alias: str, topic: str) -> str:
+        return f"{topic}{self.separator}from{self.separator}{source_alias}"
+
+
+def test_a_policy_of_ones_own_comes_by_its_import_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("own_policy")
+    vars(module)["Suffixed"] = Suffixed
+    monkeypatch.setitem(sys.modules, "own_policy", module)
+    flow = Flow(source=A, target=B, replication_policy_class="own_policy:Suffixed", replication_policy_separator="_")
+
+    assert policy_for(flow).format_remote_topic("A", "t") == "t_from_A"
+
+
+def test_a_java_policy_of_ones_own_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"^replication\.policy\.class=com\.example\.Mine: flow A->B: "):
         policy_for(Flow(source=A, target=B, replication_policy_class="com.example.Mine"))
 

@@ -52,6 +52,17 @@ FLOW_KEYS: Final[Mapping[str, str]] = {
     "mirrorless.start.timestamp": "start_timestamp_ms",
     "mirrorless.on.gap": "on_gap",
     "mirrorless.max.bytes.per.second": "max_bytes_per_second",
+    "topic.filter.class": "topic_filter_class",
+    "group.filter.class": "group_filter_class",
+    "config.property.filter.class": "config_property_filter_class",
+    "config.properties.exclude": "config_properties_exclude",
+    "use.defaults.from": "use_defaults_from",
+    "sync.topic.configs.enabled": "sync_topic_configs_enabled",
+    "sync.topic.configs.interval.seconds": "sync_topic_configs_interval_seconds",
+    "sync.topic.acls.enabled": "sync_topic_acls_enabled",
+    "sync.topic.acls.interval.seconds": "sync_topic_acls_interval_seconds",
+    "mirrorless.acls.patterns": "acls_patterns",
+    "mirrorless.acls.prune": "acls_prune",
 }
 
 # Key of the Connect worker -> field of Flow. Set as `key` or as `B.key`, B being the target.

@@ -13,10 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings.masking import MaskedMapping
 from mirrorless.settings.values import (
+    AclPatterns,
     Boolean,
     BytesPerSecond,
     ClientSettings,
     CountOrDefault,
+    DefaultsFrom,
     OffsetReset,
     OnGap,
     Patterns,
@@ -28,6 +30,17 @@ from mirrorless.settings.values import (
 )
 
 DEFAULT_POLICY_CLASS: Final = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
+# MirrorMaker 2 4.3. The two names with `log.` are the brokers', not the topics', and so exclude nothing.
+DEFAULT_CONFIG_PROPERTIES_EXCLUDE: Final = (
+    r"follower\.replication\.throttled\.replicas",
+    r"leader\.replication\.throttled\.replicas",
+    r"message\.timestamp\.difference\.max\.ms",
+    r"log\.message\.timestamp\.before\.max\.ms",
+    r"log\.message\.timestamp\.after\.max\.ms",
+    r"message\.timestamp\.type",
+    r"unclean\.leader\.election\.enable",
+    r"min\.insync\.replicas",
+)
 
 
 class _Frozen(BaseModel):
@@ -80,6 +93,17 @@ class Flow(_Frozen):
     dead_letter_replication_factor: CountOrDefault = 3
     on_gap: OnGap = "halt"
     max_bytes_per_second: BytesPerSecond | None = None
+    topic_filter_class: Text = "org.apache.kafka.connect.mirror.DefaultTopicFilter"
+    group_filter_class: Text = "org.apache.kafka.connect.mirror.DefaultGroupFilter"
+    config_property_filter_class: Text = "org.apache.kafka.connect.mirror.DefaultConfigPropertyFilter"
+    config_properties_exclude: Patterns = DEFAULT_CONFIG_PROPERTIES_EXCLUDE
+    use_defaults_from: DefaultsFrom = "target"
+    sync_topic_configs_enabled: Boolean = True
+    sync_topic_configs_interval_seconds: PositiveInt = 600
+    sync_topic_acls_enabled: Boolean = True
+    sync_topic_acls_interval_seconds: PositiveInt = 600
+    acls_patterns: AclPatterns = ("literal",)
+    acls_prune: Boolean = False
 
     @property
     def name(self) -> str:

@@ -10,12 +10,12 @@ import re
 import warnings
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.settings.java_regex import difference, leading_flags
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# A `]` that comes first in a character class is an ordinary one, in both languages.
-_OUTSIDE_A_CLASS: Final = re.compile(r"\\.|\[\^?\]?|.", re.DOTALL)
-_INSIDE_A_CLASS: Final = re.compile(r"\\.|&&|.", re.DOTALL)
+_FLAGS: Final = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 
 
 def split_list(text: str) -> tuple[str, ...]:
@@ -24,38 +24,35 @@ def split_list(text: str) -> tuple[str, ...]:
 
 
 def compile_patterns(patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
-    """Compile every element of comma-separated lists by itself, for use with `fullmatch`.
+    """Compile every element of comma-separated lists, for use with `fullmatch`.
 
-    By itself, because MirrorMaker 2 joins the elements with `|`, where an inline flag such as `(?i)` leaks into those
-    behind it. Raises ValueError, in one line with the pattern and the reason, for what Python does not compile or would
-    read differently.
+    MirrorMaker 2 joins the elements with `|`, so flags at the beginning of one, such as `(?i)`, hold for those behind
+    it, and groups are counted through. Raises ValueError, in one line with the pattern and the reason, for what Python
+    does not compile or would read differently.
     """
-    return tuple(_compile(element) for text in patterns for element in split_list(text))
+    compiled: list[re.Pattern[str]] = []
+    flags = re.ASCII  # Java's \d, \w and (?i) are ASCII unless told otherwise
+    groups = 0
+    for element in (element for text in patterns for element in split_list(text)):
+        if groups and re.search(r"\\[1-9]", element):
+            raise _refusal(element, "Java counts groups through the whole list; refer to no group by its number")
+        for letter in leading_flags(element):
+            flags |= _FLAGS[letter]
+        compiled.append(_compile(element, flags))
+        groups += compiled[-1].groups
+    return tuple(compiled)
 
 
-def _compile(pattern: str) -> re.Pattern[str]:
-    position = _class_operation(pattern)
-    if position is not None:
-        reason = f"Java's operations on character classes are not supported at position {position}"
-        raise ValueError(f"pattern {pattern!r} does not compile: {reason}")
+def _compile(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
+    if (reason := difference(pattern)) is not None:
+        raise _refusal(pattern, reason)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # what is left to warn of means the same in Java
-            # Java's \d, \w and (?i) are ASCII unless told otherwise.
-            return re.compile(pattern, re.ASCII)
+            return re.compile(pattern, flags)
     except (re.error, ValueError, OverflowError, RecursionError) as error:
-        raise ValueError(f"pattern {pattern!r} does not compile: {error}") from None
+        raise _refusal(pattern, str(error)) from None
 
 
-def _class_operation(pattern: str) -> int | None:
-    """Return where a set operation of Java's begins, as in `[a-z&&[^b]]` and `[a[b]]`, or None.
-
-    Python reads those as something else, mostly without a word.
-    """
-    inside, position = False, 0
-    while match := (_INSIDE_A_CLASS if inside else _OUTSIDE_A_CLASS).match(pattern, position):
-        if inside and match[0] in ("[", "&&"):
-            return position
-        inside = match[0] != "]" if inside else match[0].startswith("[")
-        position = match.end()
-    return None
+def _refusal(pattern: str, reason: str) -> ValueError:
+    return ValueError(f"pattern {pattern!r} does not compile: {reason}")

@@ -107,6 +107,15 @@ def _bytes_per_second(value: object) -> object:
     return int(value)
 
 
+def _acl_patterns(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    words = tuple(word.lower() for word in split_list(value))
+    if not words or not set(words) <= {"literal", "prefixed"}:
+        raise ValueError("must be literal, prefixed, or both separated by a comma")
+    return words
+
+
 Patterns = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_compilable)]
 Boolean = Annotated[bool, BeforeValidator(boolean)]
 PositiveInt = Annotated[int, BeforeValidator(_whole), AfterValidator(_at_least(1))]
@@ -117,6 +126,8 @@ OffsetReset = Annotated[Literal["earliest", "latest"], BeforeValidator(_one_of("
 Tolerance = Annotated[Literal["none", "all"], BeforeValidator(_one_of("none", "all"))]
 OnGap = Annotated[Literal["halt", "continue"], BeforeValidator(_one_of("halt", "continue"))]
 BytesPerSecond = Annotated[int, BeforeValidator(_bytes_per_second)]
+DefaultsFrom = Annotated[Literal["source", "target"], BeforeValidator(_one_of("source", "target"))]
+AclPatterns = Annotated[tuple[Literal["literal", "prefixed"], ...], BeforeValidator(_acl_patterns)]
 Text = Annotated[str, AfterValidator(_not_empty)]
 ClientSettings = Annotated[
     Mapping[str, str], AfterValidator(MaskedMapping), PlainSerializer(lambda settings: MaskedMapping(settings).masked())

@@ -174,7 +174,7 @@ def test_everything_else_that_mirrormaker_knows_is_accepted(loaded: Callable[[st
     others = """
     emit.heartbeats.interval.seconds = 5
     sync.group.offsets.enabled = true
-    A->B.use.defaults.from = source
+    A->B.offset.flush.interval.ms = 5
     A->B.source.consumer.max.poll.records = 5
     B.exactly.once.source.support = enabled
     dedicated.mode.enable.internal.rest = true
@@ -205,3 +205,21 @@ def test_settings_are_values_that_travel_and_hide_their_secrets(loaded: Callable
     assert "swordfish" not in f"{settings!r} {settings} {settings.model_dump()} {settings.model_dump_json()}"
     assert "swordfish" not in f"{settings.clusters[0].client.items()} {settings.clusters[0].client.values()}"
     assert "ssl.key.password" in repr(settings)
+
+
+def test_topic_configs_and_acls_are_read(loaded: Callable[[str], Settings]) -> None:
+    text = """
+    A->B.use.defaults.from = source
+    config.properties.exclude = retention\\\\.ms, x.*
+    sync.topic.configs.interval.seconds = 7
+    A->B.sync.topic.acls.enabled = false
+    mirrorless.acls.patterns = literal, PREFIXED
+    A->B.mirrorless.acls.prune = true
+    """
+    (flow,) = loaded(BASE + text).flows
+
+    assert flow.use_defaults_from == "source"
+    assert flow.config_properties_exclude == (r"retention\.ms", "x.*")
+    assert flow.sync_topic_configs_interval_seconds == 7
+    assert (flow.sync_topic_configs_enabled, flow.sync_topic_acls_enabled) == (True, False)
+    assert (flow.acls_patterns, flow.acls_prune) == (("literal", "prefixed"), True)

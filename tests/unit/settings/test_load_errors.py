@@ -67,14 +67,25 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
         pytest.param(
             f"{BASE}groups = a(?i)b",
             "groups=a(?i)b: pattern 'a(?i)b' does not compile: "
-            "global flags not at the start of the expression at position 1",
+            "flags inside a pattern, (?i), are not supported at position 1; put them first, or write (?i:...)",
             id="groups",
         ),
         pytest.param(
             f"{BASE}A->B.groups.exclude = [a-z&&[^b]]",
             "A->B.groups.exclude=[a-z&&[^b]]: pattern '[a-z&&[^b]]' does not compile: "
-            "Java's operations on character classes are not supported at position 4",
+            "Java's operations on character classes are not supported at position 4; "
+            "write one class, or a lookahead (?!...)",
             id="groups.exclude",
+        ),
+        pytest.param(
+            f"{BASE}use.defaults.from = Kafka",
+            "use.defaults.from=Kafka: must be source or target",
+            id="use.defaults.from",
+        ),
+        pytest.param(
+            f"{BASE}mirrorless.acls.patterns = literal, any",
+            "mirrorless.acls.patterns=literal, any: must be literal, prefixed, or both separated by a comma",
+            id="mirrorless.acls.patterns",
         ),
         pytest.param(f"{BASE}tasks.max = many", f"tasks.max=many: {NUMBER}", id="tasks.max no number"),
         pytest.param(f"{BASE}tasks.max = 3000000000", f"tasks.max=3000000000: {NUMBER}", id="tasks.max too large"),
@@ -174,7 +185,7 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
         pytest.param(
             f"{BASE}mirrorless.x = 5",
             "mirrorless.x=5: unknown setting; known: mirrorless.lease.seconds, mirrorless.start.timestamp, "
-            "mirrorless.on.gap, mirrorless.max.bytes.per.second",
+            "mirrorless.on.gap, mirrorless.max.bytes.per.second, mirrorless.acls.patterns, mirrorless.acls.prune",
             id="own key like no other",
         ),
         pytest.param(
