@@ -15,7 +15,7 @@ from mirrorless.copy.control import Control
 from mirrorless.copy.planning import Planner
 from mirrorless.copy.slot import FlowPlace, run_lease
 from mirrorless.errors import ClusterUnavailable
-from mirrorless.metadata.topic_discovery import Discovery, discover_topics
+from mirrorless.metadata.passes import Pass, discover_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -85,7 +85,7 @@ class World:
         """Where a lease finds the flow."""
         return FlowPlace(location=str(self.file), flow=self.flow, bounded=bounded)
 
-    def discover(self) -> Discovery:
+    def discover(self) -> Pass:
         """One pass of topic discovery."""
         return discover_topics(self.place().load())
 

@@ -10,9 +10,11 @@ import click
 from mirrorless.errors import MirrorlessError
 
 _COMMANDS = {
+    "apply": ("mirrorless.cli.apply", "apply"),
     "demo": ("mirrorless.cli.demo", "demo"),
     "kafka": ("mirrorless.cli.kafka", "group"),
     "offsets": ("mirrorless.cli.offsets", "group"),
+    "plan": ("mirrorless.cli.plan", "plan"),
     "run": ("mirrorless.cli.run", "run"),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
@@ -12,6 +13,7 @@ from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.errors import ClusterError, ClusterUnavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from concurrent.futures import Future
 
     from confluent_kafka.admin import ClusterMetadata
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 30.0
 METADATA_TIMEOUT_S = 15.0
 _Answer = TypeVar("_Answer")
+_AUTHORIZATION = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 # librdkafka writes every failed connection attempt to stderr; the reason is told once, in the error's text.
 QUIET = logging.getLogger("mirrorless.librdkafka")
 """For `logger` of every librdkafka client."""
@@ -28,49 +31,68 @@ QUIET.addHandler(logging.NullHandler())
 QUIET.propagate = False
 
 
-class Admin:
-    """A confluent-kafka AdminClient for `cluster`; `client` is for batched calls, whose futures go through `result`."""
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why one of a batch of requests failed: a code of `KafkaError` and one line."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    code: int
+    text: str
+
+
+class Admin:
+    """A confluent-kafka AdminClient for `cluster`; `client` is for batched calls, whose futures go through `result`.
+
+    `extra` is librdkafka's own settings.
+    """
+
+    def __init__(self, cluster: Cluster, *, extra: Mapping[str, Any] | None = None) -> None:
         self.alias = cluster.alias
         self._servers = cluster.bootstrap_servers
         self._reason: str | None = None
-        self.client = AdminClient(for_confluent(cluster, role="admin", extra={"error_cb": self._note, "logger": QUIET}))
+        self.client = AdminClient(
+            for_confluent(cluster, role="admin", extra={"error_cb": self._note, "logger": QUIET} | dict(extra or {}))
+        )
 
     def metadata(self, *, timeout_s: float = METADATA_TIMEOUT_S) -> ClusterMetadata:
         """Brokers, topics and partitions of the whole cluster; raises `ClusterUnavailable`."""
         try:
             return self.client.list_topics(timeout=timeout_s)
         except KafkaException as error:
-            raise self._failure(error) from error
+            raise self.failure(error) from error
 
     def result(self, future: Future[_Answer], *, timeout_s: float = TIMEOUT_S) -> _Answer:
         """Wait for one answer; raises `ClusterError` or `ClusterUnavailable`."""
         try:
             return future.result(timeout=timeout_s)
         except TimeoutError as error:
-            raise ClusterUnavailable(
-                f"no answer from {self._servers} in {timeout_s:.0f} s", cluster=self.alias
-            ) from error
+            raise self.timed_out(timeout_s) from error
         except KafkaException as error:
-            raise self._failure(error) from error
+            raise self.failure(error) from error
 
-    def outcome(self, future: Future[Any], *, fine: int) -> str | None:
-        """Wait for one of a batch of changes: None if it was made or failed with code `fine`, else why, in a line."""
+    def refusal(self, future: Future[Any], *, fine: int | None = None) -> Refusal | None:
+        """Wait for one of a batch: None if it was done or failed with code `fine`, else why not."""
         try:
             future.result(timeout=TIMEOUT_S)
         except TimeoutError:
-            return f"no answer from {self._servers} in {TIMEOUT_S:.0f} s"
+            return Refusal(KafkaError._TIMED_OUT, f"no answer from {self._servers} in {TIMEOUT_S:.0f} s")
         except KafkaException as error:
-            if error.args[0].code() != fine:
-                return f"{error.args[0].str()} ({error.args[0].name()})"
+            reason = error.args[0]
+            if reason.code() != fine:
+                # What brokers say of missing rights is a dump of the request (KafkaApis through the controller).
+                text = KafkaError(reason.code()).str() if reason.code() in _AUTHORIZATION else reason.str()
+                return Refusal(reason.code(), f"{text} ({reason.name()})")
         return None
 
     def _note(self, error: KafkaError) -> None:
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
             self._reason = error.str()
 
-    def _failure(self, exception: KafkaException) -> ClusterError:
+    def timed_out(self, timeout_s: float = TIMEOUT_S) -> ClusterUnavailable:
+        """Say in one line that a request was not answered."""
+        return ClusterUnavailable(f"no answer from {self._servers} in {timeout_s:.0f} s", cluster=self.alias)
+
+    def failure(self, exception: KafkaException) -> ClusterError:
+        """Say in one line what a whole request failed of."""
         self.client.poll(0)
         error = exception.args[0]
         if error.retriable() or error.code() < 0:

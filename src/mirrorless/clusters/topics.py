@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka.admin import ClusterMetadata
 
-    from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.admin import Admin, Refusal
 
 Place = tuple[str, int]
 """Topic and partition."""
@@ -29,6 +29,11 @@ _INVALID_PARTITIONS = KafkaError.INVALID_PARTITIONS
 def partition_counts(metadata: ClusterMetadata) -> dict[str, int]:
     """Partitions of every topic that can be described."""
     return {name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.error is None}
+
+
+def undescribed(metadata: ClusterMetadata) -> dict[str, str]:
+    """Topics that cannot be described, each with why."""
+    return {name: str(topic.error) for name, topic in metadata.topics.items() if topic.error is not None}
 
 
 def last_stable_offsets(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:
@@ -57,15 +62,17 @@ def last_stable_offsets(admin: Admin, places: Iterable[Place]) -> tuple[dict[Pla
     return found, missing
 
 
-def create_topics(admin: Admin, topics: Iterable[NewTopic]) -> dict[str, str | None]:
-    """Create topics in one request; says for each None, or in one line why not. One that exists already is fine."""
+def create_topics(
+    admin: Admin, topics: Iterable[NewTopic], *, validate_only: bool = False
+) -> dict[str, Refusal | None]:
+    """Create topics in one request; says for each None, or why not. One that exists already is fine."""
     wanted = list(topics)
-    answers = admin.client.create_topics(wanted) if wanted else {}
-    return {name: admin.outcome(future, fine=_EXISTS) for name, future in answers.items()}
+    answers = admin.client.create_topics(wanted, validate_only=validate_only) if wanted else {}
+    return {name: admin.refusal(future, fine=_EXISTS) for name, future in answers.items()}
 
 
-def grow_topics(admin: Admin, counts: Mapping[str, int]) -> dict[str, str | None]:
+def grow_topics(admin: Admin, counts: Mapping[str, int]) -> dict[str, Refusal | None]:
     """Raise partition counts in one request; says for each None, or why not. One that has as many already is fine."""
     wanted = [NewPartitions(topic, count) for topic, count in counts.items()]
     answers = admin.client.create_partitions(wanted) if wanted else {}
-    return {name: admin.outcome(future, fine=_INVALID_PARTITIONS) for name, future in answers.items()}
+    return {name: admin.refusal(future, fine=_INVALID_PARTITIONS) for name, future in answers.items()}

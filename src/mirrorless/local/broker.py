@@ -39,6 +39,10 @@ _FORMAT_JVM = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _BROKER_JVM = ("-Xms256m", "-Xmx512m", "-XX:+UseParallelGC", "-XX:TieredStopAtLevel=1")
 
 
+BROKER_USER = "broker"
+_PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
+
 class PortTaken(ClusterError):
     """Another program took the broker's port before the broker did: other ports will do."""
 
@@ -93,6 +97,27 @@ def broker_settings(
     }
 
 
+def secured_settings(users: Mapping[str, str], *, super_users: Sequence[str]) -> dict[str, str]:
+    """Return what server.properties says where every client, broker and controller logs in (SASL PLAIN).
+
+    `users` are names and passwords, `broker` among them; super users may do everything, for all others ACLs decide.
+    """
+    known = " ".join(f'user_{name}="{password}"' for name, password in users.items())
+    own = f'username="{BROKER_USER}" password="{users[BROKER_USER]}"'
+    login = f"{_PLAIN} required {own} {known};"
+    return {
+        "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "listener.name.plaintext.plain.sasl.jaas.config": login,
+        "listener.name.controller.plain.sasl.jaas.config": login,
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": ";".join(f"User:{name}" for name in (BROKER_USER, *super_users)),
+        "allow.everyone.if.no.acl.found": "false",
+    }
+
+
 def free_ports(count: int) -> list[int]:
     """Return so many different ports of the loopback address that nothing listens on right now."""
     with contextlib.ExitStack() as held:
@@ -105,10 +130,20 @@ def free_ports(count: int) -> list[int]:
 class Broker:
     """One node of a cluster; knows its process, and ends nothing else.
 
-    `port` is where clients find it on the loopback address, `log` is everything that its Java wrote.
+    `port` is where clients find it on the loopback address, `log` is everything that its Java wrote. `login` is how a
+    librdkafka client logs in, if it has to.
     """
 
-    def __init__(self, *, cluster: str, node_id: int, port: int, folder: Path, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        *,
+        cluster: str,
+        node_id: int,
+        port: int,
+        folder: Path,
+        settings: Mapping[str, str],
+        login: Mapping[str, str] | None = None,
+    ) -> None:
         self.node_id = node_id
         self.port = port
         self.log = folder / f"broker-{node_id}.log"
@@ -116,6 +151,7 @@ class Broker:
         self._properties = folder / f"broker-{node_id}.properties"
         with self._properties.open("w", encoding="latin-1") as file:
             javaproperties.dump({"log.dirs": str(folder / f"broker-{node_id}"), **settings}, file, timestamp=None)
+        self._login = dict(login or {})
         self._process: subprocess.Popen[bytes] | None = None
         self._log_start = 0
 
@@ -156,7 +192,12 @@ class Broker:
         Raises ClusterUnavailable if it does not and `deadline` (of time.monotonic) is over.
         """
         # A client of its own, and a fresh one: its first answer can only come from this very broker.
-        admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0, "reconnect.backoff.max.ms": 200})
+        own: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": self.address,
+            "log_level": 0,
+            "reconnect.backoff.max.ms": 200,
+        }
+        admin = AdminClient({**own, **self._login})
         with contextlib.suppress(KafkaException):
             answer = admin.list_topics(timeout=1)
             # If another cluster's broker took the port, it is the other one that answers for a moment.

@@ -23,13 +23,14 @@ from rich.table import Table
 from rich.text import Text
 
 from mirrorless.copy.rows import summary
+from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, GrowTopic, RemoveAcl, as_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mirrorless.copy.rows import Report
     from mirrorless.local.watching import TopicView
-    from mirrorless.metadata.topic_discovery import Discovery
+    from mirrorless.metadata.passes import Pass
 
 _LOG_EVERY_S = 10.0
 _MEGA = 1_000_000
@@ -44,20 +45,18 @@ class LogLines:
         self._due: dict[str, float] = {}
         self._troubles: dict[str, str] = {}
 
-    def discovered(self, flow: str, discovery: Discovery) -> None:
-        """Say what was created or grown."""
-        for applied in discovery.applied:
+    def discovered(self, flow: str, found: Pass) -> None:
+        """Say what was changed on the target, and what could not be."""
+        for applied in found.applied:
+            fields = as_fields(applied.action)
             level = "info" if applied.error is None else "error"
-            action = type(applied.action).__name__
-            self._line(
-                level,
-                flow,
-                action,
-                topic=applied.action.topic,
-                partitions=applied.action.partitions,
-                reason=applied.action.reason,
-                error=applied.error,
-            )
+            self._line(level, flow, fields.pop("action"), **fields, error=applied.error, note=applied.note)
+        for problem in found.problems:
+            self._line("error", flow, "Problem", topic=problem.topic, error=problem.reason)
+
+    def note(self, flow: str, text: str) -> None:
+        """Say it."""
+        self._line("info", flow, "Note", note=text)
 
     def trouble(self, flow: str, text: str) -> None:
         """Say it once."""
@@ -121,13 +120,25 @@ class _Terminal:
         self.console = console
         self._troubles: dict[str, str] = {}
 
-    def discovered(self, flow: str, discovery: Discovery) -> None:
-        """Count what was made; name what failed."""
-        made = sum(applied.error is None for applied in discovery.applied)
-        if made:
-            self.console.print(f"{flow}: {made} topics created or grown on the target")
-        for applied in discovery.failures:
-            self.console.print(f"[red]{flow}: {applied.action.topic}: {applied.error}[/]", highlight=False)
+    def discovered(self, flow: str, found: Pass) -> None:
+        """Count what was changed; name what failed."""
+        done = [one.action for one in found.applied if one.error is None]
+        for kinds, what in (
+            ((CreateTopic, GrowTopic), "topics created or grown"),
+            ((AlterConfigs,), "topics given the source's configs"),
+            ((AddAcl, RemoveAcl), "ACLs added or removed"),
+        ):
+            if count := sum(isinstance(action, kinds) for action in done):
+                self.console.print(f"{flow}: {count} {what} on the target")
+        for applied in found.applied:
+            if told := applied.error or applied.note:
+                self.console.print(Text(f"{flow}: {applied.action.topic}: {told}", style="red"))
+        for problem in found.problems:
+            self.console.print(Text(f"{flow}: {problem.topic}: {problem.reason}", style="red"))
+
+    def note(self, flow: str, text: str) -> None:
+        """Say it."""
+        self.console.print(Text(f"{flow}: {text}", style="dim"))
 
     def trouble(self, flow: str, text: str) -> None:
         """Say it once."""

@@ -7,6 +7,7 @@ import base64
 import contextlib
 import os
 import re
+import secrets
 import shutil
 import tempfile
 import time
@@ -16,7 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mirrorless.errors import ClusterError, ConfigurationError
-from mirrorless.local.broker import STOP_GRACE_S, Broker, PortTaken, Voter, broker_settings, free_ports
+from mirrorless.local.broker import (
+    BROKER_USER,
+    STOP_GRACE_S,
+    Broker,
+    PortTaken,
+    Voter,
+    broker_settings,
+    free_ports,
+    secured_settings,
+)
 from mirrorless.local.jars import class_path
 from mirrorless.local.java import java_executable
 
@@ -25,6 +35,7 @@ if TYPE_CHECKING:
 
 START_LIMIT_S = 60.0
 MOST_CONTROLLERS = 3
+ADMIN_USER = "admin"
 _PORT_ATTEMPTS = 3
 
 
@@ -32,18 +43,25 @@ _PORT_ATTEMPTS = 3
 class ClusterSpec:
     """A cluster to start: its name, how many brokers, and broker settings that override the built-in ones.
 
-    Raises ConfigurationError for a name that cannot name a folder and for less than one broker.
+    With `users`, names and passwords, every client logs in with SASL_PLAINTEXT and PLAIN, and the KRaft authorizer
+    decides by ACLs what it may do; the user `admin` may do everything. Raises ConfigurationError for a name that cannot
+    name a folder, for less than one broker, and for a user or a password that JAAS would have to quote.
     """
 
     name: str
     brokers: int = 1
     settings: Mapping[str, str] = field(default_factory=dict)
+    users: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", self.name):
             raise ConfigurationError("use letters, digits, '.', '_' and '-'", key="name", value=self.name)
         if self.brokers < 1:
             raise ConfigurationError("a cluster has at least one broker", key="brokers", value=str(self.brokers))
+        for name, password in self.users.items():
+            if name == BROKER_USER or not re.fullmatch(r"[A-Za-z0-9_-]+", name + password):
+                reason = f"use letters, digits, '_' and '-' in name and password; {BROKER_USER} is taken"
+                raise ConfigurationError(reason, key="users", value=name)
 
 
 class EmbeddedCluster:
@@ -59,6 +77,7 @@ class EmbeddedCluster:
         self.brokers: tuple[Broker, ...] = ()
         self.directory = Path(tempfile.mkdtemp(prefix=f"mirrorless-{spec.name}-", dir=directory))
         self._spec = spec
+        self._passwords = {**spec.users, BROKER_USER: secrets.token_hex(16)} if spec.users else {}
         self._java = java
         self._class_path = class_path
         self._deadline = 0.0
@@ -70,6 +89,17 @@ class EmbeddedCluster:
     def bootstrap_servers(self) -> str:
         """The addresses of all brokers, running or not, as clients take them."""
         return ",".join(broker.address for broker in self.brokers)
+
+    def client_settings(self, user: str = ADMIN_USER) -> dict[str, str]:
+        """Return the Java settings of a client, without addresses: none if the cluster has no users, else a login."""
+        if not self._passwords:
+            return {}
+        login = f'username="{user}" password="{self._passwords[user]}"'
+        return {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": f"org.apache.kafka.common.security.plain.PlainLoginModule required {login};",
+        }
 
     def broker(self, node_id: int) -> Broker:
         """Return one broker. Raises ConfigurationError if the cluster has none of that id."""
@@ -166,14 +196,31 @@ class EmbeddedCluster:
         controllers = MOST_CONTROLLERS if count >= MOST_CONTROLLERS else 1
         ports = free_ports(count + controllers)
         voters = [Voter(node_id=node_id, port=ports.pop()) for node_id in range(1, controllers + 1)]
+        overrides: dict[str, str] = {}
+        login: dict[str, str] = {}
+        if self._passwords:
+            overrides = secured_settings(self._passwords, super_users=[ADMIN_USER])
+            login = {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "PLAIN",
+                "sasl.username": BROKER_USER,
+                "sasl.password": self._passwords[BROKER_USER],
+            }
         brokers: list[Broker] = []
         for node_id in range(1, count + 1):
             port = ports.pop()
             settings = broker_settings(
-                node_id=node_id, port=port, voters=voters, brokers=count, overrides=self._spec.settings
+                node_id=node_id, port=port, voters=voters, brokers=count, overrides={**overrides, **self._spec.settings}
             )
             brokers.append(
-                Broker(cluster=self.name, node_id=node_id, port=port, folder=self.directory, settings=settings)
+                Broker(
+                    cluster=self.name,
+                    node_id=node_id,
+                    port=port,
+                    folder=self.directory,
+                    settings=settings,
+                    login=login,
+                )
             )
         self.brokers = tuple(brokers)
 

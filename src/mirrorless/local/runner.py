@@ -1,4 +1,4 @@
-"""Runs every flow of a configuration on this machine: topic discovery on its schedule, the copy on a local Spark."""
+"""Runs every flow of a configuration on this machine: its metadata on schedule, the copy on a local Spark."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mirrorless.copy.slot import FlowPlace
-from mirrorless.errors import MirrorlessError
 from mirrorless.local.flow_run import FlowRun
 from mirrorless.local.jars import cache_folder
+from mirrorless.local.metadata_schedule import MetadataSchedule
 from mirrorless.local.spark import spark_session
-from mirrorless.metadata.topic_discovery import Discovery, discover_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mirrorless.copy.rows import Report
     from mirrorless.local.watching import TopicView
-    from mirrorless.settings import Flow, Settings
+    from mirrorless.metadata.passes import Pass
+    from mirrorless.settings import Settings
 
 _LOOK_EVERY_S = 0.25
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -35,8 +35,11 @@ _LANDING_S = 3.5
 class Display(Protocol):
     """Who shows a run to people or to a log collector."""
 
-    def discovered(self, flow: str, discovery: Discovery) -> None:
-        """Topics were looked for."""
+    def discovered(self, flow: str, found: Pass) -> None:
+        """Topics, configs or ACLs were looked at."""
+
+    def note(self, flow: str, text: str) -> None:
+        """Something is not done, and why; told once."""
 
     def trouble(self, flow: str, text: str) -> None:
         """Something does not work at the moment; empty when it works again."""
@@ -86,11 +89,10 @@ def run_flows(settings: Settings, *, bounded: bool, display: Display, stop: Stop
     Returns whether all went well; what did not was told to `display`. Raises `MirrorlessError` before anything is
     written if a cluster does not answer, or if a flow has one cluster at both ends.
     """
+    metadata = {flow.name: MetadataSchedule(flow, display) for flow in settings.flows}
     undiscovered = False
-    for flow in settings.flows:
-        discovery = discover_topics(flow)
-        undiscovered |= bool(discovery.failures)
-        display.discovered(flow.name, discovery)
+    for schedule in metadata.values():
+        undiscovered |= not schedule.first()
     threads = sum(flow.tasks_max for flow in settings.flows)
     with tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)
@@ -107,7 +109,7 @@ def run_flows(settings: Settings, *, bounded: bool, display: Display, stop: Stop
                     )
                     for number, flow in enumerate(settings.flows)
                 ]
-            _watch(settings, runs, display=display, stop=stop)
+            _watch(runs, metadata, display=display, stop=stop)
             _land(runs, display, whole=not undiscovered)
         failed = [run for run in runs if run.failure is not None]
         for run in failed:
@@ -116,13 +118,14 @@ def run_flows(settings: Settings, *, bounded: bool, display: Display, stop: Stop
     return whole and not failed and not undiscovered and not any(run.errors for run in runs)
 
 
-def _watch(settings: Settings, runs: Sequence[FlowRun], *, display: Display, stop: StopRequest) -> None:
-    discovery = {flow.name: _Schedule(flow) for flow in settings.flows}
+def _watch(
+    runs: Sequence[FlowRun], metadata: Mapping[str, MetadataSchedule], *, display: Display, stop: StopRequest
+) -> None:
     while any(run.active for run in runs) and not stop.event.is_set():
         for run in runs:
             display.trouble(run.name, "its query ended; the others go on" if run.broken else run.watch.complaint)
             display.show(run.name, run.watch.look())
-            discovery[run.name].tick(display)
+            metadata[run.name].tick()
         stop.event.wait(_LOOK_EVERY_S)
 
 
@@ -136,30 +139,6 @@ def _land(runs: Sequence[FlowRun], display: Display, *, whole: bool) -> None:
         for error in run.errors:
             display.trouble(run.name, error)
         display.finished(run.name, records=run.records, copied_bytes=run.copied_bytes, complete=run.complete and whole)
-
-
-class _Schedule:
-    """Topic discovery of one flow, every `refresh.topics.interval.seconds`, beside the main thread."""
-
-    def __init__(self, flow: Flow) -> None:
-        self._flow = flow
-        self._due = time.monotonic() + flow.refresh_topics_interval_seconds
-        self._thread: threading.Thread | None = None
-
-    def tick(self, display: Display) -> None:
-        """Start a pass if it is time for one and none is under way."""
-        if not self._flow.refresh_topics_enabled or time.monotonic() < self._due:
-            return
-        if self._thread is None or not self._thread.is_alive():
-            self._due = time.monotonic() + self._flow.refresh_topics_interval_seconds
-            self._thread = threading.Thread(target=self._pass, args=(display,), daemon=True)
-            self._thread.start()
-
-    def _pass(self, display: Display) -> None:
-        try:
-            display.discovered(self._flow.name, discover_topics(self._flow))
-        except MirrorlessError as error:
-            display.trouble(self._flow.name, str(error))
 
 
 def _first_line(failure: object) -> str:

@@ -1,54 +1,143 @@
-"""The one place that changes topics."""
+"""The one place that changes a target's topics, configs and ACLs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from confluent_kafka.admin import NewTopic
+from confluent_kafka import KafkaError
 
-from mirrorless.clusters.topics import create_topics, grow_topics
-from mirrorless.metadata.plan import Action, CreateTopic, GrowTopic
+from mirrorless.clusters.acls import create_acls, delete_acls
+from mirrorless.clusters.configs import ConfigChange, alter_topic_configs
+from mirrorless.clusters.topics import grow_topics
+from mirrorless.errors import ClusterError
+from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, ForgetAcl, GrowTopic, RemoveAcl
+from mirrorless.metadata.topic_creation import create
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.acls import Acl
+    from mirrorless.clusters.admin import Admin, Refusal
+    from mirrorless.metadata.acl_record import AclRecord
+    from mirrorless.metadata.actions import Action, ConfigDifference
 
-_TOPICS_A_REQUEST = 500
+_A_REQUEST: Final = 500
+_ONE_OF_THEM: Final = (KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_REQUEST)
+_GRANTS: Final = {
+    GrowTopic: "ALTER on the topic",
+    AlterConfigs: "ALTER_CONFIGS on the topic",
+    AddAcl: "ALTER on the cluster",
+    RemoveAcl: "ALTER on the cluster",
+}
+_AUTHORIZATION: Final = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 _Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """An action and how it ended: `error` is None, or one line."""
+    """An action and how it ended: `error` is None, or one line; `note` says what is not quite as planned."""
 
     action: Action
     error: str | None
+    note: str | None = None
 
 
-def apply(target: Admin, actions: Sequence[Action]) -> list[Applied]:
+def apply(target: Admin, actions: Sequence[Action], *, record: AclRecord) -> list[Applied]:
     """Carry out a plan on the target; one action that fails does not hold up the others."""
-    created = [action for action in actions if isinstance(action, CreateTopic)]
-    grown = [action for action in actions if isinstance(action, GrowTopic)]
-    outcomes: dict[str, str | None] = {}
-    for some in _chunks(created):
-        outcomes |= create_topics(
-            target,
-            [
-                NewTopic(
-                    action.topic,
-                    num_partitions=action.partitions,
-                    replication_factor=action.replication_factor,
-                    config=dict(action.config),
-                )
-                for action in some
-            ],
+    applied: list[Applied] = []
+    created = [one for one in actions if isinstance(one, CreateTopic)]
+    outcomes = create(target, created)
+    applied += [Applied(one, *outcomes[one.topic]) for one in created]
+    applied += _grow(target, [one for one in actions if isinstance(one, GrowTopic)])
+    applied += _alter(target, [one for one in actions if isinstance(one, AlterConfigs)])
+    applied += _add(target, [one for one in actions if isinstance(one, AddAcl)], record)
+    applied += _remove(target, [one for one in actions if isinstance(one, RemoveAcl | ForgetAcl)], record)
+    return applied
+
+
+def _grow(target: Admin, actions: Sequence[GrowTopic]) -> list[Applied]:
+    outcomes: dict[str, Refusal | None] = {}
+    for some in _chunks(actions):
+        outcomes |= grow_topics(target, {one.topic: one.partitions for one in some})
+    return [Applied(one, _text(one, outcomes[one.topic])) for one in actions]
+
+
+def _alter(target: Admin, actions: Sequence[AlterConfigs]) -> list[Applied]:
+    outcomes: dict[str, Refusal | None] = {}
+    for some in _chunks(actions):
+        outcomes |= alter_topic_configs(
+            target, {one.topic: [_change(each) for each in one.differences] for one in some}
         )
-    for some_grown in _chunks(grown):
-        outcomes |= grow_topics(target, {action.topic: action.partitions for action in some_grown})
-    return [Applied(action, outcomes[action.topic]) for action in actions]
+    # A topic's changes are made all or none: where one of them is refused, the others are made by themselves.
+    mixed = [
+        one
+        for one in actions
+        if len(one.differences) > 1 and (refusal := outcomes[one.topic]) is not None and refusal.code in _ONE_OF_THEM
+    ]
+    refused: dict[str, list[str]] = {one.topic: [] for one in mixed}
+    for number in range(max((len(one.differences) for one in mixed), default=0)):
+        single = {one.topic: one.differences[number] for one in mixed if len(one.differences) > number}
+        for some_topics in _chunks(list(single)):
+            changes = {topic: [_change(single[topic])] for topic in some_topics}
+            for topic, refusal in alter_topic_configs(target, changes).items():
+                if refusal is not None:
+                    refused[topic].append(f"{single[topic].name}: {refusal.text}")
+    return [
+        Applied(one, "; ".join(refused[one.topic]) or None if one.topic in refused else _text(one, outcomes[one.topic]))
+        for one in actions
+    ]
+
+
+def _change(difference: ConfigDifference) -> ConfigChange:
+    return ConfigChange(difference.name, None if difference.delete else difference.upstream)
+
+
+def _add(target: Admin, actions: Sequence[AddAcl], record: AclRecord) -> list[Applied]:
+    outcomes: dict[Acl, Refusal | None] = {}
+    for some in _chunks(actions):
+        outcomes |= create_acls(target, [one.acl for one in some])
+    added = [one.acl for one in actions if one.recorded and outcomes[one.acl] is None]
+    unrecorded = _recorded(record.add, added)
+    return [
+        Applied(one, f"added, but it will not be removed by itself: {unrecorded}")
+        if unrecorded is not None and one.acl in added
+        else Applied(one, _text(one, outcomes[one.acl]))
+        for one in actions
+    ]
+
+
+def _remove(target: Admin, actions: Sequence[RemoveAcl | ForgetAcl], record: AclRecord) -> list[Applied]:
+    # Forgotten first: who dies between leaves an ACL behind; the other order could remove one added by hand meanwhile.
+    unrecorded = _recorded(record.forget, [one.acl for one in actions])
+    if unrecorded is not None:
+        return [Applied(one, f"not removed: {unrecorded}") for one in actions]
+    outcomes: dict[Acl, Refusal | None] = {}
+    for some in _chunks([one for one in actions if isinstance(one, RemoveAcl)]):
+        outcomes |= delete_acls(target, [one.acl for one in some])
+    unrecorded = _recorded(record.add, [acl for acl, refusal in outcomes.items() if refusal is not None])
+    return [
+        Applied(one, error and (f"{error}; {unrecorded}" if unrecorded else error))
+        for one in actions
+        for error in [_text(one, outcomes.get(one.acl))]
+    ]
+
+
+def _recorded(write: Callable[[Iterable[Acl]], None], acls: Sequence[Acl]) -> str | None:
+    if acls:
+        try:
+            write(acls)
+        except ClusterError as error:
+            return str(error)
+    return None
+
+
+def _text(action: Action, refusal: Refusal | None) -> str | None:
+    if refusal is None:
+        return None
+    grant = _GRANTS.get(type(action)) if refusal.code in _AUTHORIZATION else None
+    return refusal.text if grant is None else f"{refusal.text}; grant {grant}"
 
 
 def _chunks(items: Sequence[_Item]) -> Iterable[Sequence[_Item]]:
-    return (items[at : at + _TOPICS_A_REQUEST] for at in range(0, len(items), _TOPICS_A_REQUEST))
+    return (items[at : at + _A_REQUEST] for at in range(0, len(items), _A_REQUEST))

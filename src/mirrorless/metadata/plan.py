@@ -1,69 +1,89 @@
-"""What to change on the target so that it has what the source has: frozen actions, each with its reason. No I/O."""
+"""Which topics to make and to grow on the target so that it has what the source has. No I/O."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mirrorless.filters import replicated_topics
+from mirrorless.errors import ConfigurationError
+from mirrorless.filters import why_left_out
+from mirrorless.metadata.actions import Action, CreateTopic, GrowTopic, LeftOutTopic
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from mirrorless.settings import Flow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateTopic:
-    """Create a topic on the target; `replication_factor` -1 leaves it to the brokers."""
+def replicated(flow: Flow, source: Iterable[str]) -> dict[str, str]:
+    """Which of the source's topics the flow replicates, each with its remote topic (reference, section 3.4).
 
-    topic: str
-    partitions: int
-    replication_factor: int
-    reason: str
-    config: Mapping[str, str] = field(default_factory=dict)
+    Raises ConfigurationError if the policy gives two topics the same remote topic, in which they would be mixed.
+    """
+    return divide(flow, source)[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrowTopic:
-    """Raise a topic's partition count on the target."""
+def divide(flow: Flow, source: Iterable[str]) -> tuple[dict[str, str], tuple[LeftOutTopic, ...]]:
+    """Divide the source's topics: those the flow replicates, each with its remote topic, and those it leaves out."""
+    policy, ask = policy_for(flow), why_left_out(flow)
+    chosen: dict[str, str] = {}
+    owner: dict[str, str] = {}
+    others: list[LeftOutTopic] = []
+    for topic in sorted(source):
+        if (told := ask(topic)) is not None:
+            others.append(LeftOutTopic(topic=topic, kind=told[0], reason=told[1]))
+            continue
+        remote = policy.format_remote_topic(flow.source.alias, topic)
+        if owner.setdefault(remote, topic) != topic:
+            raise ConfigurationError(
+                f"flow {flow.name}: {owner[remote]} and {topic} would both be replicated to {remote}; "
+                "use another policy, or leave one of them out",
+                key="replication.policy.class",
+                value=flow.replication_policy_class,
+            )
+        chosen[topic] = remote
+    return chosen, tuple(others)
 
-    topic: str
-    partitions: int
-    reason: str
+
+def missing(remote: Mapping[str, str], target: Iterable[str]) -> list[str]:
+    """Return the source's topics, of those replicated, that have no remote topic on the target yet."""
+    there = set(target)
+    return [topic for topic, name in remote.items() if name not in there]
 
 
-Action = CreateTopic | GrowTopic
-
-
-def replicated(flow: Flow, source: Mapping[str, int]) -> dict[str, str]:
-    """Which of the source's topics the flow replicates, each with its remote topic (reference, section 3.4)."""
-    policy = policy_for(flow)
-    chosen = replicated_topics(flow)
-    return {topic: policy.format_remote_topic(flow.source.alias, topic) for topic in sorted(source) if chosen(topic)}
-
-
-def plan_topics(flow: Flow, *, source: Mapping[str, int], target: Mapping[str, int]) -> list[Action]:
+def plan_topics(
+    flow: Flow,
+    *,
+    remote: Mapping[str, str],
+    source: Mapping[str, int],
+    target: Mapping[str, int],
+    configs: Mapping[str, Mapping[str, str]],
+) -> list[Action]:
     """Remote topics to create and to grow; `source` and `target` are topics with their partition counts.
 
-    Partitions grow and never shrink; topics that are gone from the source keep their remote topic.
+    `configs` is what new topics are created with, by source topic; one that is not in it is not created. Partitions
+    grow and never shrink; topics that are gone from the source keep their remote topic.
     """
     actions: list[Action] = []
-    for topic, remote in replicated(flow, source).items():
+    for topic, name in remote.items():
         count = source[topic]
-        if remote not in target:
-            reason = f"{topic} has no remote topic on {flow.target.alias}"
+        if name not in target and topic in configs:
             actions.append(
-                CreateTopic(topic=remote, partitions=count, replication_factor=flow.replication_factor, reason=reason)
+                CreateTopic(
+                    topic=name,
+                    partitions=count,
+                    replication_factor=flow.replication_factor,
+                    reason=f"{topic} has no remote topic on {flow.target.alias}",
+                    config=configs[topic],
+                )
             )
-        elif target[remote] < count:
-            reason = f"{topic} has {count} partitions, {remote} has {target[remote]}"
-            actions.append(GrowTopic(topic=remote, partitions=count, reason=reason))
+        elif target.get(name, count) < count:
+            reason = f"{topic} has {count} partitions, {name} has {target[name]}"
+            actions.append(GrowTopic(topic=name, partitions=count, reason=reason))
     return actions
 
 
-def plan_internal_topics(flow: Flow, *, target: Mapping[str, int]) -> list[CreateTopic]:
+def plan_internal_topics(flow: Flow, *, target: Iterable[str]) -> list[Action]:
     """The progress topic, as Kafka Connect makes it (reference, section 1.6), and the dead letter topic, if any."""
     wanted = [
         CreateTopic(
@@ -83,4 +103,5 @@ def plan_internal_topics(flow: Flow, *, target: Mapping[str, int]) -> list[Creat
                 reason=f"{flow.name} says there what it leaves out (errors.deadletterqueue.topic.name)",
             )
         )
-    return [action for action in wanted if action.topic not in target]
+    there = set(target)
+    return [action for action in wanted if action.topic not in there]

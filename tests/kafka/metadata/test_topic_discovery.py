@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from mirrorless.metadata.plan import CreateTopic, GrowTopic
+from mirrorless.metadata.actions import CreateTopic, GrowTopic
 
 if TYPE_CHECKING:
     from tests.support.world import World

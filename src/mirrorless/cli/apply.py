@@ -1,0 +1,56 @@
+"""`mirrorless apply`: bring topics, configs and ACLs of every flow in step, once."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from mirrorless.errors import MirrorlessError
+from mirrorless.metadata.describing import lines
+from mirrorless.metadata.passes import one_pass
+from mirrorless.metadata.planning import switched_on
+from mirrorless.settings import load
+
+if TYPE_CHECKING:
+    from mirrorless.metadata.passes import Pass
+
+
+@click.command
+@click.argument("file", type=click.Path(dir_okay=False))
+def apply(file: str) -> None:
+    """Do what `mirrorless plan` shows, for every flow of FILE: topics, configs and ACLs; no records are copied.
+
+    Exit status 0 if all of it was done, 1 if something could not be; the rest is done all the same.
+    """
+    settings = load(file)
+    for warning in settings.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    went_well = True
+    for flow in settings.flows:
+        try:
+            found = one_pass(flow, [part for part, wanted in switched_on(flow).items() if wanted])
+        except MirrorlessError as error:
+            click.echo(f"error: {error}", err=True)
+            went_well = False
+        else:
+            _show(flow.name, found)
+            went_well &= not found.failures and not found.problems
+    sys.exit(0 if went_well else 1)
+
+
+def _show(flow: str, found: Pass) -> None:
+    done = len(found.applied) - len(found.failures)
+    click.echo(f"{flow}: {done} of {len(found.applied)} changes made")
+    for one in found.applied:
+        for line in lines(one.action):
+            click.echo(f"  {line}")
+        if one.note is not None:
+            click.echo(f"    note: {one.note}")
+        if one.error is not None:
+            click.echo(f"    failed: {one.error}")
+    for problem in found.problems:
+        click.echo(f"  problem: {problem.topic}: {problem.reason}")
+    for note in found.notes:
+        click.echo(f"  note: {note}")

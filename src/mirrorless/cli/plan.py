@@ -1,0 +1,84 @@
+"""`mirrorless plan`: what the metadata of every flow lacks, without writing anything."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from mirrorless.errors import MirrorlessError
+from mirrorless.metadata.describing import as_json, lines
+from mirrorless.metadata.planning import Admins, Planner, switched_on
+from mirrorless.settings import load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mirrorless.metadata.actions import Plan
+    from mirrorless.settings import Flow
+
+NOTHING_TO_DO, FAILED, TO_DO = 0, 1, 2
+
+
+@click.command
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--json", "json_wanted", is_flag=True, help="Print one JSON object instead of text.")
+def plan(file: str, *, json_wanted: bool) -> None:
+    """Show what `mirrorless apply` and `mirrorless run` would change, for every flow of FILE.
+
+    Topics to create and to grow, configs to set or delete, ACLs to add or remove, and why each topic that is not
+    replicated is left out. Nothing is written. Exit status 0 if nothing would change, 2 if something would; 1 if a flow
+    could not be looked at, or if nothing would change but something about a topic could not be found out.
+    """
+    settings = load(file)
+    for warning in settings.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    plans: dict[str, Plan] = {}
+    errors: dict[str, str] = {}
+    for flow in settings.flows:
+        try:
+            plans[flow.name] = planned(flow)
+        except MirrorlessError as error:
+            errors[flow.name] = str(error)
+    if json_wanted:
+        flows = {name: as_json(one) for name, one in plans.items()}
+        flows |= {name: {"error": reason} for name, reason in errors.items()}
+        click.echo(json.dumps({"flows": flows}, indent=2))
+    else:
+        for name, one in plans.items():
+            show(name, one)
+        for reason in errors.values():
+            click.echo(f"error: {reason}", err=True)
+    sys.exit(_status(plans.values(), failed=bool(errors)))
+
+
+def planned(flow: Flow) -> Plan:
+    """Plan all parts that a flow's settings ask for."""
+    return Planner(flow, Admins.of(flow)).plan([part for part, wanted in switched_on(flow).items() if wanted])
+
+
+def show(flow: str, one: Plan) -> None:
+    """Print a plan."""
+    click.echo(f"{flow}: {_count(len(one.actions), 'change')}, {_count(len(one.left_out), 'topic')} left out")
+    for action in one.actions:
+        for line in lines(action):
+            click.echo(f"  {line}")
+    for topic in one.left_out:
+        click.echo(f"  leave out {topic.topic} ({topic.kind.value}: {topic.reason})")
+    for problem in one.problems:
+        click.echo(f"  problem: {problem.topic}: {problem.reason}")
+    for note in one.notes:
+        click.echo(f"  note: {note}")
+
+
+def _status(plans: Iterable[Plan], *, failed: bool) -> int:
+    found = list(plans)
+    if not failed and any(one.actions for one in found):
+        return TO_DO
+    return FAILED if failed or any(one.problems for one in found) else NOTHING_TO_DO
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number or 'no'} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,131 @@
+"""ACLs of topics: reading, adding and removing them; in batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka.admin import AclBinding, AclBindingFilter, ResourceType
+from kafka.admin import (
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    KafkaAdminClient,
+    ResourcePatternFilter,
+)
+from kafka.admin import ResourceType as TypeOfResource
+from kafka.errors import (
+    BrokerResponseError,
+    ClusterAuthorizationFailedError,
+    KafkaError,
+    RetriableError,
+    SecurityDisabledError,
+)
+
+from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.errors import ClusterUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mirrorless.clusters.admin import Admin, Refusal
+    from mirrorless.settings import Cluster
+
+_ANY: Final = ACLFilter(
+    principal=None,
+    host=None,
+    operation=ACLOperation.ANY,
+    permission_type=ACLPermissionType.ANY,
+    resource_pattern=ResourcePatternFilter(TypeOfResource.TOPIC, None, ACLResourcePatternType.ANY),
+)
+
+
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
+class Acl:
+    """One rule about topics. `pattern`, `operation` and `permission` are Kafka's words in upper case: LITERAL, READ.
+
+    `topic` is a name, `*` for all of them if literal, or with PREFIXED what the names begin with.
+    """
+
+    topic: str
+    pattern: str
+    principal: str
+    host: str
+    operation: str
+    permission: str
+
+    def __str__(self) -> str:
+        where = "" if self.host == "*" else f" from {self.host}"
+        prefixed = " (prefix)" if self.pattern == "PREFIXED" else ""
+        return f"{self.permission} {self.operation} on {self.topic}{prefixed} to {self.principal}{where}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoAcls:
+    """A cluster whose ACLs cannot be had, and why."""
+
+    reason: str
+
+
+def topic_acls(cluster: Cluster) -> frozenset[Acl] | NoAcls:
+    """Read all ACLs of topics in one request.
+
+    No authorizer, no right to describe ACLs, and whatever else the cluster refuses is an answer; raises
+    `ClusterUnavailable` if there is none.
+    """
+    # Not with confluent-kafka: 2.16 has an empty list for every refusal, as if the cluster had no ACLs.
+    try:
+        client = KafkaAdminClient(**for_kafka_python(cluster, role="admin"))
+        try:
+            found, _ = client.describe_acls(_ANY)
+        finally:
+            client.close()
+    except SecurityDisabledError:
+        return NoAcls(f"cluster {cluster.alias} has no authorizer")
+    except ClusterAuthorizationFailedError:
+        return NoAcls(f"no right to see the ACLs of cluster {cluster.alias}; grant DESCRIBE on the cluster")
+    except (KafkaError, OSError) as error:
+        text = str(error) or type(error).__name__
+        if isinstance(error, BrokerResponseError) and not isinstance(error, RetriableError):
+            return NoAcls(f"cluster {cluster.alias}: {text}")
+        raise ClusterUnavailable(text, cluster=cluster.alias) from error
+    except ValueError as error:  # a number that the library's enums do not have
+        return NoAcls(f"cluster {cluster.alias} has an ACL of a kind that is not known here: {error}")
+    return frozenset(
+        Acl(
+            topic=one.resource_pattern.resource_name,
+            pattern=one.resource_pattern.pattern_type.name,
+            principal=one.principal,
+            host=one.host,
+            operation=one.operation.name,
+            permission=one.permission_type.name,
+        )
+        for one in found
+    )
+
+
+def create_acls(admin: Admin, acls: Sequence[Acl]) -> dict[Acl, Refusal | None]:
+    """Add ACLs in one request; says for each None, or why not. One that is there already is fine."""
+    wanted = {_binding(acl): acl for acl in acls}
+    answers = admin.client.create_acls(list(wanted)) if wanted else {}
+    return {wanted[binding]: admin.refusal(future) for binding, future in answers.items()}
+
+
+def delete_acls(admin: Admin, acls: Sequence[Acl]) -> dict[Acl, Refusal | None]:
+    """Remove exactly these ACLs in one request; says for each None, or why not. One that is gone already is fine."""
+    wanted = {_exactly(acl): acl for acl in acls}
+    answers = admin.client.delete_acls(list(wanted)) if wanted else {}
+    return {wanted[one]: admin.refusal(future) for one, future in answers.items()}
+
+
+def _binding(acl: Acl) -> AclBinding:
+    return AclBinding(
+        ResourceType.TOPIC, acl.topic, acl.pattern, acl.principal, acl.host, acl.operation, acl.permission
+    )
+
+
+def _exactly(acl: Acl) -> AclBindingFilter:
+    return AclBindingFilter(
+        ResourceType.TOPIC, acl.topic, acl.pattern, acl.principal, acl.host, acl.operation, acl.permission
+    )

@@ -1,0 +1,129 @@
+"""Which ACLs a flow has added: a compacted topic on the target, because an ACL itself cannot say where it is from.
+
+`mm2-acls.<source>.internal`, one partition, used only with `mirrorless.acls.prune`. The key is the ACL, as JSON; the
+value says which flow added it, when, and the id of the cluster it came from. Null: it is the flow's no longer.
+
+An ACL is recorded after it was added, and only if the flow found that the target lacked it. So one that somebody else
+has added is never recorded: not one that was there before, nor one of before pruning was switched on. Whoever dies
+between adding and recording, or between forgetting and removing, leaves an ACL that is never removed; the other order
+could remove one that is not ours. What no order can tell apart is an ACL that an administrator adds in the same moment
+as the flow, or removes and adds again by hand: Kafka keeps one ACL, and this record says that it is the flow's.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from mirrorless.clusters.acls import Acl
+from mirrorless.clusters.admin import QUIET
+from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.metadata.actions import CreateTopic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mirrorless.settings import Cluster, Flow
+
+_TIMEOUT_S: Final = 30.0
+
+
+def record_topic(flow: Flow) -> str:
+    """Return the topic's name; as an internal one of MirrorMaker's it is never replicated."""
+    return f"mm2-acls.{flow.source.alias}.internal"
+
+
+def creation(flow: Flow) -> CreateTopic:
+    """Return how to make the topic."""
+    return CreateTopic(
+        topic=record_topic(flow),
+        partitions=1,
+        replication_factor=flow.offset_storage_replication_factor,
+        reason=f"which ACLs {flow.name} has added is kept there (mirrorless.acls.prune)",
+        config={"cleanup.policy": "compact"},
+    )
+
+
+class AclRecord:
+    """The record of one flow; `source_id` is the cluster id of its source."""
+
+    def __init__(self, flow: Flow, *, source_id: str) -> None:
+        self._flow = flow.name
+        self._topic = record_topic(flow)
+        self._source_id = source_id
+        self._target: Cluster = flow.target
+
+    def read(self) -> tuple[frozenset[Acl], int]:
+        """ACLs that this flow added for this source, and how many it added for one with another cluster id.
+
+        The topic must exist. Raises `ClusterError`.
+        """
+        latest = self._latest()
+        sources = {key: json.loads(value).get("source_id") for key, value in latest.items()}
+        ours = frozenset(Acl(**json.loads(key)) for key, source_id in sources.items() if source_id == self._source_id)
+        return ours, len(sources) - len(ours)
+
+    def add(self, acls: Iterable[Acl]) -> None:
+        """Remember that the flow has added these; raises `ClusterError` if that is not certain."""
+        said = {"flow": self._flow, "source_id": self._source_id, "added_ms": int(time.time() * 1000)}
+        self._write({_key(acl): json.dumps(said).encode() for acl in acls})
+
+    def forget(self, acls: Iterable[Acl]) -> None:
+        """Remember these no longer; raises `ClusterError` if that is not certain."""
+        self._write({_key(acl): None for acl in acls})
+
+    def _latest(self) -> dict[bytes, bytes]:
+        own = {
+            "logger": QUIET,
+            "group.id": "mirrorless",  # the library insists; nothing is committed
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+        consumer = Consumer(for_confluent(self._target, role="consumer", extra=own))
+        latest: dict[bytes, bytes] = {}
+        try:
+            consumer.assign([TopicPartition(self._topic, 0, OFFSET_BEGINNING)])
+            until = time.monotonic() + _TIMEOUT_S
+            while time.monotonic() < until:
+                for message in consumer.consume(10_000, timeout=0.2):
+                    error, key, value = message.error(), message.key(), message.value()
+                    if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                        return latest
+                    if error is not None and not error.retriable():
+                        raise ClusterError(f"{self._topic}: {error.str()}", cluster=self._target.alias)
+                    if error is None and key is not None:
+                        latest.pop(key, None)
+                        if value is not None:
+                            latest[key] = value
+        finally:
+            consumer.close()
+        reason = f"{self._topic} could not be read to its end in {_TIMEOUT_S:.0f} s"
+        raise ClusterUnavailable(reason, cluster=self._target.alias)
+
+    def _write(self, records: dict[bytes, bytes | None]) -> None:
+        producer = Producer(
+            for_confluent(self._target, role="producer", extra={"logger": QUIET, "acks": "all", "linger.ms": 5})
+        )
+        outcomes: list[KafkaError | None] = []
+        try:
+            for key, value in records.items():
+                producer.produce(
+                    self._topic, key=key, value=value, partition=0, on_delivery=lambda error, _: outcomes.append(error)
+                )
+            unsent = producer.flush(_TIMEOUT_S)
+        except (KafkaException, BufferError) as error:
+            raise ClusterError(f"{self._topic}: {error}", cluster=self._target.alias) from error
+        if unsent:
+            reason = f"{self._topic} was not acknowledged in {_TIMEOUT_S:.0f} s"
+            raise ClusterUnavailable(reason, cluster=self._target.alias)
+        if refused := next((error for error in outcomes if error is not None), None):
+            raise ClusterError(f"{self._topic}: {refused.str()}", cluster=self._target.alias)
+
+
+def _key(acl: Acl) -> bytes:
+    return json.dumps(asdict(acl), sort_keys=True, separators=(",", ":")).encode()

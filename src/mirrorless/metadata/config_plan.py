@@ -1,0 +1,81 @@
+"""Which configs remote topics are created with, and which to change so that they follow their source. No I/O.
+
+Rules: `MirrorSourceConnector.targetConfig` of MirrorMaker 2 4.3 (reference, section 3.6). What the source's brokers say
+statically is theirs and never goes over; what they say dynamically does; a default is deleted on the target, so that
+its own holds, or set where the filter says so (`use.defaults.from`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from mirrorless.clusters.configs import Origin
+from mirrorless.metadata.actions import AlterConfigs, ConfigDifference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mirrorless.clusters.configs import Configs, ConfigValue
+    from mirrorless.filters import ConfigFilter
+
+
+def creation_config(chosen: ConfigFilter, source: Configs) -> dict[str, str]:
+    """Return what a remote topic is created with: the source's configs, without defaults unless the filter has them."""
+    return {
+        name: one.value
+        for name, one in _followed(chosen, source)
+        if one.value is not None and not _left_to_target(chosen, name, one)
+    }
+
+
+def plan_configs(
+    chosen: ConfigFilter,
+    *,
+    remote: Mapping[str, str],
+    source: Mapping[str, Configs],
+    target: Mapping[str, Configs],
+) -> tuple[list[AlterConfigs], list[str]]:
+    """Compare the configs of every replicated topic that both sides could describe; `remote` is by source topic.
+
+    Returns actions, and a note for each config that the target does not know, being older: it could never be set.
+    """
+    actions: list[AlterConfigs] = []
+    unknown: dict[str, list[str]] = defaultdict(list)
+    for topic, name in remote.items():
+        if topic not in source or name not in target:
+            continue
+        differences = tuple(_differences(chosen, source[topic], target[name]))
+        if differences:
+            actions.append(AlterConfigs(topic=name, differences=differences, reason=f"so that it is as {topic} is"))
+        for config in creation_config(chosen, source[topic]).keys() - target[name].keys():
+            unknown[config].append(name)
+    notes = [
+        f"the target's brokers do not know {config}; {len(names)} topics go without, among them {names[0]}"
+        for config, names in sorted(unknown.items())
+    ]
+    return actions, notes
+
+
+def _differences(chosen: ConfigFilter, source: Configs, target: Configs) -> Iterator[ConfigDifference]:
+    for name, wanted in _followed(chosen, source):
+        now = target.get(name)
+        if now is None:
+            continue
+        own = now.origin == Origin.TOPIC
+        if _left_to_target(chosen, name, wanted):
+            if own:
+                yield ConfigDifference(name=name, upstream=wanted.value, downstream=now.value, delete=True)
+        elif wanted.value is not None and not (own and now.value == wanted.value):
+            yield ConfigDifference(name=name, upstream=wanted.value, downstream=now.value)
+
+
+def _followed(chosen: ConfigFilter, source: Configs) -> Iterator[tuple[str, ConfigValue]]:
+    for name in sorted(source):
+        one = source[name]
+        if not one.fixed and one.origin != Origin.STATIC_BROKER and chosen.selects(name):
+            yield name, one
+
+
+def _left_to_target(chosen: ConfigFilter, name: str, one: ConfigValue) -> bool:
+    return one.origin == Origin.DEFAULT and not chosen.selects_default(name)

@@ -1,0 +1,47 @@
+"""A plan in words and as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, ForgetAcl, GrowTopic, RemoveAcl, as_fields
+
+if TYPE_CHECKING:
+    from mirrorless.metadata.actions import Action, ConfigDifference, Plan
+
+
+def lines(action: Action) -> list[str]:
+    """Say what an action does: one line, and one more for each config."""
+    match action:
+        case CreateTopic():
+            configs = [f"    {name} = {value}" for name, value in sorted(action.config.items())]
+            replicas = "default" if action.replication_factor == -1 else action.replication_factor
+            what = f"create {action.topic}: {action.partitions} partitions, replication factor {replicas}"
+            return [f"{what} ({action.reason})", *configs]
+        case GrowTopic():
+            return [f"grow {action.topic} to {action.partitions} partitions ({action.reason})"]
+        case AlterConfigs():
+            return [f"alter {action.topic} ({action.reason})", *map(_difference, action.differences)]
+        case AddAcl():
+            return [f"add ACL: {action.acl} ({action.reason})"]
+        case RemoveAcl():
+            return [f"remove ACL: {action.acl} ({action.reason})"]
+        case ForgetAcl():
+            return [f"forget ACL: {action.acl} ({action.reason})"]
+
+
+def as_json(plan: Plan) -> dict[str, Any]:
+    """Return a plan as plain values."""
+    return {
+        "actions": [as_fields(action) for action in plan.actions],
+        "left_out": [asdict(one) | {"kind": one.kind.value} for one in plan.left_out],
+        "problems": [asdict(one) for one in plan.problems],
+        "notes": list(plan.notes),
+    }
+
+
+def _difference(one: ConfigDifference) -> str:
+    if one.delete:
+        return f"    delete {one.name} = {one.downstream} (a default on the source: {one.upstream})"
+    return f"    set {one.name} = {one.upstream} (now {one.downstream})"

@@ -1,0 +1,96 @@
+"""One pass over a flow's metadata: plan, apply, wait until brokers tell of it. All commands and functions use it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.clusters.topics import partition_counts
+from mirrorless.metadata.actions import CreateTopic, GrowTopic
+from mirrorless.metadata.apply import Applied, apply
+from mirrorless.metadata.planning import Admins, Part, Planner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.identity import Ends
+    from mirrorless.metadata.actions import LeftOutTopic, Problem
+    from mirrorless.settings import Flow
+
+_VISIBLE_S: Final = 30.0
+_LOOK_EVERY_S: Final = (0.05, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """What one pass found and did; `ends` are the two clusters' ids, `notes` are to be said once."""
+
+    ends: Ends
+    applied: tuple[Applied, ...]
+    left_out: tuple[LeftOutTopic, ...]
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def failures(self) -> list[Applied]:
+        """Actions that could not be carried out."""
+        return [one for one in self.applied if one.error is not None]
+
+
+def one_pass(flow: Flow, parts: Iterable[Part], *, admins: Admins | None = None) -> Pass:
+    """Bring these parts of a flow's target in step with its source; may run as often as one likes, and beside itself.
+
+    Nothing is written where both ends are one cluster (`SameClusterError`). Raises `ClusterError` if an end does not
+    answer; what cannot be done about one topic is among the failures or problems and does not hold up the others.
+    """
+    admins = admins or Admins.of(flow)
+    planner = Planner(flow, admins)
+    plan = planner.plan(parts)
+    applied = _seen(admins.target, apply(admins.target, plan.actions, record=planner.record))
+    return Pass(ends=planner.ends, applied=applied, left_out=plan.left_out, problems=plan.problems, notes=plan.notes)
+
+
+def discover_topics(flow: Flow, *, admins: Admins | None = None) -> Pass:
+    """Create missing remote topics and partitions, and the progress topic; see `one_pass`."""
+    return one_pass(flow, [Part.TOPICS], admins=admins)
+
+
+def sync_configs(flow: Flow, *, admins: Admins | None = None) -> Pass:
+    """Give remote topics the configs of their source topics; see `one_pass`."""
+    return one_pass(flow, [Part.CONFIGS], admins=admins)
+
+
+def sync_acls(flow: Flow, *, admins: Admins | None = None) -> Pass:
+    """Give remote topics the ACLs of their source topics; see `one_pass`."""
+    return one_pass(flow, [Part.ACLS], admins=admins)
+
+
+def _seen(target: Admin, applied: Sequence[Applied]) -> tuple[Applied, ...]:
+    """Wait until brokers tell of topics that the controller made, or the copy would take them for missing.
+
+    They may take half a minute for ten thousand partitions; given up is when none has appeared for so long.
+    """
+    counts = {
+        one.action.topic: one.action.partitions
+        for one in applied
+        if one.error is None and isinstance(one.action, CreateTopic | GrowTopic)
+    }
+    until, pause = time.monotonic() + _VISIBLE_S, _LOOK_EVERY_S[0]
+    while counts and time.monotonic() < until:
+        there = partition_counts(target.metadata())
+        left = {topic: count for topic, count in counts.items() if there.get(topic, 0) < count}
+        if len(left) < len(counts):
+            until = time.monotonic() + _VISIBLE_S
+        counts = left
+        if counts:
+            time.sleep(pause)
+            pause = min(pause * 2, _LOOK_EVERY_S[1])
+    late = f"not visible on {target.alias} after {_VISIBLE_S:.0f} s"
+    return tuple(
+        replace(one, error=late)
+        if one.error is None and isinstance(one.action, CreateTopic | GrowTopic) and one.action.topic in counts
+        else one
+        for one in applied
+    )

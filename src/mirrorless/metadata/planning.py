@@ -1,0 +1,167 @@
+"""Looks at both ends of a flow and plans: the I/O between two clusters and the pure rules. Writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from confluent_kafka import KafkaError
+
+from mirrorless.clusters.acls import NoAcls, topic_acls
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.configs import topic_configs
+from mirrorless.clusters.identity import Ends, refuse_same
+from mirrorless.clusters.topics import partition_counts, undescribed
+from mirrorless.errors import ClusterError
+from mirrorless.filters import config_filter_for
+from mirrorless.metadata import acl_record
+from mirrorless.metadata.acl_plan import AclSnapshot, plan_acls
+from mirrorless.metadata.acl_record import AclRecord
+from mirrorless.metadata.actions import Action, Plan, Problem
+from mirrorless.metadata.config_plan import creation_config, plan_configs
+from mirrorless.metadata.plan import divide, missing, plan_internal_topics, plan_topics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mirrorless.clusters.acls import Acl
+    from mirrorless.clusters.admin import Refusal
+    from mirrorless.settings import Flow
+
+
+class Part(Enum):
+    """What of the metadata is kept in step."""
+
+    TOPICS = "topics"
+    CONFIGS = "configs"
+    ACLS = "ACLs"
+
+
+@dataclass(frozen=True, slots=True)
+class Admins:
+    """Clients of a flow's two ends; they may be kept from pass to pass."""
+
+    source: Admin
+    target: Admin
+
+    @classmethod
+    def of(cls, flow: Flow) -> Admins:
+        """Connect to both ends."""
+        return cls(Admin(flow.source), Admin(flow.target))
+
+
+def switched_on(flow: Flow) -> dict[Part, bool]:
+    """Which parts the settings of a flow ask for; topics are looked for at least once."""
+    return {
+        Part.TOPICS: True,
+        Part.CONFIGS: flow.sync_topic_configs_enabled,
+        Part.ACLS: flow.sync_topic_acls_enabled,
+    }
+
+
+class Planner:
+    """Plans for one flow from what both ends have at the moment it is made; `record` is of the ACLs that it added.
+
+    Raises `SameClusterError` if there is only one cluster, `ClusterError` if an end does not answer.
+    """
+
+    def __init__(self, flow: Flow, admins: Admins) -> None:
+        self._flow = flow
+        self._admins = admins
+        source, target = admins.source.metadata(), admins.target.metadata()
+        self.ends = Ends(str(source.cluster_id), str(target.cluster_id))
+        refuse_same(flow.name, self.ends.source_id, self.ends.target_id)
+        self.record = AclRecord(flow, source_id=self.ends.source_id)
+        self._source, self._target = partition_counts(source), partition_counts(target)
+        self._remote, self._left_out = divide(flow, self._source)
+        self._blind = [
+            *_problems(undescribed(source), f"cannot be described on {flow.source.alias}"),
+            *_problems(undescribed(target), f"cannot be described on {flow.target.alias}"),
+        ]
+
+    def plan(self, parts: Iterable[Part]) -> Plan:
+        """Plan these parts; raises `ClusterError` if an end does not answer."""
+        plans = [
+            {Part.TOPICS: self._topics, Part.CONFIGS: self._configs, Part.ACLS: self._acls}[one]() for one in parts
+        ]
+        return Plan(
+            actions=tuple(action for one in plans for action in one.actions),
+            left_out=self._left_out,
+            problems=(*self._blind, *(problem for one in plans for problem in one.problems)),
+            notes=tuple(note for one in plans for note in one.notes),
+        )
+
+    def _topics(self) -> Plan:
+        chosen = config_filter_for(self._flow)
+        found, failed = topic_configs(self._admins.source, missing(self._remote, self._target))
+        configs = {topic: creation_config(chosen, one) for topic, one in found.items()}
+        planned = plan_topics(
+            self._flow, remote=self._remote, source=self._source, target=self._target, configs=configs
+        )
+        # Without its configs a compacted topic would be created as one whose records are deleted.
+        reason = f"not created, because its configs cannot be read on {self._flow.source.alias}"
+        return Plan(
+            actions=(*plan_internal_topics(self._flow, target=self._target), *planned),
+            problems=_problems({topic: _told(one) for topic, one in failed.items()}, reason),
+        )
+
+    def _configs(self) -> Plan:
+        remote = {topic: name for topic, name in self._remote.items() if name in self._target}
+        source, source_failed = topic_configs(self._admins.source, remote)
+        target, target_failed = topic_configs(self._admins.target, remote.values())
+        actions, notes = plan_configs(config_filter_for(self._flow), remote=remote, source=source, target=target)
+        reason = "its configs cannot be read on {}"
+        return Plan(
+            actions=tuple(actions),
+            problems=(
+                *_problems(_all_told(source_failed), reason.format(self._flow.source.alias)),
+                *_problems(_all_told(target_failed), reason.format(self._flow.target.alias)),
+            ),
+            notes=tuple(notes),
+        )
+
+    def _acls(self) -> Plan:
+        source, target = topic_acls(self._flow.source), topic_acls(self._flow.target)
+        for one in (source, target):
+            if isinstance(one, NoAcls):
+                return Plan(notes=(f"ACLs are not kept in step: {one.reason}",))
+        assert not isinstance(source, NoAcls)
+        assert not isinstance(target, NoAcls)
+        first: list[Action] = []
+        notes: list[str] = []
+        created: frozenset[Acl] | None = None
+        if self._flow.acls_prune:
+            created = self._created(first, notes)
+        snapshot = AclSnapshot(source=source, target=target, created=created)
+        actions, problems = plan_acls(self._flow, acls=snapshot, remote=self._remote)
+        return Plan(actions=(*first, *actions), problems=tuple(problems), notes=tuple(notes))
+
+    def _created(self, actions: list[Action], notes: list[str]) -> frozenset[Acl] | None:
+        if acl_record.record_topic(self._flow) not in self._target:
+            actions.append(acl_record.creation(self._flow))
+            return frozenset()
+        try:
+            created, foreign = self.record.read()
+        except ClusterError as error:
+            notes.append(f"no ACL is removed: {error}")
+            return None
+        if foreign:
+            notes.append(
+                f"{foreign} ACLs that {self._flow.name} added when {self._flow.source.alias} was another cluster "
+                "are left as they are"
+            )
+        return created
+
+
+def _problems(reasons: Mapping[str, str], what: str) -> tuple[Problem, ...]:
+    return tuple(Problem(topic=topic, reason=f"{what}: {reason}") for topic, reason in sorted(reasons.items()))
+
+
+def _all_told(refusals: Mapping[str, Refusal]) -> dict[str, str]:
+    return {topic: _told(one) for topic, one in refusals.items()}
+
+
+def _told(refusal: Refusal) -> str:
+    grant = "; grant DESCRIBE_CONFIGS on the topic" if refusal.code == KafkaError.TOPIC_AUTHORIZATION_FAILED else ""
+    return f"{refusal.text}{grant}"

@@ -1,0 +1,136 @@
+"""Creates topics in large requests; what a target refuses about one is found out, and the others go on."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import KafkaError
+from confluent_kafka.admin import NewTopic
+
+from mirrorless.clusters.topics import create_topics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from mirrorless.clusters.admin import Admin, Refusal
+    from mirrorless.metadata.actions import CreateTopic
+
+# KRaft takes 10,000 records (a topic, each partition, each config) a request, and refuses all of it beyond that.
+_RECORDS_A_REQUEST: Final = 5_000
+_TOPICS_A_REQUEST: Final = 500
+_PATIENCE_S: Final = 30.0
+_PAUSE_S: Final = 1.0
+_PASSING: Final = (
+    KafkaError.THROTTLING_QUOTA_EXCEEDED,
+    KafkaError.NOT_CONTROLLER,
+    KafkaError.REQUEST_TIMED_OUT,
+)
+_ABOUT_CONFIGS: Final = (KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_REQUEST)
+_NEEDED: Final = "cleanup.policy"
+
+
+def create(target: Admin, actions: Sequence[CreateTopic]) -> dict[str, tuple[str | None, str | None]]:
+    """Create topics; says for each its error, and a note, or None.
+
+    Where a target refuses configs, such as MSK Serverless, the topic is created without those and the note names them;
+    not without `cleanup.policy`, because then the target would delete what the source keeps. What passes, such as a
+    quota that is used up, is tried again for half a minute.
+    """
+    refusals = _create(target, actions)
+    suspects = [one for one in actions if one.config and _is_about_configs(refusals[one.topic])]
+    found = _refused_configs(target, suspects)
+    second = [
+        replace(one, config={name: value for name, value in one.config.items() if name not in found[one.topic]})
+        for one in suspects
+        if found.get(one.topic) and _NEEDED not in found[one.topic]
+    ]
+    refusals |= _create(target, second)
+    outcomes: dict[str, tuple[str | None, str | None]] = {}
+    for one in actions:
+        refusal, refused = refusals[one.topic], found.get(one.topic, {})
+        without = "; ".join(f"{name}={one.config[name]}: {why}" for name, why in refused.items())
+        if refusal is None:
+            outcomes[one.topic] = None, f"created without what {target.alias} refuses: {without}" if refused else None
+        elif _NEEDED in refused:
+            outcomes[one.topic] = f"not created, because {target.alias} refuses {without}", None
+        else:
+            outcomes[one.topic] = _advised(refusal, one, target.alias), None
+    return outcomes
+
+
+def _create(target: Admin, actions: Sequence[CreateTopic]) -> dict[str, Refusal | None]:
+    outcomes: dict[str, Refusal | None] = {}
+    until = time.monotonic() + _PATIENCE_S
+    left = list(actions)
+    while left:
+        for some in _requests(left):
+            outcomes |= create_topics(target, [_new_topic(one, one.config) for one in some])
+        left = [one for one in left if (refusal := outcomes[one.topic]) is not None and refusal.code in _PASSING]
+        if time.monotonic() > until:
+            break
+        if left:
+            time.sleep(_PAUSE_S)
+    return outcomes
+
+
+def _refused_configs(target: Admin, actions: Sequence[CreateTopic]) -> dict[str, dict[str, str]]:
+    """Ask, without creating anything, which configs are refused by themselves, and why; one round a config.
+
+    A topic that would be refused without any config too is not in the answer: something else is wrong with it.
+    """
+    sound = [one for one in actions if one.topic not in _invalid(target, {one.topic: (one, {}) for one in actions})]
+    refused: dict[str, dict[str, str]] = {one.topic: {} for one in sound}
+    for number in range(max((len(one.config) for one in sound), default=0)):
+        asked = {
+            one.topic: (one, dict([list(one.config.items())[number]])) for one in sound if len(one.config) > number
+        }
+        for topic, why in _invalid(target, asked).items():
+            refused[topic] |= dict.fromkeys(asked[topic][1], why)
+    return refused
+
+
+def _invalid(target: Admin, asked: Mapping[str, tuple[CreateTopic, Mapping[str, str]]]) -> dict[str, str]:
+    invalid: dict[str, str] = {}
+    for some in _requests([one for one, _ in asked.values()]):
+        topics = [_new_topic(one, asked[one.topic][1]) for one in some]
+        for topic, refusal in create_topics(target, topics, validate_only=True).items():
+            if refusal is not None:
+                invalid[topic] = refusal.text
+    return invalid
+
+
+def _requests(actions: Sequence[CreateTopic]) -> Iterator[list[CreateTopic]]:
+    some: list[CreateTopic] = []
+    records = 0
+    for one in actions:
+        weight = 1 + max(one.partitions, 1) + len(one.config)
+        if some and (records + weight > _RECORDS_A_REQUEST or len(some) == _TOPICS_A_REQUEST):
+            yield some
+            some, records = [], 0
+        some.append(one)
+        records += weight
+    if some:
+        yield some
+
+
+def _new_topic(one: CreateTopic, config: Mapping[str, str]) -> NewTopic:
+    return NewTopic(
+        one.topic, num_partitions=one.partitions, replication_factor=one.replication_factor, config=dict(config)
+    )
+
+
+def _is_about_configs(refusal: Refusal | None) -> bool:
+    return refusal is not None and refusal.code in _ABOUT_CONFIGS
+
+
+def _advised(refusal: Refusal, one: CreateTopic, alias: str) -> str:
+    match refusal.code:
+        case KafkaError.TOPIC_AUTHORIZATION_FAILED | KafkaError.CLUSTER_AUTHORIZATION_FAILED:
+            return f"{refusal.text}; grant CREATE on topic {one.topic}, or on cluster {alias}"
+        case KafkaError.INVALID_REPLICATION_FACTOR:
+            return f"{refusal.text}; set replication.factor to what {alias} has brokers for, or to -1"
+        case KafkaError.THROTTLING_QUOTA_EXCEEDED:
+            return f"{refusal.text}; the next pass goes on, or raise the controller_mutation_rate of {alias}"
+    return refusal.text
