@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AclBinding, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
+from kafka.admin import KafkaAdminClient
+from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest
 
 from mirrorless.clusters.acls import Acl, NoAcls, create_acls, delete_acls, topic_acls
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.configs import Origin, topic_configs
 from mirrorless.settings import Cluster, Flow, load
 
@@ -121,6 +124,16 @@ class Secured:
         for cluster in self._clusters:
             self.admin(cluster).client.create_acls([acl])[acl].result()
         eventually(lambda: not any(isinstance(topic_acls(self.cluster(one, user)), NoAcls) for one in self._clusters))
+
+    def limit_changes(self, cluster: str, user: str, *, rate: float | None) -> None:
+        """Set a user's quota of topics and partitions to create in a second (KIP-599), or with None remove it."""
+        client = KafkaAdminClient(**for_kafka_python(self.cluster(cluster), role="admin"))
+        entry = AlterClientQuotasRequest.EntryData
+        who = entry.EntityData(entity_type="user", entity_name=user)
+        limit = entry.OpData(key="controller_mutation_rate", value=rate or 0.0, remove=rate is None)
+        request = AlterClientQuotasRequest(entries=[entry(entity=[who], ops=[limit])], validate_only=False)
+        client._manager.run(client._manager.send, request)
+        client.close()
 
     def revoke(self, cluster: str, *acls: Acl) -> None:
         """Remove ACLs and wait for it."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.topics import partition_counts
+from mirrorless.errors import ClusterUnavailable
 from mirrorless.metadata.actions import CreateTopic, GrowTopic
 from mirrorless.metadata.apply import Applied, apply
 from mirrorless.metadata.planning import Admins, Part, Planner
@@ -70,16 +71,22 @@ def sync_acls(flow: Flow, *, admins: Admins | None = None) -> Pass:
 def _seen(target: Admin, applied: Sequence[Applied]) -> tuple[Applied, ...]:
     """Wait until brokers tell of topics that the controller made, or the copy would take them for missing.
 
-    They may take half a minute for ten thousand partitions; given up is when none has appeared for so long.
+    They may take half a minute for ten thousand partitions, and do not answer while a quota on such changes holds this
+    client back; given up is when none has appeared for so long.
     """
     counts = {
         one.action.topic: one.action.partitions
         for one in applied
         if one.error is None and isinstance(one.action, CreateTopic | GrowTopic)
     }
+    late = f"not visible on {target.alias} after {_VISIBLE_S:.0f} s"
     until, pause = time.monotonic() + _VISIBLE_S, _LOOK_EVERY_S[0]
     while counts and time.monotonic() < until:
-        there = partition_counts(target.metadata())
+        try:
+            there = partition_counts(target.metadata())
+        except ClusterUnavailable as error:
+            late = f"not known whether it is visible: {error}"
+            continue
         left = {topic: count for topic, count in counts.items() if there.get(topic, 0) < count}
         if len(left) < len(counts):
             until = time.monotonic() + _VISIBLE_S
@@ -87,7 +94,6 @@ def _seen(target: Admin, applied: Sequence[Applied]) -> tuple[Applied, ...]:
         if counts:
             time.sleep(pause)
             pause = min(pause * 2, _LOOK_EVERY_S[1])
-    late = f"not visible on {target.alias} after {_VISIBLE_S:.0f} s"
     return tuple(
         replace(one, error=late)
         if one.error is None and isinstance(one.action, CreateTopic | GrowTopic) and one.action.topic in counts

@@ -35,8 +35,9 @@ def create(target: Admin, actions: Sequence[CreateTopic]) -> dict[str, tuple[str
     """Create topics; says for each its error, and a note, or None.
 
     Where a target refuses configs, such as MSK Serverless, the topic is created without those and the note names them;
-    not without `cleanup.policy`, because then the target would delete what the source keeps. What passes, such as a
-    quota that is used up, is tried again for half a minute.
+    not without `cleanup.policy`, because then the target would delete what the source keeps. What passes is tried again
+    for half a minute. (A used-up quota is among it, though librdkafka 2.16 asks in a version of the request in which
+    brokers take the topics and delay the next request instead, KIP-599.)
     """
     refusals = _create(target, actions)
     suspects = [one for one in actions if one.config and _is_about_configs(refusals[one.topic])]

@@ -21,7 +21,9 @@ USERS = {"admin": "admin-secret", MIRROR: "mirror-secret", VIEWER: "viewer-secre
 @pytest.fixture(scope="session")
 def secured_clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, EmbeddedCluster]]:
     # A setting of the brokers' files, which is theirs and must never go over.
-    settings = {"log.index.size.max.bytes": "1048576", "log.cleaner.backoff.ms": "200"}
+    settings = {"log.index.size.max.bytes": "1048576"}
+    # A quota on new partitions that is felt at once.
+    settings |= {"controller.quota.window.num": "2"}
     with start_clusters([ClusterSpec(name=name, users=USERS, settings=settings) for name in "abc"]) as started:
         Secured(started, tmp_path_factory.mktemp("grants")).let_see_acls(VIEWER)
         yield started

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from confluent_kafka import ThrottleEvent
 
+from mirrorless.clusters.admin import Admin
 from mirrorless.errors import SameClusterError
 from mirrorless.metadata.actions import CreateTopic
 from mirrorless.metadata.passes import discover_topics
@@ -121,6 +123,24 @@ def test_more_replicas_than_brokers_are_told_for_each_topic(secured: Secured) ->
     )
     created = [one.action.topic for one in found.applied if one.error is None]
     assert created == [f"mm2-offsets.{secured.alias('a')}.internal"]
+
+
+def test_a_quota_on_new_partitions_slows_a_pass_down_and_loses_no_topic(secured: Secured) -> None:
+    names = [secured.topic("a", f"orders-{number}", 5) for number in range(6)]
+    flow, delays = secured.flow("a", "b"), list[ThrottleEvent]()
+    admins = Admins(Admin(flow.source), Admin(flow.target, extra={"throttle_cb": delays.append}))
+    secured.limit_changes("b", "admin", rate=10)
+    try:
+        found = discover_topics(flow, admins=admins)
+        admins.target.client.poll(0)
+        again = discover_topics(secured.flow("a", "b"))
+    finally:
+        secured.limit_changes("b", "admin", rate=None)
+
+    assert delays
+    assert not found.failures
+    assert again.applied == ()
+    assert {f"{secured.alias('a')}.{name}" for name in names} <= secured.topics("b").keys()
 
 
 def test_two_aliases_of_one_cluster_are_refused_before_anything_is_planned(secured: Secured) -> None:
