@@ -64,8 +64,12 @@ class AclRecord:
         The topic must exist. Raises `ClusterError`.
         """
         latest = self._latest()
-        sources = {key: json.loads(value).get("source_id") for key, value in latest.items()}
-        ours = frozenset(Acl(**json.loads(key)) for key, source_id in sources.items() if source_id == self._source_id)
+        try:
+            sources = {Acl(**json.loads(key)): json.loads(value)["source_id"] for key, value in latest.items()}
+        except (ValueError, TypeError, KeyError) as error:
+            reason = f"{self._topic} has a record that is no ACL of this program's"
+            raise ClusterError(reason, cluster=self._target.alias) from error
+        ours = frozenset(acl for acl, source_id in sources.items() if source_id == self._source_id)
         return ours, len(sources) - len(ours)
 
     def add(self, acls: Iterable[Acl]) -> None:

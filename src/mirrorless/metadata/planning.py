@@ -82,6 +82,8 @@ class Planner:
 
     def plan(self, parts: Iterable[Part]) -> Plan:
         """Plan these parts; raises `ClusterError` if an end does not answer."""
+        alias = self._flow.source.alias
+        blank = f"{alias} shows no topics; if it has some, grant DESCRIBE on those to replicate to the flow's user"
         plans = [
             {Part.TOPICS: self._topics, Part.CONFIGS: self._configs, Part.ACLS: self._acls}[one]() for one in parts
         ]
@@ -89,7 +91,7 @@ class Planner:
             actions=tuple(action for one in plans for action in one.actions),
             left_out=self._left_out,
             problems=(*self._blind, *(problem for one in plans for problem in one.problems)),
-            notes=tuple(note for one in plans for note in one.notes),
+            notes=(*(() if self._source else (blank,)), *(note for one in plans for note in one.notes)),
         )
 
     def _topics(self) -> Plan:

@@ -13,7 +13,7 @@ from mirrorless.metadata.actions import CreateTopic
 from mirrorless.metadata.passes import discover_topics
 from mirrorless.metadata.planning import Admins, Planner, switched_on
 from mirrorless.policy import LeftOut
-from tests.support.secured import MIRROR
+from tests.support.secured import MIRROR, VIEWER
 
 if TYPE_CHECKING:
     from mirrorless.metadata.passes import Pass
@@ -109,6 +109,18 @@ def test_a_topic_whose_configs_may_not_be_read_is_not_created_with_others(secure
     )
     assert secured.remote("orders", "a") not in secured.topics("b")
     assert secured.overrides("b", secured.remote("payments", "a")) == {"cleanup.policy": "compact"}
+
+
+def test_a_user_who_sees_no_topic_of_the_source_is_told_so(secured: Secured) -> None:
+    secured.topic("a", "orders")
+
+    found = discover_topics(secured.flow("a", "c", users={"a": VIEWER}))
+
+    assert [one.action.topic for one in found.applied] == [f"mm2-offsets.{secured.alias('a')}.internal"]
+    source = secured.alias("a")
+    assert found.notes == (
+        f"{source} shows no topics; if it has some, grant DESCRIBE on those to replicate to the flow's user",
+    )
 
 
 def test_more_replicas_than_brokers_are_told_for_each_topic(secured: Secured) -> None:
