@@ -179,7 +179,7 @@ def why_left_out(flow: Flow) -> Callable[[str], tuple[LeftOut, str] | None]:
             case None:
                 return None
             case LeftOut.INTERNAL:
-                return kind, "topics of Kafka, Connect and MirrorMaker itself are never replicated"
+                return kind, "Kafka's, Connect's or MirrorMaker's own"
             case LeftOut.CYCLE:
                 return kind, f"it has been on {flow.target.alias} already"
             case LeftOut.FILTER:

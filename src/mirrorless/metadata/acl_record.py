@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster, Flow
 
 _TIMEOUT_S: Final = 30.0
+# librdkafka looks for the group's coordinator although nothing is committed; the flow's user needs no right to a group.
+_NO_GROUP: Final = KafkaError.GROUP_AUTHORIZATION_FAILED
 
 
 def record_topic(flow: Flow) -> str:
@@ -98,7 +100,7 @@ class AclRecord:
                     error, key, value = message.error(), message.key(), message.value()
                     if error is not None and error.code() == KafkaError._PARTITION_EOF:
                         return latest
-                    if error is not None and not error.retriable():
+                    if error is not None and error.code() != _NO_GROUP and not error.retriable():
                         raise ClusterError(f"{self._topic}: {error.str()}", cluster=self._target.alias)
                     if error is None and key is not None:
                         latest.pop(key, None)

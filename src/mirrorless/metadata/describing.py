@@ -17,7 +17,8 @@ def lines(action: Action) -> list[str]:
         case CreateTopic():
             configs = [f"    {name} = {value}" for name, value in sorted(action.config.items())]
             replicas = "default" if action.replication_factor == -1 else action.replication_factor
-            what = f"create {action.topic}: {action.partitions} partitions, replication factor {replicas}"
+            partitions = f"{action.partitions} partition{'' if action.partitions == 1 else 's'}"
+            what = f"create {action.topic}: {partitions}, replication factor {replicas}"
             return [f"{what} ({action.reason})", *configs]
         case GrowTopic():
             return [f"grow {action.topic} to {action.partitions} partitions ({action.reason})"]

@@ -133,6 +133,22 @@ def test_pruning_removes_what_the_flow_added_and_nothing_else(secured: Secured) 
     assert sync_acls(flow).applied == ()
 
 
+def test_pruning_needs_rights_to_its_record_and_to_no_group(secured: Secured) -> None:
+    acl, record = secured.acl(secured.name("orders"), "READ"), f"mm2-acls.{secured.alias('a')}.internal"
+    secured.grant("a", acl)
+    synced(secured, secured.flow("a", "b", mirrorless_acls_prune="true"))
+    secured.revoke("a", acl)
+    flow = secured.flow("a", "b", mirrorless_acls_prune="true", users={"b": VIEWER})
+    describe, read = (secured.acl(record, each, principal=f"User:{VIEWER}") for each in ("DESCRIBE", "READ"))
+
+    secured.grant("b", describe)
+    (note,) = sync_acls(flow).notes
+    assert note.startswith(f"no ACL is removed: cluster {secured.alias('b')}: {record}: ")
+
+    secured.grant("b", read)
+    assert [type(one.action) for one in sync_acls(flow).applied] == [RemoveAcl]
+
+
 def test_pruning_keeps_the_acls_of_a_topic_that_is_no_longer_selected(secured: Secured) -> None:
     secured.grant("a", secured.acl(secured.name("orders"), "READ"))
     synced(secured, secured.flow("a", "b", mirrorless_acls_prune="true"))

@@ -29,7 +29,7 @@ def test_topics_are_divided() -> None:
             LeftOutTopic(
                 topic="__t",
                 kind=LeftOut.INTERNAL,
-                reason="topics of Kafka, Connect and MirrorMaker itself are never replicated",
+                reason="Kafka's, Connect's or MirrorMaker's own",
             ),
             LeftOutTopic(topic="u", kind=LeftOut.FILTER, reason="no pattern of topics matches"),
         ),
