@@ -59,7 +59,7 @@ class ClusterSpec:
         if self.brokers < 1:
             raise ConfigurationError("a cluster has at least one broker", key="brokers", value=str(self.brokers))
         for name, password in self.users.items():
-            if name == BROKER_USER or not re.fullmatch(r"[A-Za-z0-9_-]+", name + password):
+            if name == BROKER_USER or not all(re.fullmatch(r"[A-Za-z0-9_-]+", text) for text in (name, password)):
                 reason = f"use letters, digits, '_' and '-' in name and password; {BROKER_USER} is taken"
                 raise ConfigurationError(reason, key="users", value=name)
 
@@ -94,6 +94,8 @@ class EmbeddedCluster:
         """Return the Java settings of a client, without addresses: none if the cluster has no users, else a login."""
         if not self._passwords:
             return {}
+        if user not in self._passwords:
+            raise ConfigurationError(f"cluster {self.name} has no such user", key="users", value=user)
         login = f'username="{user}" password="{self._passwords[user]}"'
         return {
             "security.protocol": "SASL_PLAINTEXT",
