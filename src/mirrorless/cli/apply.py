@@ -36,7 +36,7 @@ def apply(file: str) -> None:
             went_well = False
         else:
             _show(flow.name, found)
-            went_well &= not found.failures and not found.problems
+            went_well &= found.went_well
     sys.exit(0 if went_well else 1)
 
 

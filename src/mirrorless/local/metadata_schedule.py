@@ -48,14 +48,14 @@ class MetadataSchedule:
         self._due: dict[Part, float] = {}
         self._thread: threading.Thread | None = None
 
-    def first(self) -> bool:
-        """Make the first pass, over all that is switched on, and return whether all of it went well.
+    def first(self) -> Pass:
+        """Make the first pass, over all that is switched on.
 
         Raises `MirrorlessError` before anything is written if a cluster does not answer, or if there is only one.
         """
         found = self._pass([part for part, wanted in switched_on(self._flow).items() if wanted])
         self._due = {part: time.monotonic() + interval_s for part, interval_s in self._intervals_s.items()}
-        return not found.failures and not found.problems
+        return found
 
     def tick(self) -> None:
         """Start a pass over what is due, beside this thread, unless one is under way."""

@@ -90,9 +90,7 @@ def run_flows(settings: Settings, *, bounded: bool, display: Display, stop: Stop
     written if a cluster does not answer, or if a flow has one cluster at both ends.
     """
     metadata = {flow.name: MetadataSchedule(flow, display) for flow in settings.flows}
-    undiscovered = False
-    for schedule in metadata.values():
-        undiscovered |= not schedule.first()
+    first = [schedule.first() for schedule in metadata.values()]
     threads = sum(flow.tasks_max for flow in settings.flows)
     with tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)
@@ -110,12 +108,13 @@ def run_flows(settings: Settings, *, bounded: bool, display: Display, stop: Stop
                     for number, flow in enumerate(settings.flows)
                 ]
             _watch(runs, metadata, display=display, stop=stop)
-            _land(runs, display, whole=not undiscovered)
+            _land(runs, display, whole=all(found.topics_are_there for found in first))
         failed = [run for run in runs if run.failure is not None]
         for run in failed:
             display.trouble(run.name, f"the query ended: {_first_line(run.failure)}; Spark's log: {_keep(folder)}")
     whole = stop.event.is_set() or not bounded or all(run.complete for run in runs)
-    return whole and not failed and not undiscovered and not any(run.errors for run in runs)
+    in_step = all(found.went_well for found in first)
+    return whole and in_step and not failed and not any(run.errors for run in runs)
 
 
 def _watch(

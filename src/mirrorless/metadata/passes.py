@@ -39,6 +39,16 @@ class Pass:
         """Actions that could not be carried out."""
         return [one for one in self.applied if one.error is not None]
 
+    @property
+    def went_well(self) -> bool:
+        """Whether nothing is left that could not be found out or done."""
+        return not self.failures and not self.problems
+
+    @property
+    def topics_are_there(self) -> bool:
+        """Whether every topic that the flow replicates can be copied as a whole."""
+        return not self.problems and not any(isinstance(one.action, CreateTopic | GrowTopic) for one in self.failures)
+
 
 def one_pass(flow: Flow, parts: Iterable[Part], *, admins: Admins | None = None) -> Pass:
     """Bring these parts of a flow's target in step with its source; may run as often as one likes, and beside itself.
