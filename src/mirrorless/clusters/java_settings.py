@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 from mirrorless.errors import ConfigurationError
+from mirrorless.settings.client_keys import (
+    BOOTSTRAP_SERVERS,
+    COMMON_CLIENT_KEYS,
+    CONSUMER_KEYS,
+    PRODUCER_KEYS,
+    ROLE_PREFIXES,
+)
 from mirrorless.settings.masking import shown
-from mirrorless.settings.precedence import BOOTSTRAP_SERVERS, COMMON_CLIENT_KEYS, ROLE_PREFIXES
 
 if TYPE_CHECKING:
     from mirrorless.settings import Cluster
@@ -27,58 +33,7 @@ HONOURED_COMMON_KEYS: Final = frozenset(
 
 # These only tune Java's clients, or say what is decided elsewhere here; the copier has its own way, so they are passed
 # over.
-TUNING_KEYS: Final = frozenset(
-    {
-        *(COMMON_CLIENT_KEYS - HONOURED_COMMON_KEYS),
-        # consumers
-        "allow.auto.create.topics",
-        "auto.commit.interval.ms",
-        "auto.offset.reset",
-        "check.crcs",
-        "enable.auto.commit",
-        "exclude.internal.topics",
-        "fetch.max.bytes",
-        "fetch.max.wait.ms",
-        "fetch.min.bytes",
-        "group.id",
-        "group.instance.id",
-        "group.protocol",
-        "group.remote.assignor",
-        "heartbeat.interval.ms",
-        "isolation.level",
-        "key.deserializer",
-        "max.partition.fetch.bytes",
-        "max.poll.interval.ms",
-        "max.poll.records",
-        "partition.assignment.strategy",
-        "session.timeout.ms",
-        "value.deserializer",
-        # producers
-        "acks",
-        "batch.size",
-        "buffer.memory",
-        "compression.gzip.level",
-        "compression.lz4.level",
-        "compression.type",
-        "compression.zstd.level",
-        "delivery.timeout.ms",
-        "enable.idempotence",
-        "key.serializer",
-        "linger.ms",
-        "max.block.ms",
-        "max.in.flight.requests.per.connection",
-        "max.request.size",
-        "metadata.max.idle.ms",
-        "partitioner.adaptive.partitioning.enable",
-        "partitioner.availability.timeout.ms",
-        "partitioner.class",
-        "partitioner.ignore.keys",
-        "transaction.timeout.ms",
-        "transaction.two.phase.commit.enable",
-        "transactional.id",
-        "value.serializer",
-    }
-)
+TUNING_KEYS: Final = (COMMON_CLIENT_KEYS - HONOURED_COMMON_KEYS) | CONSUMER_KEYS | PRODUCER_KEYS
 
 
 class JavaSettings:

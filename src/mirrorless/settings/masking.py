@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-MASK: Final = "[hidden]"
+MASK: Final = "***"
 
 _SECRET: Final = re.compile(
     r"(password|passphrase|passwd|secret|token|credentials?|jaas\.config|basic\.auth\.user\.info)$"
@@ -65,5 +65,5 @@ class MaskedMapping(Mapping[str, str]):
         return type(self), (dict(self._items),)
 
     def masked(self) -> dict[str, str]:
-        """Return a copy that may be shown: `[hidden]` in place of every secret."""
+        """Return a copy that may be shown: `***` in place of every secret."""
         return {key: shown(key, value) for key, value in self._items.items()}

@@ -45,7 +45,8 @@ DEFAULT_CONFIG_PROPERTIES_EXCLUDE: Final = (
 
 class _Frozen(BaseModel):
     # A value that pydantic refuses may be a secret: it stays out of the error's text.
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    # What stands under a field is its meaning, for `mirrorless config explain` and docs/configuration.md.
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True)
 
 
 class Cluster(_Frozen):
@@ -70,40 +71,77 @@ class Flow(_Frozen):
     source: Cluster
     target: Cluster
     topics: Patterns = (".*",)
+    """Source topics to replicate: patterns, separated by commas, each for the whole name."""
     topics_exclude: Patterns = (r"mm2.*\.internal", r".*\.replica", "__.*")
+    """What of them is left out."""
     groups: Patterns = (".*",)
+    """Consumer groups whose offsets are translated: patterns, as for topics."""
     groups_exclude: Patterns = ("console-consumer-.*", "connect-.*", "__.*")
+    """What of them is left out."""
     replication_factor: CountOrDefault = 2
+    """Replicas of new remote topics; `-1` leaves it to the brokers."""
     tasks_max: PositiveInt = 1
+    """Slots: how many workers share the flow's partitions."""
     refresh_topics_enabled: Boolean = True
+    """Whether new topics and partitions are looked for while running."""
     refresh_topics_interval_seconds: PositiveInt = 600
+    """How often new topics and partitions are looked for."""
     heartbeats_replication_enabled: Boolean = True
+    """Heartbeat topics are replicated whatever the filter says."""
     replication_policy_class: Text = DEFAULT_POLICY_CLASS
+    """Or `IdentityReplicationPolicy`, with or without Java's package."""
     replication_policy_separator: Text = "."
+    """Between alias and topic in the names of remote topics."""
     replication_policy_internal_topic_separator_enabled: Boolean = True
+    """Whether internal topics use the separator too (KIP-949)."""
     # Always with dots, whatever the separator: this topic is Connect's, not the policy's.
     offset_storage_topic: Text = Field(default_factory=_offset_storage_topic)
+    """The progress topic, on the target."""
     offset_storage_replication_factor: CountOrDefault = 3
+    """Replicas of the progress topic."""
     offset_storage_partitions: CountOrDefault = 25
+    """Partitions of the progress topic."""
     lease_seconds: Seconds = 30.0
+    """How long a slot keeps its partitions before they are dealt anew."""
     start_timestamp_ms: TimestampMs | None = None
+    """Where partitions without progress begin: at the first record of this time or later; milliseconds since 1970, or
+    `2026-01-31T12:00:00Z`."""
     auto_offset_reset: OffsetReset = "earliest"
+    """Where partitions without progress begin, unless a timestamp says it: `earliest` or `latest`."""
     errors_tolerance: Tolerance = "none"
+    """What happens with a record that cannot go over: `none` stops this partition only, `all` leaves the record out,
+    says which, and goes on."""
     dead_letter_topic: str | None = None
+    """With `errors.tolerance=all`, a topic on the target for the coordinates of what was left out."""
     dead_letter_replication_factor: CountOrDefault = 3
+    """Replicas of that topic, if it has to be created."""
     on_gap: OnGap = "halt"
+    """What happens where records are missing that were never copied (retention was faster, the topic was created again,
+    a log was cut): `halt` stops this partition only, `continue` goes on at the first record left."""
     max_bytes_per_second: BytesPerSecond | None = None
+    """How much the whole flow may fetch, in bytes per second, divided among its slots; no limit if it is not set."""
     topic_filter_class: Text = "org.apache.kafka.connect.mirror.DefaultTopicFilter"
+    """Or a Python class of one's own, as `package.module:Class`."""
     group_filter_class: Text = "org.apache.kafka.connect.mirror.DefaultGroupFilter"
+    """Or a Python class of one's own, as `package.module:Class`."""
     config_property_filter_class: Text = "org.apache.kafka.connect.mirror.DefaultConfigPropertyFilter"
+    """Or a Python class of one's own, as `package.module:Class`."""
     config_properties_exclude: Patterns = DEFAULT_CONFIG_PROPERTIES_EXCLUDE
+    """Topic configs that are not kept in step: patterns."""
     use_defaults_from: DefaultsFrom = "target"
+    """Whose defaults a remote topic has where its source topic has defaults: `target` or `source`."""
     sync_topic_configs_enabled: Boolean = True
+    """Whether configs of remote topics are kept in step while running."""
     sync_topic_configs_interval_seconds: PositiveInt = 600
+    """How often configs are compared."""
     sync_topic_acls_enabled: Boolean = True
+    """Whether ACLs of remote topics are kept in step while running."""
     sync_topic_acls_interval_seconds: PositiveInt = 600
+    """How often ACLs are compared."""
     acls_patterns: AclPatterns = ("literal",)
+    """Which ACLs on topics are kept in step: `literal`, as in MirrorMaker 2, or `literal, prefixed`."""
     acls_prune: Boolean = False
+    """Whether ACLs that this flow had added are removed when they are gone from the source."""
 
     @property
     def name(self) -> str:
@@ -119,13 +157,15 @@ class Flow(_Frozen):
 class Settings(_Frozen):
     """A whole configuration: the clusters that can be reached and the enabled flows, in the order of `clusters`.
 
-    `warnings` are lines for the operator about what was accepted but has no effect.
+    `warnings` are lines for the operator about what was read otherwise than it is written, or has no effect; `notes`
+    are MirrorMaker 2's settings that make no sense here.
     """
 
     file: str
     clusters: tuple[Cluster, ...]
     flows: tuple[Flow, ...]
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def flow(self, name: str) -> Flow:
         """Return the enabled flow of this name (`A->B`, blanks allowed); raises ConfigurationError if there is none."""

@@ -16,11 +16,43 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _FLAGS: Final = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
+_QUOTES: Final = "\"'\u201c\u201d\u2018\u2019"
+_DANGLING: Final = re.compile(r"(?:^|[(|])\*")
+_LIKE_A_GLOB: Final = re.compile(r"[\w-]+[\w-]\*")
 
 
 def split_list(text: str) -> tuple[str, ...]:
     """Split at commas and trim; empty elements are left out, and repeated ones after the first (KIP-1161)."""
     return tuple(dict.fromkeys(element for part in text.split(",") if (element := part.strip())))
+
+
+def tidy_patterns(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return a list of patterns without quotes and with globs made regular expressions, and remarks about it.
+
+    A glob is told from a pattern by a `*` with nothing to repeat; `orders*` is a pattern and stays one, with a remark.
+    """
+    remarks: list[str] = []
+    tidied = []
+    for element in split_list(text):
+        bare = unquoted(element)
+        if _DANGLING.search(bare):
+            pattern = "".join({"*": ".*", "?": "."}.get(sign, re.escape(sign)) for sign in bare.replace(".*", "*"))
+            remarks.append(f"{bare} is no regular expression, read as {pattern}")
+            bare = pattern
+        elif _LIKE_A_GLOB.fullmatch(bare):
+            stem = bare[:-1]
+            remarks.append(
+                f"{bare} means {stem[:-1]} and any number of {stem[-1]}; for all that begin so write {stem}.*"
+            )
+        tidied.append(bare)
+    if '"' in text or "'" in text:
+        remarks.insert(0, "quotes are not part of a pattern, read without them")
+    return ", ".join(tidied), tuple(remarks)
+
+
+def unquoted(text: str) -> str:
+    """Return a text without the quotes around it; a quote that is alone is left out too."""
+    return text.strip().strip(_QUOTES).strip()
 
 
 def compile_patterns(patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:

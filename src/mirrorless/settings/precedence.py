@@ -1,56 +1,32 @@
-"""Which of several places a setting is taken from (MirrorMaker 2's `MirrorMakerConfig`).
+"""Which of several places a setting is taken from: MirrorMaker 2's `MirrorMakerConfig`, section 2.5 of the reference.
 
 - a flow's setting: `A->B.key`, then `key`
-- a cluster's client setting: `A.key`, then `key` for security, TLS and SASL only; role prefixes are left for the client
-  to resolve
+- a client of a flow, later wins: `source.cluster.k` for security only, `consumer.k`, `source.consumer.k`, where the
+  cluster's own `A.consumer.k` counts as `source.consumer.k` and the flow's `A->B.source.consumer.k` beats it
+- the producer that writes the copy: `B.producer.k`, then `A->B.producer.override.k`, which wins
 - the Connect worker's storage topics: `key`, then `B.key`, B being the target: here the top level wins
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
+
+from mirrorless.settings.client_keys import (
+    BOOTSTRAP_SERVERS,
+    COMMON_CLIENT_KEYS,
+    ROLE_PREFIXES,
+    ROLES,
+    is_connection_key,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mirrorless.settings.properties import Entry
 
-BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
-
-SECURITY_PREFIXES: Final = ("security.", "ssl.", "sasl.")
-ROLE_PREFIXES: Final = ("consumer.", "producer.", "admin.")
-
-# What consumers, producers and admin clients have in common (CommonClientConfigs). Behind an alias there are also
-# settings of the Connect worker, so a key is a client's only if it is named here or has one of the prefixes above.
-COMMON_CLIENT_KEYS: Final = frozenset(
-    {
-        "auto.include.jmx.reporter",
-        "client.dns.lookup",
-        "client.id",
-        "client.rack",
-        "connections.max.idle.ms",
-        "default.api.timeout.ms",
-        "enable.metrics.push",
-        "metadata.max.age.ms",
-        "metadata.recovery.rebootstrap.trigger.ms",
-        "metadata.recovery.strategy",
-        "metric.reporters",
-        "metrics.num.samples",
-        "metrics.recording.level",
-        "metrics.sample.window.ms",
-        "receive.buffer.bytes",
-        "reconnect.backoff.max.ms",
-        "reconnect.backoff.ms",
-        "request.timeout.ms",
-        "retries",
-        "retry.backoff.max.ms",
-        "retry.backoff.ms",
-        "send.buffer.bytes",
-        "socket.connection.setup.timeout.max.ms",
-        "socket.connection.setup.timeout.ms",
-    }
-)
+Side = Literal["source", "target"]
+_OVERRIDE: Final = "producer.override."
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +57,64 @@ def worker_setting(entries: Mapping[str, Entry], key: str, *, target: str) -> Fo
     return first(entries, key, f"{target}.{key}")
 
 
-def bootstrap_servers(entries: Mapping[str, Entry], alias: str) -> Found | None:
-    """Look up where the cluster is."""
-    return first(entries, f"{alias}.{BOOTSTRAP_SERVERS}", BOOTSTRAP_SERVERS)
+def cluster_settings(entries: Mapping[str, Entry], alias: str) -> dict[str, Found]:
+    """Collect the client settings of a cluster as its own keys and the top level have them (`clusterProps`)."""
+    own = _behind(entries, f"{alias}.")
+    shared = {key: Found(key, entry) for key, entry in entries.items() if is_connection_key(key)}
+    found = {key: setting for key, setting in own.items() if _belongs(key)}
+    for settings in ({key: setting for key, setting in own.items() if is_connection_key(key)}, shared):
+        for key, setting in settings.items():
+            for prefix in ROLE_PREFIXES:
+                found.setdefault(prefix + key, setting)
+    return shared | found
 
 
-def client_settings(entries: Mapping[str, Entry], alias: str) -> dict[str, str]:
-    """Collect the Java client settings of a cluster, without its alias and without the bootstrap servers."""
-    shared = {key: entry.value for key, entry in entries.items() if key.startswith(SECURITY_PREFIXES)}
-    prefix = f"{alias}."
-    own = {key.removeprefix(prefix): entry.value for key, entry in entries.items() if key.startswith(prefix)}
-    return shared | {key: value for key, value in own.items() if _is_client_setting(key)}
+def client_settings(entries: Mapping[str, Entry], *, flow: tuple[str, str], side: Side) -> dict[str, Found]:
+    """Collect the client settings of one end of a flow.
+
+    The keys are without alias and side; `consumer.`, `producer.` and `admin.` stay in front of what counts in one role.
+    """
+    alias = flow[0] if side == "source" else flow[1]
+    cluster = cluster_settings(entries, alias)
+    connector = {
+        (f"{side}.{key}" if key.startswith(ROLE_PREFIXES) else f"{side}.cluster.{key}"): setting
+        for key, setting in cluster.items()
+    } | _behind(entries, f"{flow[0]}->{flow[1]}.")
+    every = _stripped(connector, f"{side}.cluster.")
+    found = {key: setting for key, setting in every.items() if not key.startswith(ROLE_PREFIXES) and _belongs(key)}
+    for role in ROLES:
+        mine = _stripped(connector, f"{role}.") if (side, role) != ("target", "producer") else {}
+        mine = {key: setting for key, setting in mine.items() if not key.startswith("override.")}
+        mine |= _stripped(connector, f"{side}.{role}.")
+        if (side, role) == ("target", "producer"):
+            mine = _stripped(cluster, "producer.") | _stripped(connector, _OVERRIDE)
+        found |= {f"{role}.{key}": setting for key, setting in mine.items()}
+    return _without_repetition(found)
 
 
-def _is_client_setting(key: str) -> bool:
-    return key in COMMON_CLIENT_KEYS or key.startswith(SECURITY_PREFIXES + ROLE_PREFIXES)
+def _behind(entries: Mapping[str, Entry], prefix: str) -> dict[str, Found]:
+    return {key[len(prefix) :]: Found(key, entry) for key, entry in entries.items() if key.startswith(prefix)}
+
+
+def _stripped(settings: Mapping[str, Found], prefix: str) -> dict[str, Found]:
+    return {key[len(prefix) :]: setting for key, setting in settings.items() if key.startswith(prefix)}
+
+
+def _belongs(key: str) -> bool:
+    return key in COMMON_CLIENT_KEYS or is_connection_key(key) or key.startswith(ROLE_PREFIXES)
+
+
+def _without_repetition(settings: Mapping[str, Found]) -> dict[str, Found]:
+    """Leave out what says for one role what is said for every role by the same line."""
+    return {
+        key: setting
+        for key, setting in settings.items()
+        if not key.startswith(ROLE_PREFIXES) or settings.get(key.partition(".")[2]) != setting
+    }
+
+
+def bootstrap_servers(settings: Mapping[str, Found]) -> Found | None:
+    """Return where the cluster is, from its client settings."""
+    return settings.get(BOOTSTRAP_SERVERS) or next(
+        (settings[key] for prefix in ROLE_PREFIXES if (key := prefix + BOOTSTRAP_SERVERS) in settings), None
+    )

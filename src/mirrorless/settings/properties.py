@@ -1,4 +1,4 @@
-"""Read a file in Java's properties format, with blanks allowed around the arrow of a flow.
+"""Read a file in Java's properties format, with blanks allowed around the arrow of a flow and around dots.
 
 Java ends a key at the first blank, so to `java.util.Properties` the line `A -> B.enabled = true` is the key `A`. Such
 entries are read as if the blanks were not there, because that is what everybody means by them.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import javaproperties
@@ -17,38 +16,41 @@ from mirrorless.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from os import PathLike
 
 ARROW: Final = "->"
+NOBODYS: Final = -1
 
 # Blanks as Java knows them; a backslash at the end of a line joins it with the next one.
 _BLANKS_AND_ARROW: Final = re.compile(r"(?:[ \t\f]|\\\n)*->(?:[ \t\f]|\\\n)*")
+# A key with blanks around dots, which only an `=` or `:` behind it tells from a key and its value: `topics .*`.
+_DOTTED: Final = re.compile(r"[ \t\f]*[^\s=:\\#!.][^\s=:\\.]*(?:[ \t\f]*\.[ \t\f]*[^\s=:\\.]+)+(?=[ \t\f]*[=:])")
+_BLANKS_AND_DOT: Final = re.compile(r"[ \t\f]*\.[ \t\f]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A setting's text, and the line where it begins, counted from 1. It may be a secret, so repr leaves it out."""
+    """A setting's text, which repr leaves out because it may be a secret, and where it stands.
+
+    `line` counts from 1, is 0 where there are none and `NOBODYS` where no file has it; `written` is the key as the
+    file has it, if that was put right.
+    """
 
     value: str = field(repr=False)
     line: int
+    file: str | None = None
+    written: str | None = None
 
-
-def read(path: str | PathLike[str]) -> Mapping[str, Entry]:
-    """Read a UTF-8 file into a mapping in the order of its lines; the last of several equal keys wins, as in Java.
-
-    Raises ConfigurationError where the file cannot be read, is not UTF-8, or has a broken unicode escape.
-    """
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"is not UTF-8 at byte {error.start}", file=str(path)) from None
-    except OSError as error:
-        raise ConfigurationError(f"cannot be read: {error.strerror or error}", file=str(path)) from None
-    return parse(text, file=str(path))
+    @property
+    def place(self) -> str:
+        """File and line, as far as they are known."""
+        return f"{self.file or ''}:{self.line}" if self.line > 0 else self.file or ""
 
 
 def parse(text: str, *, file: str | None = None) -> Mapping[str, Entry]:
-    """Do the same with a text that is already read; `file` only names it in errors."""
+    """Read a text into a mapping in the order of its lines; the last of several equal keys wins, as in Java.
+
+    `file` only names it. Raises ConfigurationError for a broken unicode escape.
+    """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     entries: dict[str, Entry] = {}
     line = 1
@@ -66,7 +68,7 @@ def parse(text: str, *, file: str | None = None) -> Mapping[str, Entry]:
         if isinstance(element, javaproperties.KeyValue):
             key, value = _join_arrow(element)
             entries.pop(key, None)  # the order is that of the lines that count
-            entries[key] = Entry(value, line)
+            entries[key] = Entry(value, line, file)
         line += element.source.count("\n")
 
 
@@ -80,6 +82,15 @@ def _join_arrow(element: javaproperties.KeyValue) -> tuple[str, str]:
         again = next(iter(javaproperties.parse(_BLANKS_AND_ARROW.sub(ARROW, element.source, count=1))))
         # `A = -> x` has its arrow in the value, and without blanks it still has.
         if isinstance(again, javaproperties.KeyValue) and ARROW in again.key:
+            element = again
+    if dotted := _DOTTED.match(element.source):
+        joined = _BLANKS_AND_DOT.sub(".", dotted[0])
+        again = (
+            element
+            if joined == dotted[0]
+            else next(iter(javaproperties.parse(joined + element.source[dotted.end() :])))
+        )
+        if isinstance(again, javaproperties.KeyValue):
             element = again
     # Blanks in a key may also be escaped: `A\ ->\ B.enabled`.
     source, arrow, rest = element.key.partition(ARROW)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -116,19 +117,36 @@ def _acl_patterns(value: object) -> object:
     return words
 
 
-Patterns = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_compilable)]
-Boolean = Annotated[bool, BeforeValidator(boolean)]
-PositiveInt = Annotated[int, BeforeValidator(_whole), AfterValidator(_at_least(1))]
-CountOrDefault = Annotated[int, BeforeValidator(_whole), AfterValidator(_count_or_broker_default)]
-Seconds = Annotated[float, BeforeValidator(_seconds)]
-TimestampMs = Annotated[int, BeforeValidator(_timestamp_ms)]
-OffsetReset = Annotated[Literal["earliest", "latest"], BeforeValidator(_one_of("earliest", "latest"))]
-Tolerance = Annotated[Literal["none", "all"], BeforeValidator(_one_of("none", "all"))]
-OnGap = Annotated[Literal["halt", "continue"], BeforeValidator(_one_of("halt", "continue"))]
-BytesPerSecond = Annotated[int, BeforeValidator(_bytes_per_second)]
-DefaultsFrom = Annotated[Literal["source", "target"], BeforeValidator(_one_of("source", "target"))]
-AclPatterns = Annotated[tuple[Literal["literal", "prefixed"], ...], BeforeValidator(_acl_patterns)]
-Text = Annotated[str, AfterValidator(_not_empty)]
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a text may be, in words, for `mirrorless config explain`."""
+
+    words: str
+
+
+PATTERNS = Kind("list of patterns")
+
+Patterns = Annotated[tuple[str, ...], PATTERNS, BeforeValidator(_split), AfterValidator(_compilable)]
+Boolean = Annotated[bool, Kind("true or false"), BeforeValidator(boolean)]
+PositiveInt = Annotated[int, Kind("whole number, 1 or more"), BeforeValidator(_whole), AfterValidator(_at_least(1))]
+CountOrDefault = Annotated[
+    int, Kind("whole number, 1 or more, or -1"), BeforeValidator(_whole), AfterValidator(_count_or_broker_default)
+]
+Seconds = Annotated[float, Kind("seconds, may have a fraction"), BeforeValidator(_seconds)]
+TimestampMs = Annotated[int, Kind("milliseconds since 1970, or a time with its zone"), BeforeValidator(_timestamp_ms)]
+OffsetReset = Annotated[
+    Literal["earliest", "latest"], Kind("earliest or latest"), BeforeValidator(_one_of("earliest", "latest"))
+]
+Tolerance = Annotated[Literal["none", "all"], Kind("none or all"), BeforeValidator(_one_of("none", "all"))]
+OnGap = Annotated[Literal["halt", "continue"], Kind("halt or continue"), BeforeValidator(_one_of("halt", "continue"))]
+BytesPerSecond = Annotated[int, Kind("bytes per second"), BeforeValidator(_bytes_per_second)]
+DefaultsFrom = Annotated[
+    Literal["source", "target"], Kind("source or target"), BeforeValidator(_one_of("source", "target"))
+]
+AclPatterns = Annotated[
+    tuple[Literal["literal", "prefixed"], ...], Kind("literal, prefixed or both"), BeforeValidator(_acl_patterns)
+]
+Text = Annotated[str, Kind("text"), AfterValidator(_not_empty)]
 ClientSettings = Annotated[
     Mapping[str, str], AfterValidator(MaskedMapping), PlainSerializer(lambda settings: MaskedMapping(settings).masked())
 ]

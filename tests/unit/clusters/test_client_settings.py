@@ -13,7 +13,7 @@ from mirrorless.clusters.client_settings import for_confluent, for_kafka_python
 from mirrorless.clusters.java_settings import TUNING_KEYS
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings import Cluster
-from mirrorless.settings.precedence import COMMON_CLIENT_KEYS
+from mirrorless.settings.client_keys import COMMON_CLIENT_KEYS
 
 with warnings.catch_warnings():
     # kafka-python reads its message schemas with functions that Python 3.11 and 3.12 call deprecated
@@ -230,27 +230,27 @@ PEM = "file cannot be read; convert it to PEM, name that file and set"
         ),
         (
             sasl("PLAIN", ""),
-            'A.sasl.jaas.config=[hidden]: is not set; use PlainLoginModule required username="..." password="...";',
+            'A.sasl.jaas.config=***: is not set; use PlainLoginModule required username="..." password="...";',
         ),
         (
             sasl("PLAIN", f"{SCRAM} required username=al password=swordfish;"),
-            "A.sasl.jaas.config=[hidden]: PLAIN goes with PlainLoginModule; name that login module",
+            "A.sasl.jaas.config=***: PLAIN goes with PlainLoginModule; name that login module",
         ),
         (
             sasl("SCRAM-SHA-256", f"{SCRAM} required username=al password=swordfish tokenauth=true;"),
-            "A.sasl.jaas.config=[hidden]: delegation tokens are not supported; log in with user and password",
+            "A.sasl.jaas.config=***: delegation tokens are not supported; log in with user and password",
         ),
         (
             sasl("PLAIN", f"{PLAIN} required password=swordfish;"),
-            'A.sasl.jaas.config=[hidden]: has no username; add username="..."',
+            'A.sasl.jaas.config=***: has no username; add username="..."',
         ),
         (
             sasl("PLAIN", f"{PLAIN} required username=swordfish;"),
-            'A.sasl.jaas.config=[hidden]: has no password; add password="..."',
+            'A.sasl.jaas.config=***: has no password; add password="..."',
         ),
         (
             sasl("PLAIN", f"{PLAIN} required username=al password=swordfish"),
-            "A.sasl.jaas.config=[hidden]: a semicolon is missing at the end",
+            "A.sasl.jaas.config=***: a semicolon is missing at the end",
         ),
         (
             sasl("PLAIN", f"{PLAIN} required username=al password=swordfish;")
@@ -267,12 +267,11 @@ PEM = "file cannot be read; convert it to PEM, name that file and set"
         ),
         (
             TLS | {"ssl.keystore.key": "swordfish"},
-            "A.ssl.keystore.key=[hidden]: write key and certificates to one PEM file and name it in "
-            "ssl.keystore.location",
+            "A.ssl.keystore.key=***: write key and certificates to one PEM file and name it in ssl.keystore.location",
         ),
         (
             TLS | {"ssl.truststore.password": "swordfish"},
-            "A.ssl.truststore.password=[hidden]: a PEM file has no store password; remove it",
+            "A.ssl.truststore.password=***: a PEM file has no store password; remove it",
         ),
         (
             TLS | {"ssl.endpoint.identification.algorithm": "ldaps"},

@@ -60,8 +60,8 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
             id="topics",
         ),
         pytest.param(
-            f"{BASE}topics.exclude = *",
-            "topics.exclude=*: pattern '*' does not compile: nothing to repeat at position 0",
+            f"{BASE}topics.exclude = +",
+            "topics.exclude=+: pattern '+' does not compile: nothing to repeat at position 0",
             id="topics.exclude",
         ),
         pytest.param(
@@ -210,5 +210,5 @@ def test_a_value_with_a_line_break_stays_on_one_line(tmp_path: Path) -> None:
 def test_a_secret_is_not_shown_even_where_its_key_is_wrong(tmp_path: Path, key: str) -> None:
     text = str(refusal(tmp_path, f"{BASE}{key} = swordfish"))
 
-    assert f"{key}=[hidden]: " in text
+    assert f"{key}=***: " in text
     assert "swordfish" not in text

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import javaproperties
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorless.errors import ConfigurationError
-from mirrorless.settings.properties import parse, read
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from mirrorless.settings.properties import parse
 
 
 def values(text: str) -> dict[str, str]:
@@ -31,6 +26,12 @@ def values(text: str) -> dict[str, str]:
         ("A -> \\\n   B.topics = a,\\\n   b", "A->B.topics", "a,b"),
         ("A \\\n -> B.topics = a", "A->B.topics", "a"),
         (r"A\ ->\ B.enabled = true", "A->B.enabled", "true"),
+        ("A . bootstrap.servers = a:1", "A.bootstrap.servers", "a:1"),
+        ("A .bootstrap . servers=a:1", "A.bootstrap.servers", "a:1"),
+        ("A -> B . topics . exclude : x . y", "A->B.topics.exclude", "x . y"),
+        ("topics .*", "topics", ".*"),
+        ("topics = .*", "topics", ".*"),
+        ("topics a . b", "topics", "a . b"),
         ("A->B.topics = -> x", "A->B.topics", "-> x"),
         ("A = -> x", "A", "-> x"),
         ("arrow = a -> b", "arrow", "a -> b"),
@@ -89,31 +90,6 @@ def test_blanks_around_arrow_and_separator_change_nothing(
     text = f"{source}{blank[0]}->{blank[1]}{target}.topics{blank[2]}{separator}{blank[3]}{escaped}"
 
     assert values(text) == {f"{source}->{target}.topics": value}
-
-
-def test_a_file_is_utf8(tmp_path: Path) -> None:
-    path = tmp_path / "mm2.properties"
-    path.write_bytes("\ufeffA.client.id = \u00fc\r\n".encode())
-
-    assert read(path)["A.client.id"].value == "\u00fc"
-
-
-def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"^.*none\.properties: cannot be read: No such file or directory$"):
-        read(tmp_path / "none.properties")
-
-
-def test_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"cannot be read: Is a directory$"):
-        read(tmp_path)
-
-
-def test_a_file_in_another_encoding(tmp_path: Path) -> None:
-    path = tmp_path / "mm2.properties"
-    path.write_bytes(b"clusters = \xfc")
-
-    with pytest.raises(ConfigurationError, match=r"mm2\.properties: is not UTF-8 at byte 11$"):
-        read(path)
 
 
 def test_a_broken_escape_is_named_by_its_line_only() -> None:

@@ -1,0 +1,33 @@
+"""Clients of AWS, whose library is imported only where a configuration needs it."""
+
+from __future__ import annotations
+
+import importlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def client(service: str, *, region: str | None) -> Iterator[Any]:
+    """Yield boto3's client of a service; whatever AWS answers becomes a ValueError, in one line, without values."""
+    try:
+        boto3 = importlib.import_module("boto3")
+        exceptions = importlib.import_module("botocore.exceptions")
+    except ImportError:
+        raise ValueError(f"{service} needs the package boto3; pip install boto3") from None
+    try:
+        yield boto3.client(service, region_name=region)
+    except exceptions.ClientError as error:
+        answer = error.response.get("Error", {})
+        raise ValueError(
+            f"{service} answered {answer.get('Code', 'an error')}: {_line(answer.get('Message', ''))}"
+        ) from None
+    except exceptions.BotoCoreError as error:
+        raise ValueError(f"{service} cannot be asked: {_line(error)}") from None
+
+
+def _line(text: object) -> str:
+    return " ".join(str(text).split())

@@ -1,0 +1,192 @@
+"""Connectors as people post them to Connect's REST interface, read as if an mm2.properties file said the same.
+
+Accepted: one connector (`{"name": ..., "config": {...}}`, or its settings alone, as for `PUT .../config`), a list of
+those, and what `GET /connectors?expand=info` returns (`{"<name>": {"info": {...}}}`).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.errors import ConfigurationError
+from mirrorless.settings.properties import ARROW, NOBODYS, Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+# In the order in which their settings count, where several connectors of a flow say different things.
+_CONNECTORS: Final = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector")
+_COPIES: Final = _CONNECTORS[0]
+# Of one connector alone, so that each may have its own.
+_ITS_OWN: Final = ("name", "connector.class", "source.cluster.alias", "target.cluster.alias", "enabled")
+_EMITS: Final = {
+    "MirrorCheckpointConnector": "emit.checkpoints.enabled",
+    "MirrorHeartbeatConnector": "emit.heartbeats.enabled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Connector:
+    kind: str
+    name: str
+    file: str
+    source: str
+    target: str
+    settings: Mapping[str, str]
+
+    @property
+    def flow(self) -> str:
+        return f"{self.source}{ARROW}{self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class Connectors:
+    """Entries as of an mm2.properties file, and what is to be said about the connectors."""
+
+    entries: Mapping[str, Entry]
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def is_json(text: str) -> bool:
+    """Whether a text can only be JSON: no setting begins like that."""
+    return text.lstrip().startswith(("{", "["))
+
+
+def read_connectors(texts: Sequence[tuple[str, str]]) -> Connectors:
+    """Read files, given as name and text; raises ConfigurationError for what is no connector of MirrorMaker 2."""
+    connectors: list[_Connector] = []
+    warnings: list[str] = []
+    for file, text in texts:
+        for name, settings in _found(_parsed(text, file=file), file=file):
+            connector = _connector(name, settings, file=file)
+            if connector is None:
+                warnings.append(f"{file}: connector {name}: is none of MirrorMaker 2's and is left out")
+            else:
+                connectors.append(connector)
+    if not connectors:
+        raise ConfigurationError(
+            f"no connector of MirrorMaker 2 is in it; known: {', '.join(_CONNECTORS)}", file=texts[0][0]
+        )
+    connectors.sort(key=lambda connector: _CONNECTORS.index(connector.kind))
+    entries: dict[str, Entry] = {}
+    notes: list[str] = []
+    _copying(connectors, warnings)
+    aliases = dict.fromkeys(alias for one in connectors for alias in (one.source, one.target))
+    entries["clusters"] = Entry(",".join(aliases), 0, texts[0][0], "source.cluster.alias")
+    for connector in connectors:
+        warnings += _add(connector, entries)
+        if connector.kind == _COPIES and connector.name != _COPIES:
+            notes.append(
+                f"{connector.file}: name={connector.name}: progress has a topic of its own, under the name {_COPIES}"
+            )
+    _add_absent(connectors, entries)
+    return Connectors(entries, tuple(warnings), tuple(notes))
+
+
+def _parsed(text: str, *, file: str) -> object:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ConfigurationError(f"is not JSON at line {error.lineno}: {error.msg}", file=file) from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"is not JSON that can be read: {type(error).__name__}", file=file) from None
+
+
+def _found(value: object, *, file: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield names and settings of connectors, in whatever shape the file has them."""
+    if isinstance(value, list):
+        for number, one in enumerate(value, start=1):
+            if not isinstance(one, dict):
+                raise ConfigurationError(f"element {number} of the list is no connector", file=file)
+            yield from _found(one, file=file)
+    elif not isinstance(value, dict):
+        raise ConfigurationError("is no connector", file=file)
+    elif isinstance(value.get("config"), dict):
+        config = value["config"]
+        yield str(value.get("name", config.get("name", ""))) or "without a name", config
+    elif "connector.class" in value:
+        yield str(value.get("name", "")) or "without a name", value
+    elif value and all(isinstance(one, dict) for one in value.values()):
+        for name, one in value.items():
+            inner = one.get("info", one)
+            if not isinstance(inner, dict) or not isinstance(inner.get("config", inner), dict):
+                raise ConfigurationError("has no settings; ask for ?expand=info", file=file, key=_line(name))
+            yield from _found({"name": name, "config": inner.get("config", inner)}, file=file)
+    else:
+        raise ConfigurationError('is no connector: it has neither "connector.class" nor "config"', file=file)
+
+
+def _connector(name: str, settings: Mapping[str, Any], *, file: str) -> _Connector | None:
+    where = f"{file}: connector {_line(name)}"
+    texts: dict[str, str] = {}
+    for key, value in settings.items():
+        if isinstance(value, dict | list):
+            raise ConfigurationError("must be a text, a number, true or false", file=where, key=_line(key))
+        if value is not None:
+            texts[key.strip()] = (str(value).lower() if isinstance(value, bool) else str(value)).strip()
+    kind = texts.get("connector.class", "").rpartition(".")[2]
+    if kind not in _CONNECTORS:
+        return None
+    source, target = texts.get("source.cluster.alias", ""), texts.get("target.cluster.alias", "target")
+    if not source:
+        raise ConfigurationError("is missing; name the source cluster", file=where, key="source.cluster.alias")
+    for key, alias in (("source.cluster.alias", source), ("target.cluster.alias", target)):
+        if ARROW in alias or "," in alias or not alias or len(alias.split()) != 1:
+            raise ConfigurationError("must be one word without -> and commas", file=where, key=key, value=_line(alias))
+    return _Connector(kind, _line(name), file, source, target, texts)
+
+
+def _copying(connectors: list[_Connector], warnings: list[str]) -> None:
+    """Leave out what has no MirrorSourceConnector; refuse what would leave nothing."""
+    flows = {connector.flow for connector in connectors if connector.kind == _COPIES}
+    if not flows:
+        one = connectors[0]
+        raise ConfigurationError(
+            f"{one.kind} alone copies nothing; add the {_COPIES} of {one.flow}", file=one.file, key=one.name
+        )
+    for connector in [connector for connector in connectors if connector.flow not in flows]:
+        connectors.remove(connector)
+        warnings.append(
+            f"{connector.file}: connector {connector.name}: is left out, as there is no {_COPIES} of {connector.flow}"
+        )
+    for kind in _CONNECTORS:
+        for flow in flows:
+            same = [connector for connector in connectors if (connector.kind, connector.flow) == (kind, flow)]
+            if len(same) > 1:
+                names = " and ".join(connector.name for connector in same)
+                raise ConfigurationError(
+                    f"{names} are both a {kind} of {flow}; merge their topics into one", file=same[1].file
+                )
+
+
+def _add(connector: _Connector, entries: dict[str, Entry]) -> Iterator[str]:
+    place = f"{connector.file}#{connector.name}"
+    for key, value in connector.settings.items():
+        if key in _ITS_OWN and not (key == "enabled" and connector.kind == _COPIES):
+            continue
+        full = f"{connector.flow}.{key}"
+        new = Entry(value, 0, place, key)
+        if full not in entries:
+            entries[full] = new
+        elif entries[full].value != value:
+            yield f"{place}: {key}: is passed over, because {entries[full].file} sets it otherwise"
+    if connector.kind == _COPIES:
+        # On Connect, a connector that is there runs.
+        entries.setdefault(f"{connector.flow}.enabled", Entry("true", NOBODYS, place, "enabled"))
+
+
+def _add_absent(connectors: Sequence[_Connector], entries: dict[str, Entry]) -> None:
+    """What no connector does is switched off."""
+    present = {(connector.flow, connector.kind) for connector in connectors}
+    for connector in connectors:
+        for kind, key in _EMITS.items():
+            if connector.kind == _COPIES and (connector.flow, kind) not in present:
+                full = f"{connector.flow}.{key}"
+                entries[full] = Entry("false", NOBODYS, f"{connector.file}: there is no {kind}", key)
+
+
+def _line(text: str) -> str:
+    return text if text.isprintable() else repr(text)

@@ -1,0 +1,89 @@
+"""`config.providers`: names of a configuration's own for the providers of references, and what they may read.
+
+A declaration is not needed; where there is one, its restrictions hold.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.errors import ConfigurationError
+from mirrorless.settings.patterns import split_list
+from mirrorless.settings.references import CLASSES, providers, rename
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mirrorless.settings.properties import Entry
+
+_KEY: Final = "config.providers"
+
+
+class DeclaredProviders:
+    """Reads the declarations among the entries; raises ConfigurationError for what cannot be honoured."""
+
+    def __init__(self, entries: Mapping[str, Entry], *, file: str) -> None:
+        self._file = file
+        self._entries = entries
+        listed = split_list(entries[_KEY].value) if _KEY in entries else ()
+        self._kinds = {name: self._kind(name) for name in listed if f"{_KEY}.{name}.class" in entries}
+
+    def renamed(self) -> dict[str, Entry]:
+        """Return the entries with references that name their provider by its kind."""
+        return {name: self._read(name, entry) for name, entry in self._entries.items()}
+
+    def _read(self, name: str, entry: Entry) -> Entry:
+        found = providers(entry.value)
+        if not found or name.startswith(_KEY):
+            return entry
+        for provider, rest in found:
+            known = self._kinds.get(provider, provider)
+            if known.partition("@")[0] not in CLASSES.values():
+                raise ConfigurationError(
+                    f"no config provider {provider} is declared; known without: {', '.join(CLASSES.values())}",
+                    file=entry.file or self._file,
+                    key=entry.written or name,
+                )
+            self._check(provider, rest, name=entry.written or name)
+        return replace(entry, value=rename(entry.value, self._kinds))
+
+    def _kind(self, name: str) -> str:
+        key = f"{_KEY}.{name}.class"
+        class_name = self._entries[key].value
+        found = CLASSES.get(class_name.rpartition(".")[2])
+        if found is None:
+            raise ConfigurationError(
+                f"no Java class is loaded; use one of {', '.join(CLASSES)}", file=self._file, key=key, value=class_name
+            )
+        for parameter in (one for one in self._entries if one.startswith(f"{_KEY}.{name}.param.")):
+            if parameter.rpartition(".param.")[2] not in ("allowed.paths", "allowlist.pattern", "region"):
+                raise ConfigurationError(
+                    "this restriction cannot be honoured; remove it", file=self._file, key=parameter
+                )
+        region = self._entries.get(f"{_KEY}.{name}.param.region")
+        return f"{found}@{region.value}" if region is not None and found in ("secretsmanager", "ssm") else found
+
+    def _check(self, provider: str, rest: str, *, name: str) -> None:
+        paths = self._entries.get(f"{_KEY}.{provider}.param.allowed.paths")
+        if paths is not None:
+            path = os.path.realpath(rest.rpartition(":")[0])
+            allowed = [os.path.realpath(one) for one in split_list(paths.value)]
+            if not any(path == one or path.startswith(one.rstrip("/") + "/") for one in allowed):
+                raise ConfigurationError(
+                    f"{_KEY}.{provider}.param.allowed.paths does not allow {path}", file=self._file, key=name
+                )
+        pattern = self._entries.get(f"{_KEY}.{provider}.param.allowlist.pattern")
+        if pattern is not None and not _matches(pattern.value, rest.rpartition(":")[2]):
+            raise ConfigurationError(
+                f"{_KEY}.{provider}.param.allowlist.pattern does not allow it", file=self._file, key=name
+            )
+
+
+def _matches(pattern: str, name: str) -> bool:
+    try:
+        return re.fullmatch(pattern, name) is not None
+    except re.error:
+        return False

@@ -1,0 +1,96 @@
+"""Keys that are not known, that cannot be, or that do nothing where they stand, each with its reason."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from mirrorless.settings.placement import has_no_effect
+from mirrorless.settings.properties import ARROW
+from mirrorless.settings.spelling import take_apart
+from mirrorless.settings.vocabulary import OWN_PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from mirrorless.settings.foreign import Severity
+
+ENABLED: Final = "enabled"
+
+
+class IsOn(Protocol):
+    """Tells whether a setting that is true or false is on."""
+
+    def __call__(self, key: str, *, default: bool) -> bool:
+        """Return the setting, or the default where it is not set."""
+
+
+class Remark(NamedTuple):
+    """What is to be said about a key."""
+
+    severity: Severity
+    name: str
+    reason: str
+
+
+class Keys:
+    """All keys of a configuration, as they should be written."""
+
+    def __init__(
+        self,
+        names: Collection[str],
+        aliases: tuple[str, ...],
+        *,
+        flow_keys: Collection[str],
+        worker_keys: Collection[str],
+    ) -> None:
+        self._keys = [(name, take_apart(name, aliases)) for name in names]
+        self._aliases = aliases
+        self._flow_keys = flow_keys
+        self._worker_keys = worker_keys
+
+    def unknown(self) -> Iterator[Remark]:
+        """Yield the keys that begin with `mirrorless.` and are not known: they can only be mistakes."""
+        known = [key for key in self._flow_keys if key.startswith(OWN_PREFIX)]
+        for name, key in self._keys:
+            own = key.setting
+            if not own.startswith(OWN_PREFIX) or (own in known and (not key.scope or ARROW in key.scope)):
+                continue
+            if own in known:
+                yield Remark("error", name, f"is set for a flow, not for a cluster; write {own}")
+                continue
+            # without the prefix, which makes all of them look alike
+            names = [one.removeprefix(OWN_PREFIX) for one in known]
+            close = difflib.get_close_matches(own.removeprefix(OWN_PREFIX), names, n=1)
+            advice = f"did you mean {OWN_PREFIX}{close[0]}?" if close else f"known: {', '.join(known)}"
+            yield Remark("error", name, f"unknown setting; {advice}")
+
+    def impossible(self, is_on: IsOn) -> Iterator[Remark]:
+        """Yield keys of flows that cannot exist, which MirrorMaker 2 passes over; one switched off may be anything."""
+        told: set[str] = set()
+        for name, key in self._keys:
+            if ARROW not in key.scope or key.scope in told or not is_on(f"{key.scope}.{ENABLED}", default=True):
+                continue
+            source, _, target = key.scope.partition(ARROW)
+            missing = [alias for alias in (source, target) if alias not in self._aliases]
+            if missing:
+                listed = ", ".join(self._aliases)
+                reason = f"cluster {missing[0]} is not in clusters = {listed}; add it there or correct the flow"
+            elif source == target:
+                reason = "source and target are the same cluster; remove this flow"
+            else:
+                continue
+            told.add(key.scope)
+            yield Remark("error", name, reason)
+
+    def without_effect(self, is_on: IsOn) -> Iterator[Remark]:
+        """Yield the keys that do nothing here; an error is what would change what is replicated."""
+        for name, key in self._keys:
+            of_a_flow = ARROW in key.scope
+            if key.setting in self._flow_keys and (not key.scope or of_a_flow):
+                continue
+            if of_a_flow and not is_on(f"{key.scope}.{ENABLED}", default=False):
+                continue
+            found = has_no_effect(key, aliases=self._aliases, worker_keys=self._worker_keys)
+            if found is not None:
+                yield Remark(found.severity, name, found.reason)

@@ -1,0 +1,81 @@
+"""A MirrorMaker 1: a consumer file, a producer file and the topics, read as if an mm2.properties file said the same.
+
+Names stay as they are and no internal topic is written, because the tool of old did neither (KIP-720 removed it). The
+consumer's group does not move any more, so where it stands is not taken over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qs, urlencode
+
+from mirrorless.errors import ConfigurationError
+from mirrorless.settings.client_keys import is_connection_key
+from mirrorless.settings.locations import read
+from mirrorless.settings.properties import ARROW, NOBODYS, Entry, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PREFIX: Final = "mirrormaker1:"
+_CONSUMER, _PRODUCER, _INCLUDE = "consumer.config", "producer.config", "include"
+_SOURCE, _TARGET = "source", "target"
+_FLOW: Final = f"{_SOURCE}{ARROW}{_TARGET}"
+_SAME_NAMES: Final = {
+    f"{_FLOW}.enabled": "true",
+    f"{_FLOW}.replication.policy.class": "IdentityReplicationPolicy",
+    f"{_FLOW}.topics.exclude": "__.*",  # the consumer's exclude.internal.topics
+    f"{_FLOW}.heartbeats.replication.enabled": "false",
+    f"{_FLOW}.emit.heartbeats.enabled": "false",
+    f"{_FLOW}.emit.checkpoints.enabled": "false",
+    f"{_FLOW}.emit.offset-syncs.enabled": "false",
+    f"{_FLOW}.sync.topic.configs.enabled": "false",
+    f"{_FLOW}.sync.topic.acls.enabled": "false",
+    # The default of a Java consumer, which MirrorMaker 1 did not change.
+    f"{_SOURCE}.consumer.auto.offset.reset": "latest",
+}
+
+
+def location(*, consumer: str, producer: str, include: str) -> str:
+    """Return the location of such a configuration, which travels as one text."""
+    return PREFIX + urlencode({_CONSUMER: consumer, _PRODUCER: producer, _INCLUDE: include})
+
+
+def read_mirrormaker1(text: str) -> tuple[dict[str, Entry], tuple[str, ...]]:
+    """Read what `location` returned; raises ConfigurationError for files that cannot be read or name no brokers.
+
+    Returns the entries as of an mm2.properties file, and warnings.
+    """
+    named = {key: values[-1] for key, values in parse_qs(text.removeprefix(PREFIX), keep_blank_values=True).items()}
+    for key in (_CONSUMER, _PRODUCER, _INCLUDE):
+        if not named.get(key, "").strip():
+            raise ConfigurationError("is missing; a MirrorMaker 1 needs all three", key=f"--{key}")
+    include = named[_INCLUDE]
+    entries = {key: Entry(value, NOBODYS, "as MirrorMaker 1", key) for key, value in _SAME_NAMES.items()}
+    entries["clusters"] = Entry(f"{_SOURCE},{_TARGET}", NOBODYS, "as MirrorMaker 1")
+    entries[f"{_FLOW}.topics"] = Entry(_topics(include), 0, "--include", "include")
+    consumer = parse(read(named[_CONSUMER]), file=named[_CONSUMER])
+    producer = parse(read(named[_PRODUCER]), file=named[_PRODUCER])
+    entries |= _of(consumer, _SOURCE, "consumer") | _of(producer, _TARGET, "producer")
+    warnings = []
+    if "group.id" in consumer:
+        group = consumer["group.id"]
+        warnings.append(
+            f"{group.place}: group.id={group.value.strip()}: where it stands is not taken over; partitions begin at "
+            f"{entries[f'{_SOURCE}.consumer.auto.offset.reset'].value.strip()}, or at mirrorless.start.timestamp"
+        )
+    return entries, tuple(warnings)
+
+
+def _of(settings: Mapping[str, Entry], alias: str, role: str) -> dict[str, Entry]:
+    return {
+        f"{alias}.{key}" if is_connection_key(key) else f"{alias}.{role}.{key}": Entry(
+            entry.value, entry.line, entry.file, key
+        )
+        for key, entry in settings.items()
+    }
+
+
+def _topics(include: str) -> str:
+    """Read the one pattern of MirrorMaker 1: quotes around it and blanks do not count, `,` and `|` say or."""
+    return include.strip().strip("\"'").replace(" ", "")

@@ -1,0 +1,282 @@
+"""From entries by their right keys to clusters and flows, with everything that is to be said about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from pydantic import ValidationError
+
+from mirrorless.errors import ConfigurationError
+from mirrorless.settings import precedence
+from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, is_client_key
+from mirrorless.settings.declared_providers import DeclaredProviders
+from mirrorless.settings.keys import ENABLED, Keys
+from mirrorless.settings.kinds import as_text, default_of
+from mirrorless.settings.masking import shown
+from mirrorless.settings.model import Cluster, Flow, Settings
+from mirrorless.settings.patterns import split_list
+from mirrorless.settings.properties import ARROW, NOBODYS
+from mirrorless.settings.references import refers, resolve
+from mirrorless.settings.spelling import CLUSTERS, without_port
+from mirrorless.settings.values import boolean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mirrorless.settings.precedence import Found, Side
+    from mirrorless.settings.properties import Entry
+    from mirrorless.settings.spelling import Tidied
+
+_RESET: Final = "auto.offset.reset"
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """A setting as it counts: its value as it may be shown, and where it comes from (`default`, or file and line)."""
+
+    key: str
+    value: str | None
+    origin: str
+    written: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    """What was understood of a configuration. `settings` is None where `errors` leave nothing to work with.
+
+    `flows` has the effective settings of each flow, `clients` those of its two ends, by flow and side.
+    """
+
+    settings: Settings | None
+    errors: tuple[ConfigurationError, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    flows: Mapping[str, tuple[Effective, ...]] = field(default_factory=dict)
+    clients: Mapping[tuple[str, str], tuple[Effective, ...]] = field(default_factory=dict)
+
+
+class Reader:
+    """Reads tidied entries; what is wrong is collected, so that a check can name all of it."""
+
+    def __init__(
+        self,
+        location: str,
+        tidied: Tidied,
+        *,
+        flow_keys: Mapping[str, str],
+        worker_keys: Mapping[str, str],
+        warnings: Sequence[str] = (),
+        notes: Sequence[str] = (),
+    ) -> None:
+        self._location = location
+        self._entries: Mapping[str, Entry] = tidied.entries
+        self._tidied = tidied
+        self._flow_keys = flow_keys
+        self._worker_keys = worker_keys
+        self._warnings = [*warnings, *tidied.warnings]
+        self._notes = list(notes)
+        self._errors: list[ConfigurationError] = []
+        self._flows: dict[str, tuple[Effective, ...]] = {}
+        self._clients: dict[tuple[str, str], tuple[Effective, ...]] = {}
+
+    def understand(self) -> Understanding:
+        """Read everything."""
+        settings = None
+        try:
+            settings = self._settings()
+        except ConfigurationError as error:
+            self._errors.append(error)
+        return Understanding(
+            settings, tuple(self._errors), tuple(self._warnings), tuple(self._notes), self._flows, self._clients
+        )
+
+    def _settings(self) -> Settings | None:
+        self._entries = DeclaredProviders(self._entries, file=self._location).renamed()
+        aliases = self._aliases()
+        keys = Keys(self._entries, aliases, flow_keys=self._flow_keys, worker_keys=self._worker_keys)
+        told = [*keys.unknown(), *keys.impossible(self._is_on), *keys.without_effect(self._is_on)]
+        for one in told:
+            entry = self._entries[one.name]
+            line = f"{entry.place}: {entry.written or one.name}={shown(one.name, entry.value)}: {one.reason}"
+            match one.severity:
+                case "error":
+                    self._note(one.reason, key=one.name, entry=entry)
+                case "warning":
+                    self._warnings.append(line)
+                case "note" if entry.line != NOBODYS:
+                    self._notes.append(line)
+        pairs = [(source, target) for source, target in product(aliases, repeat=2) if self._is_enabled(source, target)]
+        if not pairs:
+            self._refuse_no_flow(aliases)
+        flows = [flow for pair in pairs if (flow := self._flow(*pair)) is not None]
+        if self._errors:
+            return None
+        clusters = [cluster for alias in aliases if (cluster := self._cluster(alias, flows)) is not None]
+        return Settings(
+            file=self._location,
+            clusters=tuple(clusters),
+            flows=tuple(flows),
+            warnings=tuple(self._warnings),
+            notes=tuple(self._notes),
+        )
+
+    def _aliases(self) -> tuple[str, ...]:
+        found = precedence.first(self._entries, CLUSTERS)
+        advice = "list the aliases of the clusters, as in clusters = A, B"
+        if found is None:
+            self._refuse(f"is missing; {advice}", key=CLUSTERS)
+        aliases = split_list(self._text(found)) if refers(found.value) else self._tidied.aliases
+        if not aliases:
+            self._refuse(f"is empty; {advice}", key=CLUSTERS, value=found.value)
+        for alias in aliases:
+            if aliases.count(alias) > 1:
+                self._refuse(
+                    f"names {alias} twice; give each cluster an alias of its own", key=CLUSTERS, value=found.value
+                )
+        return aliases
+
+    def _is_enabled(self, source: str, target: str) -> bool:
+        return source != target and self._is_on(f"{source}{ARROW}{target}.{ENABLED}", default=False)
+
+    def _is_on(self, key: str, *, default: bool) -> bool:
+        found = precedence.first(self._entries, key)
+        if found is None:
+            return default
+        try:
+            return boolean(self._text(found)) is True
+        except ValueError as error:
+            self._refuse(str(error), key=key, value=found.value)
+
+    def _cluster(self, alias: str, flows: Sequence[Flow]) -> Cluster | None:
+        """Return a cluster as it is outside of any flow, or as its first flow has it if only flows say where it is."""
+        found = precedence.cluster_settings(self._entries, alias)
+        servers = found.get(BOOTSTRAP_SERVERS)
+        if servers is not None and split_list(servers.value):
+            return self._end(alias, {key: setting for key, setting in found.items() if _is_written(key, setting)})
+        ends = [end for flow in flows for end in (flow.source, flow.target) if end.alias == alias]
+        if not ends:
+            self._warnings.append(
+                f"{self._location}: {alias}.{BOOTSTRAP_SERVERS}: not set; cluster {alias} is in no enabled flow and is "
+                "left out"
+            )
+        return ends[0] if ends else None
+
+    def _flow(self, source: str, target: str) -> Flow | None:
+        name = f"{source}{ARROW}{target}"
+        settings: dict[Side, dict[str, Found]] = {
+            "source": precedence.client_settings(self._entries, flow=(source, target), side="source"),
+            "target": precedence.client_settings(self._entries, flow=(source, target), side="target"),
+        }
+        for alias, end in ((source, settings["source"]), (target, settings["target"])):
+            self._check_servers(alias, end, flow=name)
+        by_key = {
+            key: (field, precedence.flow_setting(self._entries, key, flow=name))
+            for key, field in self._flow_keys.items()
+        } | {
+            key: (field, precedence.worker_setting(self._entries, key, target=target))
+            for key, field in self._worker_keys.items()
+        }
+        reset = settings["source"].pop(f"consumer.{_RESET}", None)
+        by_key[f"{source}.consumer.{_RESET}"] = ("auto_offset_reset", reset)
+        found = {field: setting for field, setting in by_key.values() if setting is not None}
+        try:
+            texts = {field: self._text(setting) for field, setting in found.items()}
+            flow = Flow.model_validate(
+                {"source": self._end(source, settings["source"]), "target": self._end(target, settings["target"])}
+                | texts
+            )
+        except ConfigurationError as error:
+            self._errors.append(error)
+            return None
+        except ValidationError as errors:
+            self._collect(errors, found)
+            return None
+        self._flows[name] = tuple(
+            Effective(key, _effective(flow, field, setting), *_origin(setting))
+            for key, (field, setting) in by_key.items()
+        )
+        for side, ends in settings.items():
+            self._clients[name, side] = tuple(
+                Effective(key, shown(key, setting.value), *_origin(setting)) for key, setting in sorted(ends.items())
+            )
+        return flow
+
+    def _check_servers(self, alias: str, settings: Mapping[str, Found], *, flow: str) -> None:
+        servers = precedence.bootstrap_servers(settings)
+        advice = f"flow {flow} needs it; name the brokers of {alias} as host:port"
+        if servers is None:
+            error = self._error(advice, key=f"{alias}.{BOOTSTRAP_SERVERS}")
+        elif not split_list(servers.value):
+            error = self._error(advice, key=servers.key, value=servers.value, entry=servers.entry)
+        elif not refers(servers.value) and (wrong := without_port(servers.value)) is not None:
+            advice = f"{wrong or 'an empty address'} is not host:port"
+            error = self._error(advice, key=servers.key, value=servers.value, entry=servers.entry)
+        else:
+            return
+        if str(error) not in map(str, self._errors):
+            self._errors.append(error)
+
+    def _end(self, alias: str, settings: Mapping[str, Found]) -> Cluster:
+        servers = precedence.bootstrap_servers(settings)
+        client = {key: setting.value for key, setting in settings.items() if key != BOOTSTRAP_SERVERS}
+        return Cluster(
+            alias=alias,
+            bootstrap_servers=",".join(split_list(servers.value)) if servers else "missing:0",
+            client={key: value for key, value in client.items() if is_client_key(key)},
+        )
+
+    def _text(self, found: Found) -> str:
+        return resolve(found.value, key=found.entry.written or found.key, file=found.entry.file or self._location)
+
+    def _collect(self, errors: ValidationError, found: Mapping[str, Found]) -> None:
+        for error in errors.errors(include_url=False, include_input=False):
+            setting = found.get(str(error["loc"][0]))
+            if setting is None:  # a default that is made from others was not made
+                continue
+            reason = str(error.get("ctx", {}).get("error", error["msg"]))
+            if refers(setting.value):
+                reason = "what it refers to cannot be used for this setting"  # the reason may quote it
+            self._note(reason, key=setting.key, entry=setting.entry)
+
+    def _refuse_no_flow(self, aliases: tuple[str, ...]) -> NoReturn:
+        if len(aliases) == 1:
+            self._refuse("a flow needs two clusters; list both", key=CLUSTERS, value=aliases[0])
+        key = f"{aliases[0]}{ARROW}{aliases[1]}.{ENABLED}"
+        found = precedence.first(self._entries, key)
+        value = None if found is None else found.value
+        self._refuse("no flow is enabled; set this one, or another, to true", key=key, value=value)
+
+    def _note(self, reason: str, *, key: str, entry: Entry) -> None:
+        """Take down an error and go on."""
+        error = self._error(reason, key=key, value=entry.value, entry=entry)
+        if str(error) not in map(str, self._errors):
+            self._errors.append(error)
+
+    def _refuse(self, reason: str, *, key: str, value: str | None = None) -> NoReturn:
+        raise self._error(reason, key=key, value=value, entry=self._entries.get(key)) from None
+
+    def _error(
+        self, reason: str, *, key: str, value: str | None = None, entry: Entry | None = None
+    ) -> ConfigurationError:
+        text = None if value is None else shown(key, value)
+        file = entry.file if entry is not None and entry.file else self._location
+        return ConfigurationError(reason, file=file, key=(entry and entry.written) or key, value=text)
+
+
+def _is_written(key: str, setting: Found) -> bool:
+    """Whether a cluster's key is one of its own, and not one made for a role from a key for all."""
+    return setting.key.endswith(f".{key}") or setting.key == key
+
+
+def _effective(flow: Flow, field: str, setting: Found | None) -> str | None:
+    if setting is None:
+        return default_of(field) if field != "offset_storage_topic" else flow.offset_storage_topic
+    return shown(setting.key, setting.value if refers(setting.value) else as_text(getattr(flow, field)) or "")
+
+
+def _origin(setting: Found | None) -> tuple[str, str | None]:
+    if setting is None:
+        return "default", None
+    return setting.entry.place or "?", setting.entry.written or setting.key

@@ -1,0 +1,143 @@
+"""References to values kept elsewhere, in Kafka's own syntax: `${provider:path:key}` (KIP-297).
+
+    ${env:NAME}  ${file:/path:key}  ${directory:/path:name}  ${secretsmanager:id:key}  ${ssm:/path}
+
+They stay as they are in everything that is loaded, shown or sent to workers, and are resolved only where a client is
+made, by the process that makes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.errors import ConfigurationError
+from mirrorless.settings.aws import client
+from mirrorless.settings.properties import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_REFERENCE: Final = re.compile(r"\$\{([A-Za-z][\w.-]*)(?:@([\w-]+))?:([^}]*)\}")
+
+# Java's providers, by the class that `config.providers.<name>.class` names, without its package.
+CLASSES: Final = {
+    "EnvVarConfigProvider": "env",
+    "FileConfigProvider": "file",
+    "DirectoryConfigProvider": "directory",
+    "SecretsManagerConfigProvider": "secretsmanager",
+    "SsmParamStoreConfigProvider": "ssm",
+}
+
+
+def refers(text: str) -> bool:
+    """Whether a text has a reference in it."""
+    return _REFERENCE.search(text) is not None
+
+
+def providers(text: str) -> list[tuple[str, str]]:
+    """Return provider and the rest of every reference in a text."""
+    return [(match[1], match[3]) for match in _REFERENCE.finditer(text)]
+
+
+def rename(text: str, names: dict[str, str]) -> str:
+    """Replace the names of providers."""
+    return _REFERENCE.sub(
+        lambda match: (
+            "${" + names.get(match[1], match[1]) + (f"@{match[2]}" if match[2] else "") + f":{match[3]}" + "}"
+        ),
+        text,
+    )
+
+
+def resolve(text: str, *, key: str, file: str | None = None) -> str:
+    """Return the text with every reference replaced by its value.
+
+    Raises ConfigurationError, without any value, for a provider that is not known and for what cannot be had.
+    """
+
+    def value_of(match: re.Match[str]) -> str:
+        provider, region, rest = match[1], match[2], match[3]
+        lookup = _LOOKUPS.get(provider)
+        try:
+            if lookup is None:
+                raise ValueError(f"no such config provider; known: {', '.join(_LOOKUPS)}")
+            return lookup(rest, region)
+        except ValueError as error:
+            raise ConfigurationError(str(error), file=file, key=key, value=match[0]) from None
+
+    return _REFERENCE.sub(value_of, text)
+
+
+def _environment(rest: str, region: str | None) -> str:  # noqa: ARG001 -- every lookup is called alike
+    name = rest.rpartition(":")[2]
+    if name not in os.environ:
+        raise ValueError(f"the environment has no variable {name}; set it where this runs")
+    return os.environ[name]
+
+
+def _file(rest: str, region: str | None) -> str:  # noqa: ARG001 -- every lookup is called alike
+    path, colon, key = rest.rpartition(":")
+    if not colon or not path or not key:
+        raise ValueError("must be ${file:path:key}")
+    entries = parse(_text(path), file=path)
+    if key not in entries:
+        raise ValueError(f"{path} has no key {key}")
+    return entries[key].value
+
+
+def _directory(rest: str, region: str | None) -> str:  # noqa: ARG001 -- every lookup is called alike
+    folder, colon, name = rest.rpartition(":")
+    if not colon or not folder or not name or "/" in name:
+        raise ValueError("must be ${directory:path:name}")
+    return _text(f"{folder}/{name}")
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not UTF-8") from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _secrets_manager(rest: str, region: str | None) -> str:
+    # An ARN has six colons of its own, and may also be written with %3A as Amazon's provider asks for.
+    secret, _, key = rest.replace("%3A", ":").rpartition(":") if _has_key(rest) else (rest, "", "")
+    secret = secret.replace("%3A", ":")
+    region = region or (secret.split(":")[3] if secret.startswith("arn:") else None)
+    with client("secretsmanager", region=region) as manager:
+        text = str(manager.get_secret_value(SecretId=secret).get("SecretString", ""))
+    if not key:
+        return text
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        fields = None
+    if not isinstance(fields, dict) or key not in fields:
+        raise ValueError(f"the secret has no key {key}")
+    return str(fields[key])
+
+
+def _has_key(rest: str) -> bool:
+    plain = rest.replace("%3A", ":")
+    return plain.count(":") > 6 if plain.startswith("arn:") else ":" in plain
+
+
+def _parameter_store(rest: str, region: str | None) -> str:
+    name = rest.removeprefix(":")
+    with client("ssm", region=region) as store:
+        return str(store.get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"])
+
+
+_LOOKUPS: Final[dict[str, Callable[[str, str | None], str]]] = {
+    "env": _environment,
+    "file": _file,
+    "directory": _directory,
+    "secretsmanager": _secrets_manager,
+    "ssm": _parameter_store,
+}
