@@ -11,6 +11,7 @@ from mirrorless.errors import MirrorlessError
 
 _COMMANDS = {
     "apply": ("mirrorless.cli.apply", "apply"),
+    "config": ("mirrorless.cli.config", "group"),
     "demo": ("mirrorless.cli.demo", "demo"),
     "kafka": ("mirrorless.cli.kafka", "group"),
     "offsets": ("mirrorless.cli.offsets", "group"),

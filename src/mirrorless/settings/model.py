@@ -73,11 +73,11 @@ class Flow(_Frozen):
     topics: Patterns = (".*",)
     """Source topics to replicate: patterns, separated by commas, each for the whole name."""
     topics_exclude: Patterns = (r"mm2.*\.internal", r".*\.replica", "__.*")
-    """What of them is left out."""
+    """Source topics that are left out, whatever `topics` says."""
     groups: Patterns = (".*",)
     """Consumer groups whose offsets are translated: patterns, as for topics."""
     groups_exclude: Patterns = ("console-consumer-.*", "connect-.*", "__.*")
-    """What of them is left out."""
+    """Consumer groups that are left out, whatever `groups` says."""
     replication_factor: CountOrDefault = 2
     """Replicas of new remote topics; `-1` leaves it to the brokers."""
     tasks_max: PositiveInt = 1
@@ -89,9 +89,10 @@ class Flow(_Frozen):
     heartbeats_replication_enabled: Boolean = True
     """Heartbeat topics are replicated whatever the filter says."""
     replication_policy_class: Text = DEFAULT_POLICY_CLASS
-    """Or `IdentityReplicationPolicy`, with or without Java's package."""
+    """How remote topics are named: this one puts the source's alias in front, `IdentityReplicationPolicy` does not;
+    with or without Java's package."""
     replication_policy_separator: Text = "."
-    """Between alias and topic in the names of remote topics."""
+    """What stands between alias and topic in the names of remote topics."""
     replication_policy_internal_topic_separator_enabled: Boolean = True
     """Whether internal topics use the separator too (KIP-949)."""
     # Always with dots, whatever the separator: this topic is Connect's, not the policy's.
@@ -114,34 +115,36 @@ class Flow(_Frozen):
     dead_letter_topic: str | None = None
     """With `errors.tolerance=all`, a topic on the target for the coordinates of what was left out."""
     dead_letter_replication_factor: CountOrDefault = 3
-    """Replicas of that topic, if it has to be created."""
+    """Replicas of the topic for what was left out, if it has to be created."""
     on_gap: OnGap = "halt"
     """What happens where records are missing that were never copied (retention was faster, the topic was created again,
     a log was cut): `halt` stops this partition only, `continue` goes on at the first record left."""
     max_bytes_per_second: BytesPerSecond | None = None
     """How much the whole flow may fetch, in bytes per second, divided among its slots; no limit if it is not set."""
     topic_filter_class: Text = "org.apache.kafka.connect.mirror.DefaultTopicFilter"
-    """Or a Python class of one's own, as `package.module:Class`."""
+    """Which topics are selected; or a class of your own."""
     group_filter_class: Text = "org.apache.kafka.connect.mirror.DefaultGroupFilter"
-    """Or a Python class of one's own, as `package.module:Class`."""
+    """Which consumer groups are selected; or a class of your own."""
     config_property_filter_class: Text = "org.apache.kafka.connect.mirror.DefaultConfigPropertyFilter"
-    """Or a Python class of one's own, as `package.module:Class`."""
+    """Which topic configs go over; or a class of your own."""
     config_properties_exclude: Patterns = DEFAULT_CONFIG_PROPERTIES_EXCLUDE
-    """Topic configs that are not kept in step: patterns."""
+    """Topic configs that are left to the target: patterns. Setting it replaces the list."""
     use_defaults_from: DefaultsFrom = "target"
-    """Whose defaults a remote topic has where its source topic has defaults: `target` or `source`."""
+    """Whether a config at its default on the source is at the target's own default (`target`), or set to the source's
+    value (`source`)."""
     sync_topic_configs_enabled: Boolean = True
-    """Whether configs of remote topics are kept in step while running."""
+    """Whether configs of remote topics follow their source topics; new ones are created with them in any case."""
     sync_topic_configs_interval_seconds: PositiveInt = 600
     """How often configs are compared."""
     sync_topic_acls_enabled: Boolean = True
-    """Whether ACLs of remote topics are kept in step while running."""
+    """Whether ACLs of source topics are added to their remote topics."""
     sync_topic_acls_interval_seconds: PositiveInt = 600
     """How often ACLs are compared."""
     acls_patterns: AclPatterns = ("literal",)
-    """Which ACLs on topics are kept in step: `literal`, as in MirrorMaker 2, or `literal, prefixed`."""
+    """Which ACLs go over: `literal`, `prefixed` or both; prefixed ones only where a replicated topic begins so."""
     acls_prune: Boolean = False
-    """Whether ACLs that this flow had added are removed when they are gone from the source."""
+    """Removes ACLs that this flow created, while it was `true`, once they are gone from the source; which those are
+    is kept in `mm2-acls.<source>.internal` on the target."""
 
     @property
     def name(self) -> str:

@@ -99,7 +99,7 @@ class Reader:
         told = [*keys.unknown(), *keys.impossible(self._is_on), *keys.without_effect(self._is_on)]
         for one in told:
             entry = self._entries[one.name]
-            line = f"{entry.place}: {entry.written or one.name}={shown(one.name, entry.value)}: {one.reason}"
+            line = f"{entry.place}: {one.name}={shown(one.name, entry.value)}: {one.reason}"
             match one.severity:
                 case "error":
                     self._note(one.reason, key=one.name, entry=entry)

@@ -86,7 +86,7 @@ class Vocabulary:
 
     def suggestion(self, key: str) -> str | None:
         """Return the known key that looks most like this one."""
-        return next(iter(difflib.get_close_matches(key, sorted(self._keys), n=1, cutoff=0.75)), None)
+        return next(iter(difflib.get_close_matches(key, sorted(self._keys), n=1, cutoff=0.7)), None)
 
 
 def cluster_vocabulary(worker_keys: Iterable[str]) -> Vocabulary:

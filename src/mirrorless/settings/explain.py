@@ -1,0 +1,120 @@
+"""What a key is, wherever it stands and however it is written: kind, default and meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.errors import ConfigurationError
+from mirrorless.settings.client_keys import COMMON_CLIENT_KEYS, CONSUMER_KEYS, PRODUCER_KEYS, ROLE_PREFIXES
+from mirrorless.settings.client_meanings import CLIENT_MEANINGS
+from mirrorless.settings.foreign import foreign
+from mirrorless.settings.kinds import default_of, kind_of, meaning_of
+from mirrorless.settings.load import FLOW_KEYS, WORKER_KEYS
+from mirrorless.settings.properties import ARROW
+from mirrorless.settings.vocabulary import flow_vocabulary, top_vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CLIENT_PREFIXES: Final = tuple(
+    sorted(
+        [f"{side}{role}" for side in ("source.", "target.", "") for role in (*ROLE_PREFIXES, "cluster.")]
+        + [f"{role}override." for role in ROLE_PREFIXES],
+        key=len,
+        reverse=True,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One setting. `where` says in front of what it may stand; `default` is None where there is none."""
+
+    key: str
+    kind: str
+    default: str | None
+    meaning: str
+    where: str
+
+    @property
+    def row(self) -> str:
+        """The line of docs/configuration.md."""
+        default = "" if self.default is None else self.default if self.default == "required" else f"`{self.default}`"
+        return f"| `{self.key}` | {default} | {self.meaning.removesuffix('.')} |".replace("|  |", "| |")
+
+
+# Keys that are not a flow's or the worker's, but make the clusters and the flows.
+_MAKING: Final = (
+    Explanation("clusters", "list", "required", "The aliases of the clusters.", "at top level"),
+    Explanation(
+        "<alias>.bootstrap.servers",
+        "list of host:port",
+        "required",
+        "Brokers of this cluster to begin with; a flow needs it.",
+        "behind an alias, or at top level for all",
+    ),
+    Explanation("<source>-><target>.enabled", "true or false", "false", "Whether this flow runs.", "behind a flow"),
+)
+
+
+def explanations() -> Iterator[Explanation]:
+    """Yield every setting that has an effect on flows, in the order of docs/configuration.md."""
+    yield from _MAKING
+    for keys, where in (
+        (FLOW_KEYS, "at top level for all flows, or as <source>-><target>.{key}, which wins"),
+        (WORKER_KEYS, "at top level, which wins, or as <target>.{key}"),
+    ):
+        for key, field in keys.items():
+            yield Explanation(key, kind_of(field), default_of(field), meaning_of(field), where.format(key=key))
+    reset = "auto_offset_reset"
+    yield Explanation(
+        "<source>.consumer.auto.offset.reset",
+        kind_of(reset),
+        default_of(reset),
+        meaning_of(reset),
+        "behind the source's alias, or as <source>-><target>.source.consumer.auto.offset.reset, which wins",
+    )
+
+
+def client_explanations() -> Iterator[Explanation]:
+    """Yield every client setting that is honoured."""
+    for key, (kind, default, meaning) in CLIENT_MEANINGS.items():
+        yield Explanation(key, kind, default, meaning, "behind an alias; ssl, sasl and security also at top level")
+
+
+def explain(key: str) -> Explanation:
+    """Explain one key; raises ConfigurationError, with the nearest known one, for a key that means nothing."""
+    wanted = key.strip()
+    known = {one.key: one for one in (*explanations(), *client_explanations())}
+    if wanted in known:
+        return known[wanted]
+    bare = wanted.rpartition(ARROW)[2]
+    for name in (bare, bare.partition(".")[2]) if ARROW not in wanted else (bare.partition(".")[2],):
+        found = _explained(name, known)
+        if found is not None:
+            return found
+    close = top_vocabulary(FLOW_KEYS, WORKER_KEYS).suggestion(bare)
+    raise ConfigurationError(f"no such setting{f'; did you mean {close}?' if close else ''}", key=wanted)
+
+
+def _explained(name: str, known: dict[str, Explanation]) -> Explanation | None:
+    reading = flow_vocabulary([*FLOW_KEYS, *WORKER_KEYS]).read(name) or top_vocabulary(FLOW_KEYS, WORKER_KEYS).read(
+        name
+    )
+    key = name if reading is None else reading.key
+    made = {"enabled": 2, "bootstrap.servers": 1}
+    if key in made:
+        return _MAKING[made[key]]
+    if key.endswith("consumer.auto.offset.reset"):
+        return known["<source>.consumer.auto.offset.reset"]
+    client = next((key[len(prefix) :] for prefix in _CLIENT_PREFIXES if key.startswith(prefix)), key)
+    if key in known or client in known:
+        return known.get(key) or known[client]
+    if client in COMMON_CLIENT_KEYS | CONSUMER_KEYS | PRODUCER_KEYS and (client != key or client in COMMON_CLIENT_KEYS):
+        return Explanation(client, "any", None, "Only tunes Java's clients; accepted without effect.", "behind a role")
+    other = foreign(key)
+    if other is not None:
+        effect = "Refused" if other.severity == "error" else "Accepted without effect"
+        return Explanation(key, "any", None, f"{effect}: {other.reason}.", "as in MirrorMaker 2")
+    return None
