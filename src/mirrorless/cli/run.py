@@ -11,18 +11,35 @@ from rich.console import Console
 from mirrorless.local.display import LiveTable, LogLines, ProgressBar
 from mirrorless.local.runner import StopRequest, run_flows
 from mirrorless.settings import load
+from mirrorless.settings.mirrormaker1 import location
 
 
 @click.command
-@click.argument("file", type=click.Path(dir_okay=False))
+@click.argument("files", nargs=-1)
 @click.option("--available-now", is_flag=True, help="End when everything that is there now has been copied.")
-def run(file: str, *, available_now: bool) -> None:
-    """Replicate the flows of FILE, a MirrorMaker 2 configuration, until Ctrl-C or SIGTERM.
+@click.option("--consumer.config", "consumer", help="A MirrorMaker 1's consumer file, instead of FILES.")
+@click.option("--producer.config", "producer", help="A MirrorMaker 1's producer file.")
+@click.option("--include", "--whitelist", "include", help="A MirrorMaker 1's topics, a pattern such as 'a|b'.")
+def run(
+    files: tuple[str, ...], *, available_now: bool, consumer: str | None, producer: str | None, include: str | None
+) -> None:
+    """Replicate the flows of FILES until Ctrl-C or SIGTERM.
+
+    FILES is a MirrorMaker 2 configuration: an mm2.properties, or connectors in JSON as Connect's REST interface has
+    them; on disk, or in S3 (s3://bucket/key) or the SSM parameter store (ssm:/name).
 
     On a terminal a table shows every topic; elsewhere there is a line of JSON for what happens. Exit status 0 if all
     went well, 1 if a partition stopped or a cluster did not answer.
     """
-    settings = load(file)
+    if consumer is not None or producer is not None or include is not None:
+        if files:
+            raise click.UsageError("give FILES, or the three options of a MirrorMaker 1, not both")
+        if not consumer or not producer or not include:
+            raise click.UsageError("a MirrorMaker 1 needs --consumer.config, --producer.config and --include")
+        files = (location(consumer=consumer, producer=producer, include=include),)
+    elif not files:
+        raise click.UsageError("Missing argument 'FILES'")
+    settings = load(*files)
     for warning in settings.warnings:
         click.echo(f"warning: {warning}", err=True)
     console = Console()

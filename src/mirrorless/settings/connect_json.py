@@ -112,7 +112,7 @@ def _found(value: object, *, file: str) -> Iterator[tuple[str, Mapping[str, Any]
     elif value and all(isinstance(one, dict) for one in value.values()):
         for name, one in value.items():
             inner = one.get("info", one)
-            if not isinstance(inner, dict) or not isinstance(inner.get("config", inner), dict):
+            if not isinstance(inner, dict) or not ({"config", "connector.class"} & inner.keys()):
                 raise ConfigurationError("has no settings; ask for ?expand=info", file=file, key=_line(name))
             yield from _found({"name": name, "config": inner.get("config", inner)}, file=file)
     else:

@@ -81,7 +81,9 @@ class Spelling:
                     exact.add(name)
                 if (previous := tidied.pop(key.full, None)) is not None and previous.written:
                     warnings.append(_remark(previous.written, previous, f"is passed over, because {name} is set too"))
-                tidied[key.full] = replace(entry, value=value, written=name if key.full != name else None)
+                tidied[key.full] = replace(
+                    entry, value=value, written=entry.written or (name if key.full != name else None)
+                )
             warnings += [_remark(name, entry, remark) for remark in remarks]
         return Tidied(tidied, aliases, tuple(warnings))
 
@@ -199,6 +201,7 @@ def _without_quotes(key: Key, value: str) -> tuple[str, list[str]]:
 
 
 def _remark(name: str, entry: Entry, remark: str) -> str:
+    name = entry.written or name
     return f"{entry.place}: {name}={shown(name, entry.value.strip())}: {remark}"
 
 

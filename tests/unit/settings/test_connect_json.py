@@ -1,0 +1,181 @@
+"""Connectors as people post them to Connect start a flow as an mm2.properties file would."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mirrorless.errors import ConfigurationError
+from mirrorless.settings import Settings, load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PACKAGE = "org.apache.kafka.connect.mirror."
+ENDS: dict[str, Any] = {
+    "source.cluster.alias": "A",
+    "target.cluster.alias": "B",
+    "source.cluster.bootstrap.servers": "a:1",
+    "target.cluster.bootstrap.servers": "b:1",
+}
+SOURCE: dict[str, Any] = {
+    **ENDS,
+    "connector.class": PACKAGE + "MirrorSourceConnector",
+    "topics": "orders, pay.*",
+    "tasks.max": 4,
+    "replication.factor": "3",
+    "source.cluster.security.protocol": "SSL",
+    "source.consumer.client.id": "reader",
+    "producer.override.client.id": "writer",
+    "refresh.topics.enabled": False,
+    "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+}
+CHECKPOINT: dict[str, Any] = {
+    **ENDS,
+    "connector.class": PACKAGE + "MirrorCheckpointConnector",
+    "groups": "billing",
+    "tasks.max": 1,
+}
+HEARTBEAT: dict[str, Any] = {**ENDS, "connector.class": PACKAGE + "MirrorHeartbeatConnector"}
+
+
+def connector(config: dict[str, Any]) -> dict[str, Any]:
+    return {"name": config["connector.class"].rpartition(".")[2], "config": config}
+
+
+def write(folder: Path, *contents: object) -> list[Path]:
+    paths = [folder / f"{number}.json" for number in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return paths
+
+
+ALL: tuple[dict[str, Any], ...] = (SOURCE, CHECKPOINT, HEARTBEAT)
+EXPANDED = {
+    one["name"]: {"info": {**one, "tasks": [{"connector": one["name"], "task": 0}], "type": "source"}}
+    for one in map(connector, ALL)
+}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param([connector(one) for one in ALL], id="a file each"),
+        pytest.param([connector(one) for one in reversed(ALL)], id="in any order"),
+        pytest.param(list(ALL), id="settings alone, as for PUT"),
+        pytest.param([[connector(one) for one in ALL]], id="a list"),
+        pytest.param([EXPANDED], id="expand=info"),
+        pytest.param([{name: one["info"] for name, one in EXPANDED.items()}], id="by name"),
+        pytest.param([connector(SOURCE), [connector(CHECKPOINT)], {"h": {"info": connector(HEARTBEAT)}}], id="mixed"),
+    ],
+)
+def test_every_shape_is_the_same_flow(tmp_path: Path, files: list[object]) -> None:
+    flow = load(*write(tmp_path, *files)).flow("A->B")
+
+    assert flow.topics == ("orders", "pay.*")
+    assert flow.groups == ("billing",)
+    assert (flow.tasks_max, flow.replication_factor, flow.refresh_topics_enabled) == (4, 3, False)
+    assert (flow.source.bootstrap_servers, flow.target.bootstrap_servers) == ("a:1", "b:1")
+    assert dict(flow.source.client) == {"security.protocol": "SSL", "consumer.client.id": "reader"}
+    assert dict(flow.target.client) == {"producer.client.id": "writer"}
+
+
+def test_one_text_stands_for_all_files(tmp_path: Path) -> None:
+    settings = load(*write(tmp_path, *map(connector, ALL)))
+
+    assert load(settings.file) == settings
+
+
+def test_what_two_connectors_say_differently_is_the_copying_one_s(tmp_path: Path) -> None:
+    settings = load(*write(tmp_path, connector(CHECKPOINT | {"topics": "x"}), connector(SOURCE)))
+
+    assert settings.flow("A->B").topics == ("orders", "pay.*")
+    place = f"{tmp_path / '0.json'}#MirrorCheckpointConnector"
+    other = f"{tmp_path / '1.json'}#MirrorSourceConnector"
+    assert f"{place}: topics: is passed over, because {other} sets it otherwise" in settings.warnings
+
+
+def test_several_flows(tmp_path: Path) -> None:
+    back = SOURCE | {"source.cluster.alias": "B", "source.cluster.bootstrap.servers": "b:1"}
+    back |= {"target.cluster.alias": "C", "target.cluster.bootstrap.servers": "c:1"}
+    settings = load(*write(tmp_path, [connector(SOURCE), connector(back)]))
+
+    assert [flow.name for flow in settings.flows] == ["A->B", "B->C"]
+    assert [cluster.bootstrap_servers for cluster in settings.clusters] == ["a:1", "b:1", "c:1"]
+
+
+def test_a_connector_without_a_copy_and_a_stranger_are_left_out_with_a_warning(tmp_path: Path) -> None:
+    stranger = {"name": "jdbc", "config": {"connector.class": "io.Jdbc", "connection.password": "swordfish"}}
+    back = HEARTBEAT | {"source.cluster.alias": "B", "target.cluster.alias": "A"}
+    settings = load(*write(tmp_path, [connector(SOURCE), stranger, connector(back)]))
+
+    assert [flow.name for flow in settings.flows] == ["A->B"]
+    file = tmp_path / "0.json"
+    assert f"{file}: connector jdbc: is none of MirrorMaker 2's and is left out" in settings.warnings
+    assert (
+        f"{file}: connector MirrorHeartbeatConnector: is left out, as there is no MirrorSourceConnector of B->A"
+        in settings.warnings
+    )
+
+
+def test_the_target_s_alias_has_a_default_and_spelling_is_put_right(tmp_path: Path) -> None:
+    config = {key: value for key, value in SOURCE.items() if key != "target.cluster.alias"}
+    config |= {"connector.class": " " + PACKAGE + "MirrorSourceConnector", "Replication.Factor": 1, "topics": '"*.x"'}
+    config.pop("replication.factor")
+    flow = load(*write(tmp_path, config)).flow("A->target")
+
+    assert (flow.replication_factor, flow.topics) == (1, (r".*\.x",))
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("{", "is not JSON at line 1: Expecting property name enclosed in double quotes"),
+        ("[" * 100_000, "is not JSON that can be read: RecursionError"),
+        ([1], "element 1 of the list is no connector"),
+        ({}, 'is no connector: it has neither "connector.class" nor "config"'),
+        ({"clusters": "A, B"}, 'is no connector: it has neither "connector.class" nor "config"'),
+        ([], "no connector of MirrorMaker 2 is in it; known: MirrorSourceConnector, "),
+        ({"a": {"status": {}}}, "a: has no settings; ask for ?expand=info"),
+        (connector(HEARTBEAT), "MirrorHeartbeatConnector alone copies nothing; add the MirrorSourceConnector of A->B"),
+        (
+            [connector(SOURCE), connector(SOURCE)],
+            "are both a MirrorSourceConnector of A->B; merge their topics into one",
+        ),
+        (connector(SOURCE | {"source.cluster.alias": ""}), "source.cluster.alias: is missing; name the source cluster"),
+        (connector(SOURCE | {"source.cluster.alias": "a b"}), "must be one word without -> and commas"),
+        (connector(SOURCE | {"topics": ["a"]}), "topics: must be a text, a number, true or false"),
+        (connector(SOURCE | {"tasks.max": "x"}), "tasks.max=x: must be a whole number of 32 bits"),
+        (connector(SOURCE | {"transforms": "mask"}), "transforms=mask: records are copied as they are"),
+        (connector(SOURCE | {"source.cluster.bootstrap.servers": "a"}), "bootstrap.servers=a: a is not host:port"),
+    ],
+)
+def test_one_line_with_the_file(tmp_path: Path, content: object, line: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load(*write(tmp_path, content))
+
+    assert line in str(caught.value)
+    assert str(caught.value).startswith(str(tmp_path / "0.json"))
+    assert "\n" not in str(caught.value)
+
+
+def test_several_properties_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"1\.json: several files must be Connect's JSON"):
+        load(*write(tmp_path, "clusters = A", "clusters = B"))
+
+
+def settings_of(folder: Path, config: dict[str, Any]) -> Settings:
+    return load(*write(folder, connector(config)))
+
+
+def test_no_secret_is_shown(tmp_path: Path) -> None:
+    config = SOURCE | {"source.cluster.ssl.key.password": "swordfish", "target.cluster.sasl.jaas.config": "swordfish"}
+
+    assert "swordfish" not in repr(settings_of(tmp_path, config))
+
+
+def test_a_connector_that_is_switched_off_is_no_flow(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"A->B\.enabled=false: no flow is enabled|enabled=false"):
+        settings_of(tmp_path, SOURCE | {"enabled": "false"})
