@@ -11,8 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.java_settings import JavaSettings, Role
-from mirrorless.clusters.security import read_login, read_stores
-from mirrorless.settings.patterns import split_list
+from mirrorless.clusters.library_forms import oauth_callback, tls_context, token_provider
+from mirrorless.clusters.security import read_login
+from mirrorless.clusters.stores import read_stores
+from mirrorless.clusters.tokens import Kept
+from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS
+from mirrorless.settings.spelling import addresses, without_port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,8 +45,10 @@ _NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "ca_file": ("ssl.ca.location", "ssl_cafile"),
     "certificate_file": ("ssl.certificate.location", "ssl_certfile"),
     "key_file": ("ssl.key.location", "ssl_keyfile"),
+    "key": ("ssl.key.pem", "ssl_context"),
     "key_password": ("ssl.key.password", "ssl_password"),
     "check_hostname": ("ssl.endpoint.identification.algorithm", "ssl_check_hostname"),
+    "tokens": ("oauth_cb", "sasl_oauth_token_provider"),
 }
 
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -67,8 +73,10 @@ class _Connection:
     ca_file: str | None = None
     certificate_file: str | None = None
     key_file: str | None = None
+    key: str | None = field(default=None, repr=False)
     key_password: str | None = field(default=None, repr=False)
     check_hostname: bool | None = None
+    tokens: Kept | None = None
 
 
 def for_confluent(cluster: Cluster, *, role: Role, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -83,6 +91,8 @@ def for_confluent(cluster: Cluster, *, role: Role, extra: Mapping[str, Any] | No
         settings["connections.max.idle.ms"] = 0  # librdkafka's way to say never
     if connection.check_hostname is not None:
         settings["ssl.endpoint.identification.algorithm"] = "https" if connection.check_hostname else "none"
+    if connection.tokens is not None:
+        settings["oauth_cb"] = oauth_callback(connection.tokens)
     return {key: value for key, value in settings.items() if value is not None} | dict(extra or {})
 
 
@@ -94,6 +104,17 @@ def for_kafka_python(cluster: Cluster, *, role: Role) -> dict[str, Any]:
     connection = _read(cluster, role)
     settings = {kafka_python: getattr(connection, name) for name, (_, kafka_python) in _NAMES.items()}
     settings["bootstrap_servers"] = list(connection.bootstrap_servers)
+    if connection.key is not None and connection.certificate_file is not None:
+        # The library takes a key from a file only, and this one must not be in any.
+        settings["ssl_context"] = tls_context(
+            trust=connection.ca_file,
+            certificates=connection.certificate_file,
+            key=connection.key,
+            key_password=connection.key_password,
+            check_hostname=connection.check_hostname is not False,
+        )
+    if connection.tokens is not None:
+        settings["sasl_oauth_token_provider"] = token_provider(connection.tokens)
     return {key: value for key, value in settings.items() if value is not None}
 
 
@@ -104,7 +125,7 @@ def _read(cluster: Cluster, role: Role) -> _Connection:
     stores = read_stores(settings, used=protocol.endswith("SSL"))
     backoff_ms, backoff_max_ms = _backoff(settings)
     connection = _Connection(
-        bootstrap_servers=split_list(settings.text("bootstrap.servers") or ""),
+        bootstrap_servers=_servers(settings),
         client_id=settings.text("client.id") or DEFAULT_CLIENT_ID,
         security_protocol=protocol,
         request_timeout_ms=settings.number("request.timeout.ms", least=10, greatest=300_000),
@@ -115,15 +136,23 @@ def _read(cluster: Cluster, role: Role) -> _Connection:
         sasl_mechanism=login.mechanism,
         username=login.username,
         password=login.password,
+        tokens=Kept(login.tokens) if login.tokens is not None else None,
         ca_file=stores.trust,
-        # one PEM file holds both the key and its certificates
-        certificate_file=stores.key,
-        key_file=stores.key,
+        certificate_file=stores.certificates,
+        key_file=stores.key_file,
+        key=stores.key,
         key_password=stores.key_password,
         check_hostname=stores.check_hostname,
     )
     settings.refuse_rest()
     return connection
+
+
+def _servers(settings: JavaSettings) -> tuple[str, ...]:
+    servers = addresses(settings.text(BOOTSTRAP_SERVERS) or "")
+    if without_port(",".join(servers)) is not None:
+        settings.refuse(BOOTSTRAP_SERVERS, "each must be host:port")
+    return servers
 
 
 def _backoff(settings: JavaSettings) -> tuple[int | None, int | None]:

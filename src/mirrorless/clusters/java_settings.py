@@ -13,6 +13,7 @@ from mirrorless.settings.client_keys import (
     ROLE_PREFIXES,
 )
 from mirrorless.settings.masking import shown
+from mirrorless.settings.references import refers, resolve
 
 if TYPE_CHECKING:
     from mirrorless.settings import Cluster
@@ -53,9 +54,12 @@ class JavaSettings:
         self._rest = set(self._keys)
 
     def raw(self, key: str) -> str | None:
-        """Return the text exactly as it is set, for secrets; None where it is not set."""
+        """Return the text exactly as it is set, for secrets, with references resolved; None where it is not set."""
         self._rest.discard(key)
-        return self._values[self._keys[key]] if key in self._keys else None
+        if key not in self._keys:
+            return None
+        full = self._keys[key]
+        return resolve(self._values[full], key=f"{self._alias}.{full}")
 
     def text(self, key: str) -> str | None:
         """Return the text without blanks around it; None where it is not set or empty."""
@@ -65,7 +69,9 @@ class JavaSettings:
         """Return one of the allowed words in upper case; refuses others, the default too if it is not allowed."""
         word = (self.text(key) or default).upper()
         if word not in allowed:
-            self.refuse(key, f"{word} is not supported; use {' or '.join(allowed)}", default=default)
+            # What a reference stands for is never shown.
+            what = "what it refers to" if refers(self._values.get(self._keys.get(key, key), "")) else word
+            self.refuse(key, f"{what} is not supported; use {' or '.join(allowed)}", default=default)
         return word
 
     def number(self, key: str, *, least: int, greatest: int | None = None) -> int | None:

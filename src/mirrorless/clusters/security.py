@@ -1,7 +1,6 @@
-"""Who we are and whom we trust: the `sasl.` and `ssl.` settings of Java clients.
+"""Who we are: the `sasl.` settings of Java clients.
 
-Supported: PLAIN and SCRAM with user and password; TLS with PEM files. Whatever else is set is refused with what to do
-instead.
+Supported: PLAIN, SCRAM, OAUTHBEARER and Amazon's AWS_MSK_IAM. Whatever else is set is refused with what to do instead.
 """
 
 from __future__ import annotations
@@ -9,44 +8,47 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.clusters import jaas
+from mirrorless.clusters import jaas, tokens
 
 if TYPE_CHECKING:
     from mirrorless.clusters.java_settings import JavaSettings
+    from mirrorless.clusters.tokens import TokenSource
 
-_LOGIN_MODULES: Final = {
+_PASSWORDS: Final = {
     "PLAIN": "PlainLoginModule",
     "SCRAM-SHA-256": "ScramLoginModule",
     "SCRAM-SHA-512": "ScramLoginModule",
 }
+_BEARER: Final = "OAUTHBEARER"
+_MSK: Final = "AWS_MSK_IAM"
+_MSK_HANDLERS: Final = ("IAMClientCallbackHandler", "IAMOAuthBearerLoginCallbackHandler")
+_OIDC_HANDLER: Final = "OAuthBearerLoginCallbackHandler"
+_UNSECURED_HANDLER: Final = "OAuthBearerUnsecuredLoginCallbackHandler"
+_MECHANISMS: Final = (*_PASSWORDS, _BEARER, _MSK)
 
-# What Java takes instead of, or together with, the location of a store.
-_INSTEAD: Final = {
-    "ssl.truststore.certificates": "write the certificates to a PEM file and name it in ssl.truststore.location",
-    "ssl.truststore.password": "a PEM file has no store password; remove it",
-    "ssl.keystore.certificate.chain": "write key and certificates to one PEM file and name it in ssl.keystore.location",
-    "ssl.keystore.key": "write key and certificates to one PEM file and name it in ssl.keystore.location",
-    "ssl.keystore.password": "a PEM file has no store password; give the key's in ssl.key.password and remove this",
-}
+# When and how often Java logs in again; both libraries have their own way.
+_TUNING: Final = (
+    "sasl.kerberos.",
+    "sasl.login.connect.",
+    "sasl.login.read.",
+    "sasl.login.refresh.",
+    "sasl.login.retry.",
+    "sasl.oauthbearer.clock.",
+    "sasl.oauthbearer.expected.",
+    "sasl.oauthbearer.jwks.",
+    "sasl.oauthbearer.scope.claim.",
+    "sasl.oauthbearer.sub.claim.",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """How to log in; all None without SASL."""
+    """How to log in; all None without SASL. `mechanism` is what is said on the wire."""
 
     mechanism: str | None = None
     username: str | None = None
     password: str | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Stores:
-    """PEM files: `trust` has the certificates to trust (None: the system's), `key` our key and its certificates."""
-
-    trust: str | None = None
-    key: str | None = None
-    key_password: str | None = field(default=None, repr=False)
-    check_hostname: bool | None = None
+    tokens: TokenSource | None = None
 
 
 def read_login(settings: JavaSettings, *, used: bool) -> Login:
@@ -54,17 +56,22 @@ def read_login(settings: JavaSettings, *, used: bool) -> Login:
     if not used:
         settings.pass_over(prefix="sasl.")
         return Login()
-    mechanism = settings.choice("sasl.mechanism", default="GSSAPI", allowed=tuple(_LOGIN_MODULES))  # Java's default
-    module = _LOGIN_MODULES[mechanism]
-    text = settings.text("sasl.jaas.config")
-    if text is None:
-        settings.refuse("sasl.jaas.config", f'is not set; use {module} required username="..." password="...";')
-    try:
-        login = jaas.parse(text)
-    except ValueError as error:
-        settings.refuse("sasl.jaas.config", str(error))
-    if login.short_name != module:
-        settings.refuse("sasl.jaas.config", f"{mechanism} goes with {module}; name that login module")
+    mechanism = settings.choice("sasl.mechanism", default="GSSAPI", allowed=_MECHANISMS)  # Java's default
+    for prefix in _TUNING:
+        settings.pass_over(prefix=prefix)
+    if mechanism in _PASSWORDS:
+        settings.pass_over(prefix="sasl.oauthbearer.")
+        return _by_password(settings, mechanism)
+    handlers = {_handler(settings, which) for which in ("client", "login")} - {None}
+    if mechanism == _MSK or handlers & set(_MSK_HANDLERS):
+        settings.pass_over(prefix="sasl.oauthbearer.")
+        return _by_iam(settings, mechanism, handlers)
+    return _by_bearer(settings, handlers)
+
+
+def _by_password(settings: JavaSettings, mechanism: str) -> Login:
+    module = _PASSWORDS[mechanism]
+    login = _parsed(settings, mechanism, module, advice=f'{module} required username="..." password="...";')
     if login.options.get("tokenauth", "").lower() == "true":
         settings.refuse("sasl.jaas.config", "delegation tokens are not supported; log in with user and password")
     for option in ("username", "password"):
@@ -73,32 +80,63 @@ def read_login(settings: JavaSettings, *, used: bool) -> Login:
     return Login(mechanism, login.options["username"], login.options["password"])
 
 
-def read_stores(settings: JavaSettings, *, used: bool) -> Stores:
-    """Read `ssl.`, which counts only if it is `used`; raises ConfigurationError for what is not supported."""
-    if not used:
-        settings.pass_over(prefix="ssl.")
-        return Stores()
-    trust = _pem_file(settings, "truststore")
-    key = _pem_file(settings, "keystore")
-    for setting, advice in _INSTEAD.items():
-        if settings.raw(setting) is not None:
-            settings.refuse(setting, advice)
-    key_password = settings.raw("ssl.key.password")
-    return Stores(trust, key, key_password if key else None, _check_hostname(settings))
+def _by_iam(settings: JavaSettings, mechanism: str, handlers: set[str | None]) -> Login:
+    strangers = handlers - set(_MSK_HANDLERS)
+    if strangers:
+        settings.refuse("sasl.client.callback.handler.class", f"no Java class is loaded; with {_MSK} remove it")
+    options: dict[str, str] = {}
+    if mechanism == _MSK or settings.text("sasl.jaas.config") is not None:
+        module = "IAMLoginModule" if mechanism == _MSK else "OAuthBearerLoginModule"
+        options = dict(_parsed(settings, mechanism, module, advice=f"{module} required;").options)
+    try:
+        source = tokens.Iam.of(options, servers=settings.text("bootstrap.servers") or "")
+    except ValueError as error:
+        settings.refuse("sasl.jaas.config", str(error))
+    return Login(_BEARER, tokens=source)
 
 
-def _pem_file(settings: JavaSettings, store: str) -> str | None:
-    location, kind = settings.text(f"ssl.{store}.location"), settings.text(f"ssl.{store}.type") or "JKS"
-    if location is not None and kind.upper() != "PEM":
-        advice = f"a {kind} file cannot be read; convert it to PEM, name that file and set ssl.{store}.type=PEM"
-        settings.refuse(f"ssl.{store}.location", advice)
-    return location
+def _by_bearer(settings: JavaSettings, handlers: set[str | None]) -> Login:
+    strangers = handlers - {_OIDC_HANDLER, _UNSECURED_HANDLER}
+    if strangers:
+        key = "sasl.login.callback.handler.class"
+        settings.refuse(key, f"no Java class is loaded; use {_OIDC_HANDLER}, which asks a token endpoint")
+    for key in ("sasl.oauthbearer.jwt.retriever.class", "sasl.oauthbearer.jwt.validator.class"):
+        name = (settings.text(key) or "Default").rpartition(".")[2]
+        if not name.startswith(("Default", "ClientCredentials", "Client")):
+            settings.refuse(key, "no Java class is loaded; tokens come by client credentials; remove it")
+    module = "OAuthBearerLoginModule"
+    options = _parsed(settings, _BEARER, module, advice=f"{module} required;").options
+    endpoint = settings.text("sasl.oauthbearer.token.endpoint.url")
+    stated = {
+        "clientId": settings.text("sasl.oauthbearer.client.credentials.client.id"),
+        "clientSecret": settings.raw("sasl.oauthbearer.client.credentials.client.secret"),
+        "scope": settings.text("sasl.oauthbearer.scope"),
+    }
+    merged = dict(options) | {key: value for key, value in stated.items() if value is not None}
+    encoded = (settings.text("sasl.oauthbearer.header.urlencode") or "false").lower() == "true"
+    try:
+        if endpoint is None:
+            if _OIDC_HANDLER in handlers:
+                settings.refuse("sasl.oauthbearer.token.endpoint.url", "is not set; name where tokens are given out")
+            return Login(_BEARER, tokens=tokens.Unsecured.of(merged))
+        return Login(_BEARER, tokens=tokens.ClientCredentials.of(merged, endpoint=endpoint, urlencode=encoded))
+    except ValueError as error:
+        settings.refuse("sasl.jaas.config", str(error))
 
 
-def _check_hostname(settings: JavaSettings) -> bool | None:
-    text = settings.raw("ssl.endpoint.identification.algorithm")
+def _handler(settings: JavaSettings, which: str) -> str | None:
+    text = settings.text(f"sasl.{which}.callback.handler.class")
+    return None if text is None else text.rpartition(".")[2]
+
+
+def _parsed(settings: JavaSettings, mechanism: str, module: str, *, advice: str) -> jaas.Login:
+    text = settings.text("sasl.jaas.config")
     if text is None:
-        return None
-    if text.strip().lower() not in ("", "https"):
-        settings.refuse("ssl.endpoint.identification.algorithm", "must be https, or empty to accept any host name")
-    return bool(text.strip())
+        settings.refuse("sasl.jaas.config", f"is not set; use {advice}")
+    try:
+        login = jaas.parse(text)
+    except ValueError as error:
+        settings.refuse("sasl.jaas.config", str(error))
+    if login.short_name != module:
+        settings.refuse("sasl.jaas.config", f"{mechanism} goes with {module}; name that login module")
+    return login

@@ -118,6 +118,29 @@ def secured_settings(users: Mapping[str, str], *, super_users: Sequence[str]) ->
     }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecureListener:
+    """Another way in, for clients only: TLS, SASL or both. `settings` are the listener's, without its prefix."""
+
+    name: str
+    protocol: str
+    settings: Mapping[str, str]
+
+
+def with_secure_listeners(
+    settings: Mapping[str, str], listeners: Sequence[SecureListener], *, ports: Sequence[int]
+) -> dict[str, str]:
+    """Return a broker's settings with these listeners beside the plain one, which brokers go on using."""
+    found = dict(settings)
+    for listener, port in zip(listeners, ports, strict=True):
+        name = listener.name.upper()
+        found["listeners"] += f",{name}://{HOST}:{port}"
+        found["advertised.listeners"] += f",{name}://{HOST}:{port}"
+        found["listener.security.protocol.map"] += f",{name}:{listener.protocol}"
+        found |= {f"listener.name.{listener.name.lower()}.{key}": value for key, value in listener.settings.items()}
+    return found
+
+
 def free_ports(count: int) -> list[int]:
     """Return so many different ports of the loopback address that nothing listens on right now."""
     with contextlib.ExitStack() as held:

@@ -19,13 +19,16 @@ from typing import TYPE_CHECKING
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.local.broker import (
     BROKER_USER,
+    HOST,
     STOP_GRACE_S,
     Broker,
     PortTaken,
+    SecureListener,
     Voter,
     broker_settings,
     free_ports,
     secured_settings,
+    with_secure_listeners,
 )
 from mirrorless.local.jars import class_path
 from mirrorless.local.java import java_executable
@@ -44,14 +47,16 @@ class ClusterSpec:
     """A cluster to start: its name, how many brokers, and broker settings that override the built-in ones.
 
     With `users`, names and passwords, every client logs in with SASL_PLAINTEXT and PLAIN, and the KRaft authorizer
-    decides by ACLs what it may do; the user `admin` may do everything. Raises ConfigurationError for a name that cannot
-    name a folder, for less than one broker, and for a user or a password that JAAS would have to quote.
+    decides by ACLs what it may do; the user `admin` may do everything. `secure` are listeners for clients beside the
+    plain one, on every broker; `EmbeddedCluster.secure_servers` has their addresses. Raises ConfigurationError for a
+    name that cannot name a folder, for less than one broker, and for a user or a password that JAAS would have to quote.
     """
 
     name: str
     brokers: int = 1
     settings: Mapping[str, str] = field(default_factory=dict)
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secure: tuple[SecureListener, ...] = ()
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", self.name):
@@ -82,6 +87,7 @@ class EmbeddedCluster:
         self._class_path = class_path
         self._deadline = 0.0
         self._kept_logs: set[Path] = set()
+        self._secure_ports: dict[str, list[int]] = {}
         self._owner = os.getpid()
         atexit.register(self.stop)
 
@@ -102,6 +108,10 @@ class EmbeddedCluster:
             "sasl.mechanism": "PLAIN",
             "sasl.jaas.config": f"org.apache.kafka.common.security.plain.PlainLoginModule required {login};",
         }
+
+    def secure_servers(self, listener: str) -> str:
+        """The addresses of one of the secure listeners, on all brokers."""
+        return ",".join(f"{HOST}:{port}" for port in self._secure_ports[listener])
 
     def broker(self, node_id: int) -> Broker:
         """Return one broker. Raises ConfigurationError if the cluster has none of that id."""
@@ -209,11 +219,13 @@ class EmbeddedCluster:
                 "sasl.password": self._passwords[BROKER_USER],
             }
         brokers: list[Broker] = []
+        self._secure_ports = {listener.name: [] for listener in self._spec.secure}
         for node_id in range(1, count + 1):
             port = ports.pop()
             settings = broker_settings(
                 node_id=node_id, port=port, voters=voters, brokers=count, overrides={**overrides, **self._spec.settings}
             )
+            settings = self._with_secure_listeners(settings)
             brokers.append(
                 Broker(
                     cluster=self.name,
@@ -225,6 +237,12 @@ class EmbeddedCluster:
                 )
             )
         self.brokers = tuple(brokers)
+
+    def _with_secure_listeners(self, settings: dict[str, str]) -> dict[str, str]:
+        ports = free_ports(len(self._spec.secure))
+        for listener, port in zip(self._spec.secure, ports, strict=True):
+            self._secure_ports[listener.name].append(port)
+        return with_secure_listeners(settings, self._spec.secure, ports=ports)
 
     def _wait(self, brokers: Sequence[Broker]) -> None:
         peers = {broker.node_id for broker in self.brokers if broker in brokers or broker.process_id is not None}

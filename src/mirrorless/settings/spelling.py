@@ -169,14 +169,22 @@ def _tidy_clusters(value: str, remarks: list[str], aliases: tuple[str, ...]) -> 
 
 
 def _tidy_servers(value: str) -> tuple[str, list[str]]:
-    parts = [part for raw in re.split(r"[,;\s]+", value) if (part := unquoted(raw))]
-    addresses = [match["address"] if (match := _HOST_AND_PORT.fullmatch(part)) else part for part in parts]
+    parts = _parts(value)
     if not parts:
         return value, []
-    tidied = ",".join(addresses)
+    tidied = ",".join(addresses(value))
     plain = [part for raw in value.split(",") if (part := raw.strip())]
     # A listener's name in front is fine with Java, too.
     return tidied, [] if plain == parts else [f"read as {tidied}"]
+
+
+def _parts(servers: str) -> list[str]:
+    return [part for raw in re.split(r"[,;\s]+", servers) if (part := unquoted(raw))]
+
+
+def addresses(servers: str) -> tuple[str, ...]:
+    """Return the brokers of a list in any spelling, without quotes and protocols."""
+    return tuple(match["address"] if (match := _HOST_AND_PORT.fullmatch(part)) else part for part in _parts(servers))
 
 
 def without_port(servers: str) -> str | None:

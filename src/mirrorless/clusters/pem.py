@@ -1,0 +1,113 @@
+"""Certificates and keys as PEM text, and where they are kept while libraries want files."""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import hashlib
+import os
+import re
+import shutil
+import ssl
+import tempfile
+import textwrap
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_BLOCK: Final = re.compile(r"-----BEGIN (?P<kind>[A-Z0-9 ]+)-----(?P<body>.*?)-----END (?P=kind)-----", re.DOTALL)
+CERTIFICATE: Final = "CERTIFICATE"
+PRIVATE_KEY: Final = "PRIVATE KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """What a key store or a trust store holds: PEM texts, the key's with the password that opens it, if any."""
+
+    certificates: str
+    key: str | None = field(default=None, repr=False)
+    key_password: str | None = field(default=None, repr=False)
+
+
+def encode(kind: str, der: bytes) -> str:
+    """Return a DER structure as PEM."""
+    body = "\n".join(textwrap.wrap(base64.b64encode(der).decode("ascii"), 64))
+    return f"-----BEGIN {kind}-----\n{body}\n-----END {kind}-----\n"
+
+
+def certificates(ders: Iterable[bytes]) -> str:
+    """Return certificates as one PEM text."""
+    return "".join(encode(CERTIFICATE, der) for der in ders)
+
+
+def read(text: str) -> Store:
+    """Take certificates and a key out of PEM text, also where all of it stands on one line, as Java allows.
+
+    Raises ValueError, which quotes nothing, for text that has neither.
+    """
+    blocks = [(match["kind"], _block(match["kind"], match["body"])) for match in _BLOCK.finditer(text)]
+    keys = [block for kind, block in blocks if kind.endswith(PRIVATE_KEY)]
+    if not blocks:
+        raise ValueError("holds no PEM: no -----BEGIN ...-----")
+    return Store("".join(block for kind, block in blocks if kind == CERTIFICATE), keys[0] if keys else None)
+
+
+def _block(kind: str, body: str) -> str:
+    if ":" in body:  # the headers of a key in OpenSSL's old form, whose line ends count
+        return f"-----BEGIN {kind}-----{body}-----END {kind}-----\n"
+    lines = textwrap.wrap("".join(body.split()), 64)
+    return "\n".join([f"-----BEGIN {kind}-----", *lines, f"-----END {kind}-----", ""])
+
+
+def as_file(text: str) -> str:
+    """Return the path of a file that holds this text, readable for us alone, until the process ends."""
+    path = _folder(os.getpid()) / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.pem"
+    if not path.exists():
+        # In one step, because another thread may be about to use it.
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+        Path(temporary).replace(path)
+    return str(path)
+
+
+@cache
+def _folder(process_id: int) -> Path:
+    folder = tempfile.mkdtemp(prefix="mirrorless-tls-")
+
+    def remove() -> None:
+        if os.getpid() == process_id:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return Path(folder)
+
+
+def key_context(certificates: str, key: str, password: str | None) -> ssl.SSLContext:
+    """Return a context that has this key: `certificates` is a path, `key` a PEM text.
+
+    Raises ValueError, without secrets, where key and certificates do not go together or the password does not fit.
+    """
+    if "ENCRYPTED" in key and not password:
+        raise ValueError("its key is encrypted; set ssl.key.password")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # Python's ssl reads keys from files only; this one is there for as long as it takes.
+    with tempfile.NamedTemporaryFile("w", prefix="mirrorless-", suffix=".pem") as file:
+        file.write(key)
+        file.flush()
+        try:
+            context.load_cert_chain(certificates, file.name, password or "")
+        except ssl.SSLError as error:
+            reason = error.reason or "not a key"
+            if reason == "KEY_VALUES_MISMATCH":
+                raise ValueError("its key does not belong to its first certificate") from None
+            if "ENCRYPTED" in key:
+                raise ValueError("its key cannot be opened: ssl.key.password does not fit") from None
+            raise ValueError(f"its key cannot be used: {reason.lower().replace('_', ' ')}") from None
+        except (OSError, ValueError):
+            raise ValueError("its key cannot be used") from None
+    return context

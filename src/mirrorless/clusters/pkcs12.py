@@ -1,0 +1,41 @@
+"""PKCS12 stores, read with the package `cryptography`, which is imported only where there is one."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from mirrorless.clusters.pem import Store
+
+
+def read(data: bytes, *, password: str | None) -> Store:
+    """Read a store: its key with the chain, or else its certificates.
+
+    Raises ValueError, without secrets, for a wrong password and for what is no such store.
+    """
+    try:
+        pkcs12 = importlib.import_module("cryptography.hazmat.primitives.serialization.pkcs12")
+        serialization = importlib.import_module("cryptography.hazmat.primitives.serialization")
+    except ImportError:
+        raise ValueError("is a PKCS12 store, which needs the package cryptography; pip install cryptography") from None
+    secret = None if password is None else password.encode()
+    try:
+        store = pkcs12.load_pkcs12(data, secret)
+    except Exception:  # noqa: BLE001 -- the library's errors have no common type, and say no more than this
+        raise ValueError("cannot be opened: the store's password does not fit, or the file is damaged") from None
+    others = [one.certificate for one in store.additional_certs]
+    found = others if store.cert is None else _chain(store.cert.certificate, others)
+    pem = serialization.Encoding.PEM
+    certificates = "".join(certificate.public_bytes(pem).decode("ascii") for certificate in found)
+    if store.key is None:
+        return Store(certificates)
+    form, plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return Store(certificates, store.key.private_bytes(pem, form, plain).decode("ascii"))
+
+
+def _chain(first: Any, others: list[Any]) -> list[Any]:  # noqa: ANN401 -- certificates of a package imported late
+    """Return the certificates in the order that TLS wants: each signed by the next, whatever the store's order is."""
+    chain = [first]
+    while signers := [one for one in others if one.subject == chain[-1].issuer and one not in chain]:
+        chain.append(signers[0])
+    return chain
