@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format requirements clean
+.PHONY: help setup demo test fuzz lint format requirements clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -25,6 +25,9 @@ demo: setup  ## two clusters, a million records, replicated and compared record 
 
 test: setup  ## every test: unit, real Kafka brokers, real Spark
 	$(BIN)/python -m pytest
+
+fuzz: setup  ## parsers of settings against arbitrary input, about an hour of CPU
+	MIRRORLESS_FUZZ_EXAMPLES=$(or $(EXAMPLES),20000) $(BIN)/python -m pytest -m fuzz --timeout 0 tests/unit/settings/test_fuzz.py
 
 lint: setup  ## ruff (lint and format) and mypy in strict mode
 	$(BIN)/ruff check .

@@ -21,6 +21,11 @@ from enum import StrEnum
 from typing import ClassVar
 
 
+def one_line(text: str) -> str:
+    """Return a text with escapes for line breaks and whatever else cannot be printed."""
+    return text if text.isprintable() else "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
 class MirrorlessError(Exception):
     """Root of every error that is raised on purpose; its text is one line for the operator."""
 
@@ -40,7 +45,7 @@ class ConfigurationError(MirrorlessError):
         where = f"{file}: " if file else ""
         if key is not None:
             where += f"{key}={value}: " if value is not None else f"{key}: "
-        super().__init__(where + reason)
+        super().__init__(one_line(where + reason))
 
 
 class PrerequisiteError(MirrorlessError):

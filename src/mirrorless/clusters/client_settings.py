@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from mirrorless.clusters.failures import Plainly
 from mirrorless.clusters.java_settings import JavaSettings, Role
 from mirrorless.clusters.library_forms import oauth_callback, tls_context, token_provider
 from mirrorless.clusters.security import read_login
 from mirrorless.clusters.stores import read_stores
 from mirrorless.clusters.tokens import Kept
+from mirrorless.errors import ClusterUnavailable
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS
 from mirrorless.settings.spelling import addresses, without_port
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from mirrorless.settings import Cluster
 
-__all__ = ["DEFAULT_CLIENT_ID", "Role", "for_confluent", "for_kafka_python"]
+__all__ = ["DEFAULT_CLIENT_ID", "Role", "check", "for_confluent", "for_kafka_python"]
 
 DEFAULT_CLIENT_ID: Final = "mirrorless"
 
@@ -82,7 +84,10 @@ class _Connection:
 def for_confluent(cluster: Cluster, *, role: Role, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Translate for confluent-kafka; `extra` is librdkafka's own settings and beats the cluster's.
 
-    The result holds secrets. Raises ConfigurationError, in one line without secrets, for what cannot be honoured.
+    An `error_cb` in it hears of failed connections in plain words.
+
+    The result holds secrets. Raises ConfigurationError, in one line without secrets, for what cannot be honoured, and
+    ClusterUnavailable where no token is given out.
     """
     connection = _read(cluster, role)
     settings = {confluent: getattr(connection, name) for name, (confluent, _) in _NAMES.items()}
@@ -92,14 +97,18 @@ def for_confluent(cluster: Cluster, *, role: Role, extra: Mapping[str, Any] | No
     if connection.check_hostname is not None:
         settings["ssl.endpoint.identification.algorithm"] = "https" if connection.check_hostname else "none"
     if connection.tokens is not None:
-        settings["oauth_cb"] = oauth_callback(connection.tokens)
-    return {key: value for key, value in settings.items() if value is not None} | dict(extra or {})
+        settings["oauth_cb"] = oauth_callback(_working(connection.tokens, cluster))
+    added = dict(extra or {})
+    if "error_cb" in added:
+        added["error_cb"] = _plainly(connection).told_to(added["error_cb"])
+    return {key: value for key, value in settings.items() if value is not None} | added
 
 
 def for_kafka_python(cluster: Cluster, *, role: Role) -> dict[str, Any]:
     """Translate into the parameters of kafka-python's `KafkaConnectionManager`.
 
-    The result holds secrets. Raises ConfigurationError, in one line without secrets, for what cannot be honoured.
+    The result holds secrets. Raises ConfigurationError, in one line without secrets, for what cannot be honoured, and
+    ClusterUnavailable where no token is given out.
     """
     connection = _read(cluster, role)
     settings = {kafka_python: getattr(connection, name) for name, (_, kafka_python) in _NAMES.items()}
@@ -114,8 +123,31 @@ def for_kafka_python(cluster: Cluster, *, role: Role) -> dict[str, Any]:
             check_hostname=connection.check_hostname is not False,
         )
     if connection.tokens is not None:
-        settings["sasl_oauth_token_provider"] = token_provider(connection.tokens)
+        settings["sasl_oauth_token_provider"] = token_provider(_working(connection.tokens, cluster))
     return {key: value for key, value in settings.items() if value is not None}
+
+
+def check(cluster: Cluster, *, role: Role) -> None:
+    """Raise ConfigurationError for what cannot be honoured; asks nobody for a token."""
+    _read(cluster, role)
+
+
+def _working(tokens: Kept, cluster: Cluster) -> Kept:
+    """Get the first token here, because neither library says why there is none; raises ClusterUnavailable."""
+    try:
+        tokens.fetch()
+    except ValueError as error:
+        raise ClusterUnavailable(f"there is no token to log in with: {error}", cluster=cluster.alias) from None
+    return tokens
+
+
+def _plainly(connection: _Connection) -> Plainly:
+    return Plainly(
+        trust=connection.ca_file,
+        check_hostname=connection.check_hostname is not False,
+        username=connection.username,
+        has_key=connection.certificate_file is not None,
+    )
 
 
 def _read(cluster: Cluster, role: Role) -> _Connection:

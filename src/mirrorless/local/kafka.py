@@ -239,6 +239,8 @@ class EmbeddedCluster:
         self.brokers = tuple(brokers)
 
     def _with_secure_listeners(self, settings: dict[str, str]) -> dict[str, str]:
+        if not self._spec.secure:
+            return settings
         ports = free_ports(len(self._spec.secure))
         for listener, port in zip(self._spec.secure, ports, strict=True):
             self._secure_ports[listener.name].append(port)

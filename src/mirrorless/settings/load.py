@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
@@ -102,5 +103,6 @@ def _entries(location: str) -> tuple[Mapping[str, Entry], tuple[str, ...], tuple
     return properties.parse(texts[0][1], file=texts[0][0]), (), ()
 
 
+@cache
 def _spelling() -> Spelling:
     return Spelling(flow_keys=FLOW_KEYS, worker_keys=WORKER_KEYS, pattern_keys=pattern_keys(FLOW_KEYS))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from pydantic import ValidationError
 
-from mirrorless.errors import ConfigurationError
+from mirrorless.errors import ConfigurationError, one_line
 from mirrorless.settings import precedence
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, is_client_key
 from mirrorless.settings.declared_providers import DeclaredProviders
@@ -89,7 +89,12 @@ class Reader:
         except ConfigurationError as error:
             self._errors.append(error)
         return Understanding(
-            settings, tuple(self._errors), tuple(self._warnings), tuple(self._notes), self._flows, self._clients
+            settings,
+            tuple(self._errors),
+            tuple(map(one_line, self._warnings)),
+            tuple(map(one_line, self._notes)),
+            self._flows,
+            self._clients,
         )
 
     def _settings(self) -> Settings | None:
@@ -118,8 +123,8 @@ class Reader:
             file=self._location,
             clusters=tuple(clusters),
             flows=tuple(flows),
-            warnings=tuple(self._warnings),
-            notes=tuple(self._notes),
+            warnings=tuple(map(one_line, self._warnings)),
+            notes=tuple(map(one_line, self._notes)),
         )
 
     def _aliases(self) -> tuple[str, ...]:

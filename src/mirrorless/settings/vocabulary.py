@@ -10,6 +10,7 @@ import difflib
 import math
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.settings.client_keys import (
@@ -111,8 +112,12 @@ def top_vocabulary(flow_keys: Iterable[str], worker_keys: Iterable[str]) -> Voca
 def _client_key(key: str, names: frozenset[str]) -> str:
     if key in names:
         return key
-    by_words = {_words(name): name for name in names}
-    return by_words.get(_words(key), key)
+    return _by_words(names).get(_words(key), key)
+
+
+@cache
+def _by_words(names: frozenset[str]) -> Mapping[tuple[str, ...], str]:
+    return {_words(name): name for name in names}
 
 
 def _words(key: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import pytest
 
 from mirrorless.clusters.client_settings import for_confluent, for_kafka_python
 from mirrorless.clusters.tokens import Iam, Kept, Token
-from mirrorless.errors import ConfigurationError
+from mirrorless.errors import ClusterUnavailable, ConfigurationError
 from mirrorless.settings import Cluster
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def test_an_endpoint_that_answers_something_else(endpoint: Endpoint, answer: obj
         sasl_oauthbearer_token_endpoint_url=endpoint.url,
         sasl_jaas_config=f"{MODULE} clientId=me clientSecret=swordfish;",
     )
-    with pytest.raises(ValueError, match=line):
+    with pytest.raises(ClusterUnavailable, match=line):
         tokens(one)
 
 
@@ -177,11 +177,12 @@ def test_a_wrong_secret_and_an_endpoint_that_is_not_there(endpoint: Endpoint) ->
         one = cluster(
             sasl_oauthbearer_token_endpoint_url=url, sasl_jaas_config=f"{MODULE} clientId=me clientSecret=tunafish;"
         )
-        with pytest.raises(ValueError, match="token") as caught:
+        with pytest.raises(ClusterUnavailable, match="token") as caught:
             tokens(one)
         return str(caught.value)
 
     assert ask(endpoint.url) == (
+        "cluster A: there is no token to log in with: "
         f"token endpoint {endpoint.url} answered 401 Unauthorized; check clientId and clientSecret"
     )
     assert "gives out no token: [Errno 111] Connection refused" in ask("http://127.0.0.1:1/token")

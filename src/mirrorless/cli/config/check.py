@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mirrorless.clusters.client_settings import for_confluent, for_kafka_python
+from mirrorless.clusters import client_settings
 from mirrorless.errors import ConfigurationError
 from mirrorless.policy import policy_for
 from mirrorless.settings.load import understand
@@ -59,8 +59,7 @@ def _refusals(settings: Settings) -> Iterator[ConfigurationError]:
 def _client_refusals(cluster: Cluster, roles: Sequence[Role]) -> Iterator[ConfigurationError]:
     for role in roles:
         try:
-            for_confluent(cluster, role=role)
-            for_kafka_python(cluster, role=role)
+            client_settings.check(cluster, role=role)
         except ConfigurationError as error:
             yield error
 

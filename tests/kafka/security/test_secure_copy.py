@@ -1,0 +1,151 @@
+"""A flow between clusters that let nobody in without a login, and the line that says why they do not let us in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from kafka.net.selector import NetworkSelector
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.copy.wire import Wire
+from mirrorless.errors import ClusterUnavailable
+from mirrorless.metadata.topic_discovery import discover_topics
+from mirrorless.settings import Cluster, load
+from tests.kafka.security.conftest import BEARER, USER
+from tests.support.world import World, fill
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.kafka.security.conftest import Secured
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required username=a password=b;"
+
+
+def secure_world(secured: Secured, folder: Path, source: dict[str, str], target: dict[str, str]) -> World:
+    """A flow whose file reaches both clusters by their secure listeners only."""
+    world = World(secured.source, secured.target, folder)
+    for alias, settings in ((world.source_alias, source), (world.target_alias, target)):
+        world.extra |= {f"{alias}.{key}": value.replace("\\", "\\\\") for key, value in settings.items()}
+    return world
+
+
+def refusal(settings: dict[str, str]) -> str:
+    """What is printed where a cluster does not let us in."""
+    servers = settings["bootstrap.servers"]
+    client = {key: value for key, value in settings.items() if key != "bootstrap.servers"}
+    with pytest.raises(ClusterUnavailable) as caught:
+        Admin(Cluster(alias="A", bootstrap_servers=servers, client=client)).metadata(timeout_s=3)
+    start = f"cluster A: no answer from {servers}: {servers}: "
+    assert str(caught.value).startswith(start)
+    assert "\n" not in str(caught.value)
+    return str(caught.value).removeprefix(start)
+
+
+def test_records_go_over(secured: Secured, tmp_path: Path) -> None:
+    world = secure_world(secured, tmp_path, secured.source_settings(), secured.target_settings())
+    topic = world.topic(partitions=2)
+    fill(secured.source, topic, (b"%d" % number for number in range(1000)), partitions=2)
+
+    reports = world.copy()
+
+    assert [report.error for report in reports] == [None, None]
+    assert world.assert_equal(topic) == 1000
+
+
+def test_records_go_over_with_a_password_kept_elsewhere(
+    secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login = secured.source_settings()["sasl.jaas.config"]
+    monkeypatch.setenv("MM2_LOGIN", login)
+    source = secured.source_settings() | {"sasl.jaas.config": "${env:MM2_LOGIN}"}
+    world = secure_world(secured, tmp_path, source, secured.target_settings())
+    topic = world.topic()
+    fill(secured.source, topic, [b"a", b"b"])
+
+    world.copy()
+
+    assert world.assert_equal(topic) == 2
+    assert login not in world.file.read_text()
+
+
+def test_a_bearer_token_opens_for_both_libraries(secured: Secured) -> None:
+    cluster = Cluster(
+        alias="A",
+        bootstrap_servers=secured.target.secure_servers("bearer"),
+        client={
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.jaas.config": f'{BEARER} unsecuredLoginStringClaim_sub="alice";',
+        },
+    )
+    assert len(Admin(cluster).metadata().brokers) == 1
+
+    net = NetworkSelector(slow_task_threshold_secs=0)
+    wire = Wire(net, cluster="A", config=for_kafka_python(cluster, role="consumer"))
+    net.run(wire.connect(timeout_ms=20_000, topics=[]))
+    assert wire.cluster_id == secured.target.cluster_id
+    wire.close()
+    net.close()
+
+
+def test_a_certificate_for_another_name_is_accepted_where_names_are_not_checked(secured: Secured) -> None:
+    settings = secured.target_settings("elsewhere") | {"ssl.endpoint.identification.algorithm": ""}
+    servers = settings.pop("bootstrap.servers")
+
+    assert Admin(Cluster(alias="A", bootstrap_servers=servers, client=settings)).metadata().brokers
+
+
+def test_a_wrong_password(secured: Secured) -> None:
+    line = refusal(secured.source_settings(password="tunafish"))  # noqa: S106 -- a wrong one
+
+    assert line.startswith(f"the login of {USER} was refused; check user and password in sasl.jaas.config (")
+    assert "tunafish" not in line
+
+
+def test_a_wrong_password_stops_a_flow_with_the_same_line(secured: Secured, tmp_path: Path) -> None:
+    source = secured.source_settings(password="tunafish")  # noqa: S106 -- a wrong one
+    world = secure_world(secured, tmp_path, source, secured.target_settings())
+    with pytest.raises(ClusterUnavailable, match=rf"^cluster {world.source_alias}: .* the login of {USER} was refused"):
+        discover_topics(load(world.write_settings()).flow(world.flow))
+
+
+def test_an_expired_certificate(secured: Secured) -> None:
+    assert refusal(secured.target_settings("expired")) == (
+        "the broker's certificate has expired; it must be renewed there"
+    )
+
+
+def test_a_wrong_host_name(secured: Secured) -> None:
+    assert refusal(secured.target_settings("elsewhere")) == (
+        "the broker's certificate is not for 127.0.0.1; name the broker in bootstrap.servers as its certificate does, "
+        "or set ssl.endpoint.identification.algorithm to nothing"
+    )
+
+
+def test_an_authority_that_nobody_trusts(secured: Secured) -> None:
+    settings = {key: value for key, value in secured.source_settings().items() if "truststore" not in key}
+
+    line = refusal(settings)
+    assert line.startswith("nobody whom we trust signed the broker's certificate (")
+    assert line.endswith("; name a store with its authority in ssl.truststore.location")
+
+
+def test_no_certificate_of_our_own(secured: Secured) -> None:
+    settings = {key: value for key, value in secured.target_settings().items() if "keystore" not in key}
+
+    assert refusal(settings) == ("the broker asks for a certificate; name a store with ours in ssl.keystore.location")
+
+
+def test_tls_where_there_is_none(secured: Secured) -> None:
+    settings = secured.source_settings() | {"bootstrap.servers": secured.source.bootstrap_servers}
+
+    assert refusal(settings) == "the broker does not speak TLS here; correct security.protocol or the port"
+
+
+def test_a_mechanism_that_the_broker_does_not_have(secured: Secured) -> None:
+    line = refusal(secured.source_settings() | {"sasl.mechanism": "PLAIN", "sasl.jaas.config": PLAIN})
+
+    assert line.endswith("Unsupported SASL mechanism: broker's supported mechanisms: SCRAM-SHA-512")

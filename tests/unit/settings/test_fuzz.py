@@ -1,0 +1,287 @@
+"""Whatever is in a file, reading it ends with settings or with one line: never with a traceback.
+
+`make fuzz` runs these for as long as it is told to (`MIRRORLESS_FUZZ_EXAMPLES`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import javaproperties
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mirrorless.cli.config import group
+from mirrorless.clusters import jaas, jks, pem
+from mirrorless.clusters.client_settings import Role, check
+from mirrorless.errors import MirrorlessError
+from mirrorless.filters import replicated_topics
+from mirrorless.settings import Settings, load
+from mirrorless.settings.client_keys import COMMON_CLIENT_KEYS, CONSUMER_KEYS, PRODUCER_KEYS, SECURITY_KEYS
+from mirrorless.settings.client_meanings import CLIENT_MEANINGS
+from mirrorless.settings.explain import explain
+from mirrorless.settings.foreign import NAMES
+from mirrorless.settings.load import FLOW_KEYS, WORKER_KEYS, understand
+from mirrorless.settings.mirrormaker1 import location
+from mirrorless.settings.patterns import compile_patterns, tidy_patterns
+
+pytestmark = pytest.mark.fuzz
+
+EXAMPLES = int(os.environ.get("MIRRORLESS_FUZZ_EXAMPLES", "150"))
+fuzzed = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+
+BASE = {
+    "clusters": "A, B",
+    "A.bootstrap.servers": "a:9092",
+    "B.bootstrap.servers": "b:9092",
+    "A->B.enabled": "true",
+}
+SECRET = "swordfish"  # noqa: S105 -- what must not come out
+
+scopes = st.sampled_from(
+    ["", "A.", "B.", "a.", "A->B.", "A -> B.", "B->A.", "A->C.", "A->A.", "->.", "A->", "A.consumer.", "B.producer."]
+    + [f"A->B.{side}{role}" for side in ("", "source.", "target.") for role in ("consumer.", "producer.", "cluster.")]
+)
+bare = st.sampled_from(
+    sorted(
+        {*FLOW_KEYS, *WORKER_KEYS, *NAMES, *SECURITY_KEYS, *COMMON_CLIENT_KEYS, *CONSUMER_KEYS, *PRODUCER_KEYS}
+        | {*CLIENT_MEANINGS, "clusters", "enabled", "bootstrap.servers", "topics.blacklist", "transforms"}
+        | {"config.providers", "config.providers.x.class", "sync.group.offsets.interval.ms", "mirrorless.x"}
+    )
+)
+words = st.sampled_from(
+    [
+        *[
+            "",
+            "true",
+            "FALSE",
+            "-1",
+            "0",
+            "2",
+            "99999999999",
+            "1e400",
+            "nan",
+            "*",
+            "*.x",
+            "a,b",
+            '"',
+            "'a'",
+            "(",
+            "[",
+            "\\",
+        ],
+        *["SSL", "SASL_SSL", "SASL_PLAINTEXT", "PLAIN", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM", "PEM", "https"],
+        *[
+            "a:1",
+            "[::1]:1",
+            "a:1;b",
+            "${env:HOME}",
+            "${file:/etc/passwd:x}",
+            "${x:y:z}",
+            "${",
+            "${a:}",
+            "/",
+            "/dev/null",
+        ],
+        *[
+            "latest",
+            "2026-01-31T12:00:00Z",
+            "0001-01-01T00:00:00+23:00",
+            "IdentityReplicationPolicy",
+            "\u0663",
+            "\x00",
+            "\n",
+        ],
+        *[
+            'x.PlainLoginModule required username="u" password="p";',
+            "x.OAuthBearerLoginModule required clientId=a;",
+            ";",
+        ],
+    ]
+)
+values = st.one_of(words, st.text(max_size=20), st.lists(words, max_size=4).map(",".join))
+names = st.one_of(
+    st.tuples(scopes, bare).map("".join),
+    st.tuples(scopes, bare).map(lambda pair: "".join(pair).upper()),
+    st.text(max_size=20),
+)
+
+
+ROLES: tuple[Role, ...] = ("admin", "consumer", "producer")
+
+
+def use(found: Settings) -> None:
+    """What happens with settings before the first connection."""
+    for flow in found.flows:
+        with contextlib.suppress(MirrorlessError):
+            assert isinstance(replicated_topics(flow)("topic"), bool)
+        for cluster in (flow.source, flow.target):
+            for role in ROLES:
+                with contextlib.suppress(MirrorlessError):
+                    check(cluster, role=role)
+
+
+def read_it(content: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        path.write_bytes(content)
+        try:
+            use(load(path))
+        except MirrorlessError as error:
+            assert "\n" not in str(error)  # noqa: PT017 -- there may be none
+        understood = understand(path)
+        assert (understood.settings is None) == bool(understood.errors)
+        for line in (*understood.warnings, *understood.notes):
+            assert "\n" not in line
+        for arguments in ((), ("--json",)):
+            result = CliRunner().invoke(group, ["check", *arguments, str(path)])
+            assert isinstance(result.exception, SystemExit | None), result.exc_info
+        json.loads(result.output)
+
+
+@fuzzed
+@given(st.binary(max_size=300))
+def test_bytes(content: bytes) -> None:
+    read_it(content)
+
+
+@fuzzed
+@given(st.text(max_size=300))
+def test_text(content: str) -> None:
+    read_it(content.encode("utf-8", "surrogatepass"))
+
+
+@fuzzed
+@given(st.text(alphabet="A B.->=:\\\n\t\f#!,;\"'*$[]{}/u01tsopic", max_size=200))
+def test_text_that_looks_like_settings(content: str) -> None:
+    read_it("".join(f"{key}={value}\n" for key, value in BASE.items()).encode() + content.encode())
+
+
+@fuzzed
+@given(st.dictionaries(names, values, max_size=12), st.booleans())
+def test_settings_of_all_kinds(found: dict[str, str], with_base: bool) -> None:
+    entries = (BASE if with_base else {}) | found
+    read_it(javaproperties.dumps(entries, timestamp=False).encode("utf-8", "surrogatepass"))
+
+
+@fuzzed
+@given(st.sampled_from(sorted(SECURITY_KEYS)), values, st.dictionaries(st.sampled_from(sorted(SECURITY_KEYS)), values))
+def test_security_settings(key: str, value: str, found: dict[str, str]) -> None:
+    protocol = {"security.protocol": "SASL_SSL"}
+    entries = BASE | {f"A.{name}": text for name, text in (protocol | found | {key: value}).items()}
+    read_it(javaproperties.dumps(entries, timestamp=False).encode("utf-8", "surrogatepass"))
+
+
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | words | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=12,
+)
+CONNECTOR = {
+    "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+    "source.cluster.alias": "A",
+    "source.cluster.bootstrap.servers": "a:1",
+    "target.cluster.bootstrap.servers": "b:1",
+}
+
+
+@fuzzed
+@given(json_values)
+def test_json(content: object) -> None:
+    read_it(json.dumps(content).encode("utf-8", "surrogatepass"))
+
+
+@fuzzed
+@given(
+    st.dictionaries(st.one_of(bare, st.sampled_from(sorted(CONNECTOR)), st.text(max_size=10)), json_values, max_size=6),
+    st.sampled_from(["plain", "named", "list", "expanded"]),
+)
+def test_connectors(found: dict[str, Any], shape: str) -> None:
+    config = CONNECTOR | found
+    content: object = {"name": "n", "config": config}
+    if shape == "plain":
+        content = config
+    elif shape == "list":
+        content = [content, config]
+    elif shape == "expanded":
+        content = {"n": {"info": content}}
+    read_it(json.dumps(content).encode("utf-8", "surrogatepass"))
+
+
+@fuzzed
+@given(st.binary(max_size=100), st.binary(max_size=100), st.text(max_size=20))
+def test_a_mirrormaker1(consumer: bytes, producer: bytes, include: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in (("c", consumer), ("p", producer)):
+            (Path(folder) / name).write_bytes(b"bootstrap.servers=a:1\n" + content)
+        with contextlib.suppress(MirrorlessError, UnicodeEncodeError):
+            use(load(location(consumer=f"{folder}/c", producer=f"{folder}/p", include=include)))
+
+
+@fuzzed
+@given(st.text(max_size=40))
+def test_a_location(text: str) -> None:
+    with contextlib.suppress(MirrorlessError):
+        load(text)
+
+
+@fuzzed
+@given(st.text(max_size=40) | names)
+def test_explain(key: str) -> None:
+    with contextlib.suppress(MirrorlessError):
+        assert explain(key).meaning
+
+
+@fuzzed
+@given(st.text(max_size=60) | st.lists(words).map(" ".join))
+def test_a_login_configuration(text: str) -> None:
+    with contextlib.suppress(ValueError):
+        jaas.parse(text)
+
+
+@fuzzed
+@given(st.text(max_size=60))
+def test_patterns(text: str) -> None:
+    tidied, _ = tidy_patterns(text)
+    assert tidy_patterns(tidied)[0] == tidied or '"' in text or "'" in text
+    with contextlib.suppress(ValueError):
+        compile_patterns([tidied])
+
+
+@fuzzed
+@given(st.binary(max_size=200), st.booleans(), st.text(max_size=5))
+def test_a_jks_store(content: bytes, with_magic: bool, password: str) -> None:
+    data = (jks.MAGIC + b"\0\0\0\2\0\0\0\1\0\0\0\1\0\0" if with_magic else b"") + content
+    for secret in (None, password):
+        with contextlib.suppress(ValueError):
+            jks.read(data, password=secret, key_password=None, with_key=True)
+
+
+@fuzzed
+@given(st.text(max_size=200))
+def test_pem_text(text: str) -> None:
+    for content in (text, f"-----BEGIN PRIVATE KEY-----{text}-----END PRIVATE KEY-----"):
+        with contextlib.suppress(ValueError):
+            found = pem.read(content)
+            if found.key is not None:
+                pem.key_context("/dev/null", found.key, text)
+
+
+@fuzzed
+@given(st.sampled_from(["ssl.key.password", "sasl.jaas.config", "ssl.keystore.password"]), scopes, values, values)
+def test_no_secret_comes_out(key: str, scope: str, before: str, after: str) -> None:
+    entries = BASE | {f"{scope}{key}": f"{before}{SECRET}{after}", "A.security.protocol": "SASL_SSL"}
+    entries |= {"A.sasl.mechanism": "PLAIN"}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "mm2.properties"
+        path.write_bytes(javaproperties.dumps(entries, timestamp=False).encode("utf-8", "surrogatepass"))
+        for arguments in ((), ("--json",)):
+            assert SECRET not in CliRunner().invoke(group, ["check", *arguments, str(path)]).output
+        assert SECRET not in repr(understand(path))
