@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from mirrorless.settings.client_keys import SECURITY_KEYS
+
 MASK: Final = "***"
 
 _SECRET: Final = re.compile(
@@ -19,16 +21,26 @@ _SECRET: Final = re.compile(
     r"|secret\.?(access\.?)?key",
     re.IGNORECASE,
 )
+_SECURITY: Final = re.compile(r"(?:^|\.|->)((?:ssl|sasl)[._-].*)$")
+# A login configuration under whatever name.
+_LOGIN: Final = re.compile(r"LoginModule|(?:password|secret)\s*=", re.IGNORECASE)
 
 
 def is_secret(key: str) -> bool:
-    """Whether the value of this setting must never be shown, whatever prefixes the key carries."""
-    return _SECRET.search(key.strip()) is not None
+    """Whether the value of this setting must never be shown, whatever prefixes the key carries.
+
+    A setting for security that nobody knows is one: it may be a secret's key mistyped.
+    """
+    plain = key.strip().lower()
+    if _SECRET.search(re.sub(r"[-_\s]", ".", plain)) is not None:
+        return True
+    security = _SECURITY.search(plain)
+    return security is not None and security[1] not in SECURITY_KEYS
 
 
 def shown(key: str, value: str) -> str:
     """Return the value as an error may show it: masked for a secret, escaped where it would break the line."""
-    if is_secret(key):
+    if is_secret(key) or _LOGIN.search(value) is not None:
         return MASK
     return value if value.isprintable() else repr(value)
 

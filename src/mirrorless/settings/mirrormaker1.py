@@ -24,6 +24,9 @@ _FLOW: Final = f"{_SOURCE}{ARROW}{_TARGET}"
 _SAME_NAMES: Final = {
     f"{_FLOW}.enabled": "true",
     f"{_FLOW}.replication.policy.class": "IdentityReplicationPolicy",
+    # As its producer created topics: with the brokers' defaults.
+    f"{_FLOW}.replication.factor": "-1",
+    "offset.storage.replication.factor": "-1",
     f"{_FLOW}.topics.exclude": "__.*",  # the consumer's exclude.internal.topics
     f"{_FLOW}.heartbeats.replication.enabled": "false",
     f"{_FLOW}.emit.heartbeats.enabled": "false",

@@ -14,7 +14,7 @@ from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, is_client_key
 from mirrorless.settings.declared_providers import DeclaredProviders
 from mirrorless.settings.keys import ENABLED, Keys
 from mirrorless.settings.kinds import as_text, default_of
-from mirrorless.settings.masking import shown
+from mirrorless.settings.masking import MASK, is_secret, shown
 from mirrorless.settings.model import Cluster, Flow, Settings
 from mirrorless.settings.patterns import split_list
 from mirrorless.settings.properties import ARROW, NOBODYS
@@ -265,7 +265,8 @@ class Reader:
     def _error(
         self, reason: str, *, key: str, value: str | None = None, entry: Entry | None = None
     ) -> ConfigurationError:
-        text = None if value is None else shown(key, value)
+        secret = is_secret(key) or (entry is not None and is_secret(entry.written or ""))
+        text = None if value is None else MASK if secret else shown(key, value)
         file = entry.file if entry is not None and entry.file else self._location
         return ConfigurationError(reason, file=file, key=(entry and entry.written) or key, value=text)
 

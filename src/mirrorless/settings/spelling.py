@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS
-from mirrorless.settings.masking import is_secret, shown
+from mirrorless.settings.masking import MASK, is_secret, shown
 from mirrorless.settings.patterns import tidy_patterns, unquoted
 from mirrorless.settings.properties import ARROW
 from mirrorless.settings.references import refers
 from mirrorless.settings.vocabulary import OWN_PREFIX, cluster_vocabulary, flow_vocabulary, top_vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
 
     from mirrorless.settings.properties import Entry
 
@@ -80,11 +80,12 @@ class Spelling:
                 if key.full == name:
                     exact.add(name)
                 if (previous := tidied.pop(key.full, None)) is not None and previous.written:
-                    warnings.append(_remark(previous.written, previous, f"is passed over, because {name} is set too"))
+                    told = f"is passed over, because {name} is set too"
+                    warnings.append(_remark(previous.written, previous, told, right=key.full))
                 tidied[key.full] = replace(
                     entry, value=value, written=entry.written or (name if key.full != name else None)
                 )
-            warnings += [_remark(name, entry, remark) for remark in remarks]
+            warnings += [_remark(name, entry, remark, right=key.full) for remark in remarks]
         return Tidied(tidied, aliases, tuple(warnings))
 
     def _read(self, name: str, value: str, aliases: tuple[str, ...]) -> tuple[Key, str, list[str]]:
@@ -208,12 +209,7 @@ def _without_quotes(key: Key, value: str) -> tuple[str, list[str]]:
     return inner, ["read without the quotes around it"]
 
 
-def _remark(name: str, entry: Entry, remark: str) -> str:
+def _remark(name: str, entry: Entry, remark: str, *, right: str) -> str:
     name = entry.written or name
-    return f"{entry.place}: {name}={shown(name, entry.value.strip())}: {remark}"
-
-
-def names_of_scopes(entries: Mapping[str, Entry], aliases: tuple[str, ...]) -> Iterator[tuple[str, Key]]:
-    """Yield every key, whole and taken apart."""
-    for name in entries:
-        yield name, take_apart(name, aliases)
+    value = MASK if is_secret(right) else shown(name, entry.value.strip())
+    return f"{entry.place}: {name}={value}: {remark}"

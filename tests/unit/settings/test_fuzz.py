@@ -43,6 +43,8 @@ BASE = {
     "B.bootstrap.servers": "b:9092",
     "A->B.enabled": "true",
 }
+SECRET_KEYS = ["ssl.key.password", "sasl.jaas.config", "ssl.keystore.password", "SASL.Jaas.Config", "sasl_jaas_config"]
+SECRET_KEYS += ["sasl.jaas.confg", "ssl-key-pasword", "ssl.truststore.passwords"]
 SECRET = "swordfish"  # noqa: S105 -- what must not come out
 
 scopes = st.sampled_from(
@@ -275,7 +277,7 @@ def test_pem_text(text: str) -> None:
 
 
 @fuzzed
-@given(st.sampled_from(["ssl.key.password", "sasl.jaas.config", "ssl.keystore.password"]), scopes, values, values)
+@given(st.sampled_from(SECRET_KEYS), scopes, values, values)
 def test_no_secret_comes_out(key: str, scope: str, before: str, after: str) -> None:
     entries = BASE | {f"{scope}{key}": f"{before}{SECRET}{after}", "A.security.protocol": "SASL_SSL"}
     entries |= {"A.sasl.mechanism": "PLAIN"}

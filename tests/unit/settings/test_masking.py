@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from mirrorless.settings import Cluster
-from mirrorless.settings.masking import MaskedMapping, is_secret
+from mirrorless.settings.masking import MASK, MaskedMapping, is_secret, shown
 
 
 @pytest.mark.parametrize(
@@ -27,10 +27,20 @@ from mirrorless.settings.masking import MaskedMapping, is_secret
         "listener.name.x.ssl.keystore.key",
         "sasl.oauthbearer.client.credentials.client.secret",
         "sasl.oauthbearer.assertion.private.key.passphrase",
+        "A.SSL.Key.Password",
+        "ssl_key_password",
+        "A.consumer.sasl.jaas.confg",
+        "sasl-jaas-config",
+        "A->B.source.cluster.ssl.keystore.pasword",
     ],
 )
 def test_secret(key: str) -> None:
     assert is_secret(key)
+
+
+def test_a_login_configuration_is_masked_under_any_name() -> None:
+    assert shown("jaas", 'x.PlainLoginModule required username="a" password="swordfish";') == MASK
+    assert shown("odd", "password = swordfish") == MASK
 
 
 @pytest.mark.parametrize("key", ["client.id", "ssl.keystore.location", "sasl.mechanism", "key.converter", "topics"])
