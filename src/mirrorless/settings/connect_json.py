@@ -21,6 +21,7 @@ _CONNECTORS: Final = ("MirrorSourceConnector", "MirrorCheckpointConnector", "Mir
 _COPIES: Final = _CONNECTORS[0]
 # Of one connector alone, so that each may have its own.
 _ITS_OWN: Final = ("name", "connector.class", "source.cluster.alias", "target.cluster.alias", "enabled")
+_WORKER_S: Final = "offset.storage."
 _EMITS: Final = {
     "MirrorCheckpointConnector": "emit.checkpoints.enabled",
     "MirrorHeartbeatConnector": "emit.heartbeats.enabled",
@@ -167,7 +168,8 @@ def _add(connector: _Connector, entries: dict[str, Entry]) -> Iterator[str]:
     for key, value in connector.settings.items():
         if key in _ITS_OWN and not (key == "enabled" and connector.kind == _COPIES):
             continue
-        full = f"{connector.flow}.{key}"
+        # A connector says nothing of Connect's own topics; here it may, because there is no worker's file.
+        full = f"{connector.target if key.startswith(_WORKER_S) else connector.flow}.{key}"
         new = Entry(value, 0, place, key)
         if full not in entries:
             entries[full] = new

@@ -13,7 +13,9 @@ from mirrorless.copy.wire import Wire
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.metadata.topic_discovery import discover_topics
 from mirrorless.settings import Cluster, load
-from tests.kafka.security.conftest import BEARER, USER
+from tests.kafka.security.conftest import BEARER, USER, USER_PASSWORD
+from tests.support.certificates import PASSWORD
+from tests.support.processes import Mirrorless
 from tests.support.world import World, fill
 
 if TYPE_CHECKING:
@@ -69,6 +71,20 @@ def test_records_go_over_with_a_password_kept_elsewhere(
 
     assert world.assert_equal(topic) == 2
     assert login not in world.file.read_text()
+
+
+def test_a_whole_run(secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MM2_LOGIN", secured.source_settings()["sasl.jaas.config"])
+    source = secured.source_settings() | {"sasl.jaas.config": "${env:MM2_LOGIN}"}
+    world = secure_world(secured, tmp_path, source, secured.target_settings())
+    topic = world.topic(partitions=2)
+    fill(secured.source, topic, (b"%d" % number for number in range(1000)), partitions=2)
+
+    with Mirrorless(world.file, "--available-now") as process:
+        assert process.wait() == 0
+        assert world.assert_equal(topic) == 1000
+        for secret in (USER_PASSWORD, PASSWORD):
+            assert secret not in process.text()
 
 
 def test_a_bearer_token_opens_for_both_libraries(secured: Secured) -> None:

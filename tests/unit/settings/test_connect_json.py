@@ -97,6 +97,13 @@ def test_what_two_connectors_say_differently_is_the_copying_one_s(tmp_path: Path
     assert f"{place}: topics: is passed over, because {other} sets it otherwise" in settings.warnings
 
 
+def test_the_progress_topic_can_be_set_though_it_is_the_worker_s_elsewhere(tmp_path: Path) -> None:
+    settings = load(*write(tmp_path, connector(SOURCE | {"offset.storage.replication.factor": 1})))
+
+    assert settings.flow("A->B").offset_storage_replication_factor == 1
+    assert settings.warnings == ()
+
+
 def test_several_flows(tmp_path: Path) -> None:
     back = SOURCE | {"source.cluster.alias": "B", "source.cluster.bootstrap.servers": "b:1"}
     back |= {"target.cluster.alias": "C", "target.cluster.bootstrap.servers": "c:1"}

@@ -51,6 +51,7 @@ def test_names_stay_as_they_are(tmp_path: Path) -> None:
 
     assert policy.format_remote_topic("source", "a") == "a"
     assert not flow.heartbeats_replication_enabled
+    assert (flow.replication_factor, flow.offset_storage_replication_factor) == (-1, -1)
     takes = replicated_topics(flow)
     assert [name for name in ("a", "b", "ab", "__consumer_offsets", "heartbeats") if takes(name)] == ["a", "b"]
 
