@@ -49,7 +49,7 @@ class ClusterSpec:
     With `users`, names and passwords, every client logs in with SASL_PLAINTEXT and PLAIN, and the KRaft authorizer
     decides by ACLs what it may do; the user `admin` may do everything. `secure` are listeners for clients beside the
     plain one, on every broker; `EmbeddedCluster.secure_servers` has their addresses. Raises ConfigurationError for a
-    name that cannot name a folder, for less than one broker, and for a user or a password that JAAS would have to quote.
+    name that cannot name a folder, for less than one broker, and for a user or password that JAAS would have to quote.
     """
 
     name: str

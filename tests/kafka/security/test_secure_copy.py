@@ -11,7 +11,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.copy.wire import Wire
 from mirrorless.errors import ClusterUnavailable
-from mirrorless.metadata.topic_discovery import discover_topics
+from mirrorless.metadata.passes import discover_topics
 from mirrorless.settings import Cluster, load
 from tests.kafka.security.conftest import BEARER, USER, USER_PASSWORD
 from tests.support.certificates import PASSWORD

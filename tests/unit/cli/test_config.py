@@ -93,7 +93,7 @@ def test_check_names_every_error_and_fails(file: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        ("replication.policy.class = my.Policy", "no Java class is loaded"),
+        ("replication.policy.class = my.Policy", "Java classes are not loaded"),
         ("A.security.protocol = TLS", "A.security.protocol=TLS: TLS is not supported"),
         (
             "A->B.source.consumer.interceptor.classes = x",

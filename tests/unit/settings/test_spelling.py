@@ -134,9 +134,10 @@ def test_a_key_almost_right(folder: Path, written: str, right: str | None) -> No
 )
 @pytest.mark.parametrize("scope", ["", "A->B."])
 def test_the_right_key_is_named(folder: Path, scope: str, written: str, right: str) -> None:
-    settings = loaded(folder, f"{BASE}{scope}{written} = 1")
+    value = "true" if right.endswith("enabled") else "1"
+    settings = loaded(folder, f"{BASE}{scope}{written} = {value}")
 
-    assert warnings(settings) == [f"6: {scope}{written}=1: read as {scope}{right}"]
+    assert warnings(settings) == [f"6: {scope}{written}={value}: read as {scope}{right}"]
 
 
 @pytest.mark.parametrize(
