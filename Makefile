@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lint format requirements clean
+.PHONY: help setup demo test fuzz lint format requirements clean faults bench-slot
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -28,6 +28,12 @@ test: setup  ## every test: unit, real Kafka brokers, real Spark
 
 fuzz: setup  ## parsers of settings against arbitrary input, about an hour of CPU
 	MIRRORLESS_FUZZ_EXAMPLES=$(or $(EXAMPLES),20000) $(BIN)/python -m pytest -m fuzz --timeout 0 tests/unit/settings/test_fuzz.py
+
+faults: setup  ## a copy under load while brokers, drivers, executors and connections are killed (20 minutes)
+	$(BIN)/python -m tests.faults
+
+bench-slot: setup  ## what one slot costs: one-record batches, dense batches, two thousand partitions
+	$(BIN)/python -m bench.slot
 
 lint: setup  ## ruff (lint and format) and mypy in strict mode
 	$(BIN)/ruff check .

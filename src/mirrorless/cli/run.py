@@ -20,8 +20,15 @@ from mirrorless.settings.mirrormaker1 import location
 @click.option("--consumer.config", "consumer", help="A MirrorMaker 1's consumer file, instead of FILES.")
 @click.option("--producer.config", "producer", help="A MirrorMaker 1's producer file.")
 @click.option("--include", "--whitelist", "include", help="A MirrorMaker 1's topics, a pattern such as 'a|b'.")
+@click.option("--spark-master", help="A Spark master other than this process, such as 'local-cluster[2,1,1024]'.")
 def run(
-    files: tuple[str, ...], *, available_now: bool, consumer: str | None, producer: str | None, include: str | None
+    files: tuple[str, ...],
+    *,
+    available_now: bool,
+    consumer: str | None,
+    producer: str | None,
+    include: str | None,
+    spark_master: str | None,
 ) -> None:
     """Replicate the flows of FILES until Ctrl-C or SIGTERM.
 
@@ -52,5 +59,5 @@ def run(
         display = LiveTable(console)
     stop = StopRequest()
     with stop.on_signals(), display as shown:
-        went_well = run_flows(settings, bounded=available_now, display=shown, stop=stop)
+        went_well = run_flows(settings, bounded=available_now, display=shown, stop=stop, master=spark_master)
     sys.exit(0 if went_well else 1)

@@ -120,22 +120,27 @@ def secured_settings(users: Mapping[str, str], *, super_users: Sequence[str]) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecureListener:
-    """Another way in, for clients only: TLS, SASL or both. `settings` are the listener's, without its prefix."""
+    """Another way in, for clients only: TLS, SASL or both. `settings` are the listener's, without its prefix.
+
+    `advertised` are the ports that clients are told, broker by broker, where something stands before the listener.
+    """
 
     name: str
     protocol: str
     settings: Mapping[str, str]
+    advertised: tuple[int, ...] = ()
 
 
 def with_secure_listeners(
-    settings: Mapping[str, str], listeners: Sequence[SecureListener], *, ports: Sequence[int]
+    settings: Mapping[str, str], listeners: Sequence[SecureListener], *, ports: Sequence[int], node_id: int
 ) -> dict[str, str]:
     """Return a broker's settings with these listeners beside the plain one, which brokers go on using."""
     found = dict(settings)
     for listener, port in zip(listeners, ports, strict=True):
         name = listener.name.upper()
         found["listeners"] += f",{name}://{HOST}:{port}"
-        found["advertised.listeners"] += f",{name}://{HOST}:{port}"
+        told = listener.advertised[node_id - 1] if listener.advertised else port
+        found["advertised.listeners"] += f",{name}://{HOST}:{told}"
         found["listener.security.protocol.map"] += f",{name}:{listener.protocol}"
         found |= {f"listener.name.{listener.name.lower()}.{key}": value for key, value in listener.settings.items()}
     return found

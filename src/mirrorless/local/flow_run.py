@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from mirrorless.copy.slot import FlowPlace
 
 _FRUITLESS_LEASES = 3
+_MAX_PAUSE_S = 30.0
+_MAX_ACCIDENTS = 8
+ON_PURPOSE = "mirrorless.errors."
+"""Stands in the text of every exception that was raised on purpose, when Spark hands it on."""
 _IDLE = "Waiting for data to arrive"
 
 
@@ -36,6 +40,9 @@ class FlowRun:
         self, spark: SparkSession, place: FlowPlace, folder: Path, on_lease: Callable[[list[Report]], None]
     ) -> None:
         self.name = place.flow
+        self._spark = spark
+        self._place = place
+        self._folder = folder
         self._bounded = place.bounded
         (folder / "control").mkdir(parents=True)
         self._control = Control(str(folder / "control"))
@@ -49,19 +56,47 @@ class FlowRun:
         self._reached = -1
         self.complete = False
         self.failure: StreamingQueryException | None = None
-        self._query: StreamingQuery = start_copy(
-            spark, place, checkpoint=str(folder / "checkpoint"), control=self._control, on_reports=self._lease_ended
+        self._accidents = 0
+        self._again_at = 0.0
+        self._query = self._start()
+
+    def _start(self) -> StreamingQuery:
+        return start_copy(
+            self._spark,
+            self._place,
+            checkpoint=str(self._folder / "checkpoint"),
+            control=self._control,
+            on_reports=self._lease_ended,
         )
 
     @property
-    def broken(self) -> bool:
-        """Whether the query ended by itself, which only an error makes it do."""
-        return not self._query.isActive
+    def trouble(self) -> str:
+        """What is wrong with the run at the moment, empty if nothing is."""
+        if self._query.isActive:
+            return self.watch.complaint
+        return "its query ended; the others go on" if self._is_over() else "its query was killed; it begins again"
 
     @property
     def active(self) -> bool:
         """Whether there may be another lease."""
-        return self._query.isActive and not self._control.stopping()
+        return not self._is_over() and not self._control.stopping()
+
+    def revive(self) -> None:
+        """Start the query again if an accident ended it, such as a Python process that was killed, after a pause."""
+        if self._query.isActive or self._is_over() or self._control.stopping():
+            return
+        if not self._again_at:
+            self._again_at = time.monotonic() + min(_MAX_PAUSE_S, 2.0**self._accidents)
+            self._accidents += 1
+        elif time.monotonic() >= self._again_at:
+            self._again_at = 0.0
+            self._query = self._start()
+
+    def _is_over(self) -> bool:
+        """Whether the query ended for a reason of its own: an error that was raised on purpose would come again."""
+        return not self._query.isActive and (
+            ON_PURPOSE in str(self._query.exception()) or self._accidents > _MAX_ACCIDENTS or self._control.stopping()
+        )
 
     def ask_to_stop(self) -> None:
         """Let the lease end; see `land`."""
@@ -82,6 +117,7 @@ class FlowRun:
         self.records += totals.records
         self.copied_bytes += totals.copied_bytes
         self.errors = totals.errors
+        self._accidents = 0
         self._on_lease(reports)
         if self._bounded and not self._control.stopping():
             reached = sum(report.next_offset or 0 for report in reports)

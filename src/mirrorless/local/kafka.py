@@ -109,6 +109,10 @@ class EmbeddedCluster:
             "sasl.jaas.config": f"org.apache.kafka.common.security.plain.PlainLoginModule required {login};",
         }
 
+    def secure_ports(self, listener: str) -> tuple[int, ...]:
+        """Where one of the secure listeners listens, broker by broker, whatever clients are told."""
+        return tuple(self._secure_ports[listener])
+
     def secure_servers(self, listener: str) -> str:
         """The addresses of one of the secure listeners, on all brokers."""
         return ",".join(f"{HOST}:{port}" for port in self._secure_ports[listener])
@@ -225,7 +229,7 @@ class EmbeddedCluster:
             settings = broker_settings(
                 node_id=node_id, port=port, voters=voters, brokers=count, overrides={**overrides, **self._spec.settings}
             )
-            settings = self._with_secure_listeners(settings)
+            settings = self._with_secure_listeners(settings, node_id)
             brokers.append(
                 Broker(
                     cluster=self.name,
@@ -238,13 +242,13 @@ class EmbeddedCluster:
             )
         self.brokers = tuple(brokers)
 
-    def _with_secure_listeners(self, settings: dict[str, str]) -> dict[str, str]:
+    def _with_secure_listeners(self, settings: dict[str, str], node_id: int) -> dict[str, str]:
         if not self._spec.secure:
             return settings
         ports = free_ports(len(self._spec.secure))
         for listener, port in zip(self._spec.secure, ports, strict=True):
             self._secure_ports[listener.name].append(port)
-        return with_secure_listeners(settings, self._spec.secure, ports=ports)
+        return with_secure_listeners(settings, self._spec.secure, ports=ports, node_id=node_id)
 
     def _wait(self, brokers: Sequence[Broker]) -> None:
         peers = {broker.node_id for broker in self.brokers if broker in brokers or broker.process_id is not None}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mirrorless.copy.slot import FlowPlace
-from mirrorless.local.flow_run import FlowRun
+from mirrorless.local.flow_run import ON_PURPOSE, FlowRun
 from mirrorless.local.jars import cache_folder
 from mirrorless.local.metadata_schedule import MetadataSchedule
 from mirrorless.local.spark import spark_session
@@ -83,8 +83,12 @@ class StopRequest:
         self.event.set()
 
 
-def run_flows(settings: Settings, *, bounded: bool, display: Display, stop: StopRequest) -> bool:
+def run_flows(
+    settings: Settings, *, bounded: bool, display: Display, stop: StopRequest, master: str | None = None
+) -> bool:
     """Copy until a stop is asked for, or with `bounded` until all that is there now is copied.
+
+    `master` is Spark's, this very process with a thread for every slot if it is None.
 
     Returns whether all went well; what did not was told to `display`. Raises `MirrorlessError` before anything is
     written if a cluster does not answer, or if a flow has one cluster at both ends.
@@ -94,7 +98,7 @@ def run_flows(settings: Settings, *, bounded: bool, display: Display, stop: Stop
     threads = sum(flow.tasks_max for flow in settings.flows)
     with tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)
-        with spark_session(threads=threads, folder=folder) as spark:
+        with spark_session(master=master or f"local[{threads}]", folder=folder) as spark:
             stop.listen()
             runs = []
             if not stop.event.is_set():
@@ -122,7 +126,8 @@ def _watch(
 ) -> None:
     while any(run.active for run in runs) and not stop.event.is_set():
         for run in runs:
-            display.trouble(run.name, "its query ended; the others go on" if run.broken else run.watch.complaint)
+            run.revive()
+            display.trouble(run.name, run.trouble)
             display.show(run.name, run.watch.look())
             metadata[run.name].tick()
         stop.event.wait(_LOOK_EVERY_S)
@@ -141,7 +146,7 @@ def _land(runs: Sequence[FlowRun], display: Display, *, whole: bool) -> None:
 
 
 def _first_line(failure: object) -> str:
-    lines = [line.strip() for line in str(failure).splitlines() if "mirrorless.errors." in line]
+    lines = [line.strip() for line in str(failure).splitlines() if ON_PURPOSE in line]
     return lines[-1].partition(": ")[2] if lines else str(failure).partition("\n")[0]
 
 

@@ -6,8 +6,10 @@ import os
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
@@ -15,7 +17,7 @@ from mirrorless.local.java import java_executable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
 
 _JVM_EXIT_S = 5.0
 _LOG4J = """\
@@ -30,8 +32,8 @@ appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%
 
 
 @contextmanager
-def spark_session(*, threads: int, folder: Path) -> Iterator[SparkSession]:
-    """A session on `local[threads]` that keeps its files and its log (`spark.log`) in `folder`.
+def spark_session(*, master: str, folder: Path) -> Iterator[SparkSession]:
+    """A session on a master, such as `local[4]`, that keeps its files and its log (`spark.log`) in `folder`.
 
     On leaving, Spark and its JVM are ended, and every Python worker with them. Raises `PrerequisiteError` without a
     Java that Spark can use.
@@ -43,7 +45,10 @@ def spark_session(*, threads: int, folder: Path) -> Iterator[SparkSession]:
     # Workers must be this very interpreter, or they lack the package.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    builder = SparkSession.builder.master(f"local[{threads}]").appName("mirrorless")
+    # Where executors are processes of their own, they are started from here.
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    os.environ["SPARK_WORKER_DIR"] = str(folder / "work")
+    builder = SparkSession.builder.master(master).appName("mirrorless")
     for key, value in {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
