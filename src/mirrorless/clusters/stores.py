@@ -28,7 +28,8 @@ _VERSIONS: Final = ("TLSv1.2", "TLSv1.3")
 class Stores:
     """Paths of PEM files: `trust` has the certificates to trust (None: the system's), `certificates` our own.
 
-    The key is a file, `key_file`, if the settings name one in PEM; else it is a PEM text, which is never written down.
+    The key is a file, `key_file`, if the settings name one in PEM; else it is a PEM text, which is in a file only while
+    Python opens it.
     """
 
     trust: str | None = None

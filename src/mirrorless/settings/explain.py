@@ -54,7 +54,13 @@ _MAKING: Final = (
         "Brokers of this cluster to begin with; a flow needs it.",
         "behind an alias, or at top level for all",
     ),
-    Explanation("<source>-><target>.enabled", "true or false", "false", "Whether this flow runs.", "behind a flow"),
+    Explanation(
+        "<source>-><target>.enabled",
+        "true or false",
+        "false",
+        "Whether this flow runs; `enabled` alone is for all of them.",
+        "behind a flow, or at top level for all",
+    ),
 )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mirrorless.settings.properties import Entry
     from mirrorless.settings.spelling import Tidied
 
+_BEATS: Final = "emit.heartbeats.enabled"
 _RESET: Final = "auto.offset.reset"
 
 
@@ -143,7 +144,14 @@ class Reader:
         return aliases
 
     def _is_enabled(self, source: str, target: str) -> bool:
-        return source != target and self._is_on(f"{source}{ARROW}{target}.{ENABLED}", default=False)
+        if source == target:
+            return False
+        flow = f"{source}{ARROW}{target}"
+        # MirrorMaker 2 makes a pair of clusters for its heartbeats, and then `enabled` counts as any top-level key.
+        default = self._is_on(ENABLED, default=False)
+        if default:
+            default = self._is_on(f"{flow}.{_BEATS}", default=self._is_on(_BEATS, default=True))
+        return self._is_on(f"{flow}.{ENABLED}", default=default)
 
     def _is_on(self, key: str, *, default: bool) -> bool:
         found = precedence.first(self._entries, key)

@@ -106,7 +106,7 @@ def flow_vocabulary(flow_keys: Iterable[str]) -> Vocabulary:
 
 def top_vocabulary(flow_keys: Iterable[str], worker_keys: Iterable[str]) -> Vocabulary:
     """Return the vocabulary of keys without a prefix."""
-    return Vocabulary({*flow_keys, *worker_keys, *SECURITY_KEYS, "clusters", BOOTSTRAP_SERVERS}, _ROLES)
+    return Vocabulary({*flow_keys, *worker_keys, *SECURITY_KEYS, "clusters", "enabled", BOOTSTRAP_SERVERS}, _ROLES)
 
 
 def _client_key(key: str, names: frozenset[str]) -> str:

@@ -170,6 +170,15 @@ def test_only_enabled_flows_are_there_in_the_order_of_the_clusters(loaded: Calla
         settings.flow("us->us.east")
 
 
+def test_enabled_at_top_level_is_every_flow_that_does_not_say_otherwise(loaded: Callable[[str], Settings]) -> None:
+    text = BASE.replace("A -> B.enabled = true", "enabled = true")
+
+    assert [flow.name for flow in loaded(text).flows] == ["A->B", "B->A"]
+    assert [flow.name for flow in loaded(text + "B->A.enabled = false").flows] == ["A->B"]
+    # without heartbeats MirrorMaker 2 makes no pair of it
+    assert [flow.name for flow in loaded(text + "A->B.emit.heartbeats.enabled = false").flows] == ["B->A"]
+
+
 def test_everything_else_that_mirrormaker_knows_is_accepted(loaded: Callable[[str], Settings]) -> None:
     others = """
     emit.heartbeats.interval.seconds = 5
