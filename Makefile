@@ -27,7 +27,7 @@ test: setup  ## every test: unit, real Kafka brokers, real Spark
 	$(BIN)/python -m pytest
 
 fuzz: setup  ## parsers of settings against arbitrary input, about an hour of CPU
-	MIRRORLESS_FUZZ_EXAMPLES=$(or $(EXAMPLES),20000) $(BIN)/python -m pytest -m fuzz --timeout 0 tests/unit/settings/test_fuzz.py
+	MIRRORLESS_FUZZ_EXAMPLES=$(or $(EXAMPLES),50000) $(BIN)/python -m pytest -m fuzz --timeout 0 tests/unit/settings/test_fuzz.py
 
 faults: setup  ## a copy under load while brokers, drivers, executors and connections are killed (20 minutes)
 	$(BIN)/python -m tests.faults
