@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 from kafka import TopicPartition
-from kafka.admin import KafkaAdminClient
+from kafka.admin import ElectionType, KafkaAdminClient
 
 from tests.faults.load import PARTITIONS
 from tests.support.processes import Mirrorless
@@ -114,7 +114,7 @@ class Injection:
                     wanted[TopicPartition(self._world.remote(topic) if remote else topic, partition)] = replicas
             admin.alter_partition_reassignments(wanted)
             time.sleep(2)
-            admin.elect_leaders("PREFERRED", dict.fromkeys(wanted) and None)
+            admin.elect_leaders(ElectionType.PREFERRED, list(wanted), raise_errors=False)
         finally:
             admin.close()
 
