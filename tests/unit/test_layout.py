@@ -16,6 +16,7 @@ LAYERS = (
     "metadata",
     "batches",
     "copy",
+    "offsets",
     "local",
     "cli",
 )
