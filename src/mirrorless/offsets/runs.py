@@ -1,6 +1,6 @@
 """Stretches without holes, by which offsets translate exactly (design, section 6).
 
-A run of `count` records is upstream `[u, u + count)` and downstream `[d, d + count)`. Every offset in it has one
+A run of `n` records is upstream `[u, u + n)` and downstream `[d, d + n)`. Every offset in it has one
 answer, and the offset behind it too. A run of no records is a point: where an incarnation of the copy began, or how far
 the progress is.
 """
@@ -26,21 +26,21 @@ MOST_RUNS: Final = 2048
 
 
 class Run(NamedTuple):
-    """`count` records on both sides, without a hole, from these first offsets on."""
+    """A number of records on both sides, without a hole, from these first offsets on."""
 
     first_upstream: int
     first_downstream: int
-    count: int
+    records: int
 
     @property
     def end_upstream(self) -> int:
         """Upstream offset behind the run."""
-        return self.first_upstream + self.count
+        return self.first_upstream + self.records
 
     @property
     def end_downstream(self) -> int:
         """Downstream offset behind the run."""
-        return self.first_downstream + self.count
+        return self.first_downstream + self.records
 
     @property
     def shift(self) -> int:
@@ -120,7 +120,7 @@ class RunStore:
 def _thinned(runs: list[Run]) -> list[Run]:
     half = len(runs) // 2
     pairs = zip(runs[0:half:2], runs[1:half:2], strict=False)
-    older = [max(pair, key=lambda run: run.count) for pair in pairs]
+    older = [max(pair, key=lambda run: run.records) for pair in pairs]
     return older + runs[half - half % 2 :]
 
 
@@ -184,7 +184,7 @@ def _merged(runs: Iterable[Run]) -> Iterator[Run]:
     for run in runs:
         if last is not None and run.shift == last.shift and run.first_upstream <= last.end_upstream:
             end = max(last.end_upstream, run.end_upstream)
-            last = last._replace(count=end - last.first_upstream)
+            last = last._replace(records=end - last.first_upstream)
         else:
             if last is not None:
                 yield last
