@@ -50,6 +50,21 @@ FLOW_KEYS: Final[Mapping[str, str]] = {
     "sync.topic.acls.interval.seconds": "sync_topic_acls_interval_seconds",
     "mirrorless.acls.patterns": "acls_patterns",
     "mirrorless.acls.prune": "acls_prune",
+    "emit.offset-syncs.enabled": "emit_offset_syncs_enabled",
+    "offset.lag.max": "offset_lag_max",
+    "offset-syncs.topic.location": "offset_syncs_topic_location",
+    "offset-syncs.topic.replication.factor": "offset_syncs_topic_replication_factor",
+    "mirrorless.sync.index.records": "sync_index_records",
+    "refresh.groups.enabled": "refresh_groups_enabled",
+    "refresh.groups.interval.seconds": "refresh_groups_interval_seconds",
+    "emit.checkpoints.enabled": "emit_checkpoints_enabled",
+    "emit.checkpoints.interval.seconds": "emit_checkpoints_interval_seconds",
+    "checkpoints.topic.replication.factor": "checkpoints_topic_replication_factor",
+    "sync.group.offsets.enabled": "sync_group_offsets_enabled",
+    "sync.group.offsets.interval.seconds": "sync_group_offsets_interval_seconds",
+    "emit.heartbeats.enabled": "emit_heartbeats_enabled",
+    "emit.heartbeats.interval.seconds": "emit_heartbeats_interval_seconds",
+    "heartbeats.topic.replication.factor": "heartbeats_topic_replication_factor",
 }
 
 # Key of the Connect worker -> field of Flow. Set as `key` or as `B.key`, B being the target.

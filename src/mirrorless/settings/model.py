@@ -19,6 +19,8 @@ from mirrorless.settings.values import (
     ClientSettings,
     CountOrDefault,
     DefaultsFrom,
+    Location,
+    NotNegativeInt,
     OffsetReset,
     OnGap,
     Patterns,
@@ -145,6 +147,40 @@ class Flow(_Frozen):
     acls_prune: Boolean = False
     """Removes ACLs that this flow created, while it was `true`, once they are gone from the source; which those are
     is kept in `mm2-acls.<source>.internal` on the target."""
+    emit_offset_syncs_enabled: Boolean = True
+    """Whether the copy notes which source offset went to which target offset; without it no offset is translated."""
+    offset_lag_max: NotNegativeInt = 100
+    """How many records may go over without a new offset sync; a sync is written at most once a second a partition,
+    and always before it falls quiet."""
+    offset_syncs_topic_location: Location = "source"
+    """The cluster that holds the offset syncs: `source` (`mm2-offset-syncs.<target>.internal`) or `target`
+    (`mm2-offset-syncs.<source>.internal`)."""
+    offset_syncs_topic_replication_factor: CountOrDefault = 3
+    """Replicas of the offset syncs topic."""
+    sync_index_records: PositiveInt = 100_000
+    """An offset sync that outlives compaction is kept for every so many source offsets of a partition, the latest
+    1,024 of them; the fewer, the shorter the walks to translate an old offset."""
+    refresh_groups_enabled: Boolean = True
+    """Whether new consumer groups are looked for; every pass of the checkpoints does."""
+    refresh_groups_interval_seconds: PositiveInt = 600
+    """Accepted, and sooner than asked for: every pass lists the groups."""
+    emit_checkpoints_enabled: Boolean = True
+    """Whether translated group offsets are written to `<source>.checkpoints.internal` on the target."""
+    emit_checkpoints_interval_seconds: PositiveInt = 60
+    """How often translated group offsets are written, at least; where offset syncs trigger it, more often."""
+    checkpoints_topic_replication_factor: CountOrDefault = 3
+    """Replicas of the checkpoints topic."""
+    sync_group_offsets_enabled: Boolean = False
+    """Whether translated offsets are also committed for the groups on the target: never for a group that is active
+    there, never backwards."""
+    sync_group_offsets_interval_seconds: PositiveInt = 60
+    """How often translated offsets are committed."""
+    emit_heartbeats_enabled: Boolean = True
+    """Whether a record goes into the target's `heartbeats`, for every ordered pair of clusters, enabled or not."""
+    emit_heartbeats_interval_seconds: PositiveInt = 1
+    """How often heartbeats are sent."""
+    heartbeats_topic_replication_factor: CountOrDefault = 3
+    """Replicas of the heartbeats topic."""
 
     @property
     def name(self) -> str:
@@ -160,6 +196,8 @@ class Flow(_Frozen):
 class Settings(_Frozen):
     """A whole configuration: the clusters that can be reached and the enabled flows, in the order of `clusters`.
 
+    `heartbeats` are the ordered pairs that send a sign of life to their target, be the flow enabled or not: from the
+    heartbeats of the way back a cluster learns who is upstream (reference, section 2.5).
     `warnings` are lines for the operator about what was read otherwise than it is written, or has no effect; `notes`
     are MirrorMaker 2's settings that make no sense here.
     """
@@ -167,6 +205,7 @@ class Settings(_Frozen):
     file: str
     clusters: tuple[Cluster, ...]
     flows: tuple[Flow, ...]
+    heartbeats: tuple[Flow, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import permutations, product
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from pydantic import ValidationError
@@ -23,13 +23,14 @@ from mirrorless.settings.spelling import CLUSTERS, without_port
 from mirrorless.settings.values import boolean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mirrorless.settings.precedence import Found, Side
     from mirrorless.settings.properties import Entry
     from mirrorless.settings.spelling import Tidied
 
 _BEATS: Final = "emit.heartbeats.enabled"
+_OF_HEARTBEATS: Final = ("emit.heartbeats", "heartbeats.topic")
 _RESET: Final = "auto.offset.reset"
 
 
@@ -124,6 +125,7 @@ class Reader:
             file=self._location,
             clusters=tuple(clusters),
             flows=tuple(flows),
+            heartbeats=tuple(self._heartbeats(clusters, flows)),
             warnings=tuple(map(one_line, self._warnings)),
             notes=tuple(map(one_line, self._notes)),
         )
@@ -215,6 +217,28 @@ class Reader:
                 Effective(key, shown(key, setting.value), *_origin(setting)) for key, setting in sorted(ends.items())
             )
         return flow
+
+    def _heartbeats(self, clusters: Sequence[Cluster], flows: Sequence[Flow]) -> Iterator[Flow]:
+        """Every ordered pair that sends heartbeats; of one that is not enabled, nothing but their settings counts."""
+        enabled = {flow.name: flow for flow in flows}
+        for source, target in permutations(clusters, 2):
+            name = f"{source.alias}{ARROW}{target.alias}"
+            flow = enabled.get(name)
+            if flow is None:
+                found = {
+                    field: setting
+                    for key, field in self._flow_keys.items()
+                    if key.startswith(_OF_HEARTBEATS)
+                    and (setting := precedence.flow_setting(self._entries, key, flow=name)) is not None
+                }
+                try:
+                    texts = {field: self._text(setting) for field, setting in found.items()}
+                    flow = Flow.model_validate({"source": source, "target": target} | texts)
+                except ValidationError as errors:
+                    self._collect(errors, found)
+                    continue
+            if flow.emit_heartbeats_enabled:
+                yield flow
 
     def _check_servers(self, alias: str, settings: Mapping[str, Found], *, flow: str) -> None:
         servers = precedence.bootstrap_servers(settings)

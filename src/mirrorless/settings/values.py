@@ -139,6 +139,10 @@ OffsetReset = Annotated[
 ]
 Tolerance = Annotated[Literal["none", "all"], Kind("none or all"), BeforeValidator(_one_of("none", "all"))]
 OnGap = Annotated[Literal["halt", "continue"], Kind("halt or continue"), BeforeValidator(_one_of("halt", "continue"))]
+NotNegativeInt = Annotated[int, Kind("whole number, 0 or more"), BeforeValidator(_whole), AfterValidator(_at_least(0))]
+Location = Annotated[
+    Literal["source", "target"], Kind("source or target"), BeforeValidator(_one_of("source", "target"))
+]
 BytesPerSecond = Annotated[int, Kind("bytes per second"), BeforeValidator(_bytes_per_second)]
 DefaultsFrom = Annotated[
     Literal["source", "target"], Kind("source or target"), BeforeValidator(_one_of("source", "target"))

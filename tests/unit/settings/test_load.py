@@ -63,8 +63,24 @@ def test_the_smallest_file_has_the_defaults_of_mirrormaker(loaded: Callable[[str
                 dead_letter_topic=None,
                 on_gap="halt",
                 max_bytes_per_second=None,
+                emit_offset_syncs_enabled=True,
+                offset_lag_max=100,
+                offset_syncs_topic_location="source",
+                offset_syncs_topic_replication_factor=3,
+                sync_index_records=100_000,
+                refresh_groups_enabled=True,
+                refresh_groups_interval_seconds=600,
+                emit_checkpoints_enabled=True,
+                emit_checkpoints_interval_seconds=60,
+                checkpoints_topic_replication_factor=3,
+                sync_group_offsets_enabled=False,
+                sync_group_offsets_interval_seconds=60,
+                emit_heartbeats_enabled=True,
+                emit_heartbeats_interval_seconds=1,
+                heartbeats_topic_replication_factor=3,
             ),
         ),
+        heartbeats=(Flow(source=a, target=b), Flow(source=b, target=a)),
         warnings=(),
     )
 
@@ -181,8 +197,6 @@ def test_enabled_at_top_level_is_every_flow_that_does_not_say_otherwise(loaded: 
 
 def test_everything_else_that_mirrormaker_knows_is_accepted(loaded: Callable[[str], Settings]) -> None:
     others = """
-    emit.heartbeats.interval.seconds = 5
-    sync.group.offsets.enabled = true
     A->B.offset.flush.interval.ms = 5
     B.exactly.once.source.support = enabled
     dedicated.mode.enable.internal.rest = true
@@ -243,3 +257,17 @@ def test_topic_configs_and_acls_are_read(loaded: Callable[[str], Settings]) -> N
     assert flow.sync_topic_configs_interval_seconds == 7
     assert (flow.sync_topic_configs_enabled, flow.sync_topic_acls_enabled) == (True, False)
     assert (flow.acls_patterns, flow.acls_prune) == (("literal", "prefixed"), True)
+
+
+def test_every_ordered_pair_sends_heartbeats_unless_they_are_switched_off(loaded: Callable[[str], Settings]) -> None:
+    text = (
+        BASE
+        + """
+        B->A.topics = (
+        B->A.emit.heartbeats.interval.seconds = 7
+    """
+    )
+    pairs = loaded(text).heartbeats
+    assert [(pair.name, pair.emit_heartbeats_interval_seconds) for pair in pairs] == [("A->B", 1), ("B->A", 7)]
+    assert [pair.name for pair in loaded(text + "A->B.emit.heartbeats.enabled = false").heartbeats] == ["B->A"]
+    assert loaded(text + "emit.heartbeats.enabled = false").heartbeats == ()

@@ -185,7 +185,8 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
         pytest.param(
             f"{BASE}mirrorless.x = 5",
             "mirrorless.x=5: unknown setting; known: mirrorless.lease.seconds, mirrorless.start.timestamp, "
-            "mirrorless.on.gap, mirrorless.max.bytes.per.second, mirrorless.acls.patterns, mirrorless.acls.prune",
+            "mirrorless.on.gap, mirrorless.max.bytes.per.second, mirrorless.acls.patterns, mirrorless.acls.prune, "
+            "mirrorless.sync.index.records",
             id="own key like no other",
         ),
         pytest.param(
