@@ -1,0 +1,220 @@
+"""One pass of the checkpoints of a flow: groups of the source, their offsets, translated, written to the target."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import KafkaError, Producer
+
+from mirrorless.clusters.admin import QUIET, Admin
+from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.clusters.groups import Activity, Committed, commit_offsets, committed_offsets, list_groups
+from mirrorless.errors import ClusterError
+from mirrorless.filters import GroupFilter, TopicFilter
+from mirrorless.offsets.checkpoints import CheckpointTopic, is_news, offsets_to_commit
+from mirrorless.offsets.formats import Checkpoint
+from mirrorless.offsets.internal_topics import checkpoints_topic, ensure
+from mirrorless.offsets.translation import Translated
+from mirrorless.offsets.translator import Translator
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from confluent_kafka import Message
+
+    from mirrorless.clusters.topics import Place
+    from mirrorless.offsets.translator import Answers
+    from mirrorless.settings import Flow
+
+_WALKING_S: Final = 20.0
+_FLUSH_S: Final = 30.0
+_BUFFER_KB: Final = 32_768
+
+
+@dataclass(slots=True)
+class PassReport:
+    """What a pass found and wrote. `how` counts the answers by kind, `unknown` the offsets without one by reason.
+
+    `troubles` are lines for the log: what was skipped this time and why.
+    """
+
+    groups: int = 0
+    offsets: int = 0
+    emitted: int = 0
+    how: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+    walked_records: int = 0
+    malformed: int = 0
+    troubles: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class GroupSyncReport:
+    """What became of the groups on the target: offsets written, groups left alone because they are active there."""
+
+    written: int = 0
+    active: list[str] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+
+
+class Checkpoints:
+    """The checkpoints of one flow, as long as a function stays warm; a cold one comes to the same from the topics."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+        self._source, self._target = Admin(flow.source), Admin(flow.target)
+        self._wants_group = GroupFilter.of(flow).selects
+        self._wants_topic = TopicFilter.of(flow).selects
+        topic = checkpoints_topic(flow)
+        if (reason := ensure(self._target, topic)) is not None:
+            raise ClusterError(f"topic {topic.name} cannot be created: {reason}", cluster=flow.target.alias)
+        self._topic = CheckpointTopic(topic, self._target, wanted=self._wants_group)
+        self._troubles: list[str] = []
+        self.translator = Translator(
+            flow, source=self._source, target=self._target, must_read_to_end=not self._loaded()
+        )
+        self._producer = Producer(
+            for_confluent(
+                flow.target,
+                role="producer",
+                extra={
+                    "acks": "all",
+                    "linger.ms": 50,
+                    "queue.buffering.max.messages": 1_000_000,
+                    "queue.buffering.max.kbytes": _BUFFER_KB,
+                    "logger": QUIET,
+                },
+            )
+        )
+
+    def emit(self, *, walking_s: float = _WALKING_S) -> PassReport:
+        """Translate the offsets of all groups and write the checkpoints that are news; raises `ClusterError`.
+
+        A group or a partition that has no answer this time is left out and told. `walking_s` bounds the walks.
+        """
+        self._troubles = []
+        report = PassReport(troubles=self._troubles)
+        self._topic.read()
+        committed = self._committed(report)
+        wanted: dict[Place, set[int]] = defaultdict(set)
+        for offsets in committed.values():
+            for place, one in offsets.items():
+                wanted[place].add(one.offset)
+        self.translator.refresh(wanted)
+        answers = self.translator.translate(wanted, deadline=time.monotonic() + walking_s)
+        for group, offsets in committed.items():
+            self._write_group(group, offsets, answers, report)
+        if left := self._producer.flush(_FLUSH_S):
+            report.troubles.append(f"{left} checkpoints were not acknowledged in {_FLUSH_S:.0f} s")
+        report.walked_records = self.translator.walked.records
+        report.troubles += self.translator.walked.troubles
+        report.malformed = self._topic.malformed + self.translator.syncs.malformed
+        return report
+
+    def sync_groups(self) -> GroupSyncReport:
+        """Commit the last checkpoints for groups on the target that have no members; raises `ClusterError`.
+
+        Active groups are left alone, offsets never go back, and what is missing is written (reference, section 3.9).
+        """
+        report = GroupSyncReport()
+        activity, troubles = list_groups(self._target)
+        report.troubles += troubles
+        known = self._topic.read()
+        report.active = [group for group in known if activity.get(group) is Activity.ACTIVE]
+        idle = [group for group in known if activity.get(group) is not Activity.ACTIVE]
+        wanted: dict[str, Mapping[Place, Committed]] = {}
+        for group, offsets in committed_offsets(self._target, idle):
+            if isinstance(offsets, str):
+                report.troubles.append(f"group {group}: {offsets}")
+                continue
+            chosen = offsets_to_commit(known[group], {place: one.offset for place, one in offsets.items()})
+            if chosen:
+                wanted[group] = {place: Committed(one.downstream, one.metadata) for place, one in chosen.items()}
+        for group, outcome in commit_offsets(self._target, wanted).items():
+            if isinstance(outcome, str):
+                report.troubles.append(f"group {group}: {outcome}")
+                continue
+            report.written += sum(reason is None for reason in outcome.values())
+            report.troubles += [
+                f"group {group}, {topic}-{partition}: {reason}"
+                for (topic, partition), reason in outcome.items()
+                if reason is not None
+            ]
+        return report
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._topic.close()
+        self.translator.close()
+
+    def _loaded(self) -> bool:
+        """Read the checkpoints of earlier passes; False if that failed, so that nothing is translated below them."""
+        try:
+            self._topic.read()
+        except ClusterError:
+            return False
+        return True
+
+    def _committed(self, report: PassReport) -> dict[str, dict[Place, Committed]]:
+        """Committed offsets on the source of every group and topic that the filters let through."""
+        groups, troubles = list_groups(self._source)
+        report.troubles += troubles
+        chosen: dict[str, dict[Place, Committed]] = {}
+        for group, offsets in committed_offsets(self._source, filter(self._wants_group, groups)):
+            if isinstance(offsets, str):
+                report.troubles.append(f"group {group}: {offsets}")
+            elif mine := {place: one for place, one in offsets.items() if self._wants_topic(place[0])}:
+                chosen[group] = mine
+        report.groups = len(chosen)
+        report.offsets = sum(map(len, chosen.values()))
+        return chosen
+
+    def _write_group(
+        self, group: str, offsets: Mapping[Place, Committed], answers: Answers, report: PassReport
+    ) -> None:
+        now_ms = int(time.time() * 1000)
+        for place, one in offsets.items():
+            answer = answers[place][one.offset]
+            if not isinstance(answer, Translated):
+                report.unknown[answer.reason] += 1
+                continue
+            report.how[answer.how] += 1
+            checkpoint = Checkpoint(
+                group=group,
+                topic=self.translator.remote(place[0]),
+                partition=place[1],
+                upstream=one.offset,
+                downstream=answer.downstream,
+                metadata=one.metadata,
+            )
+            if is_news(checkpoint, self._topic.last(group, (checkpoint.topic, checkpoint.partition))):
+                self._write(checkpoint, now_ms)
+                report.emitted += 1
+
+    def _write(self, checkpoint: Checkpoint, now_ms: int) -> None:
+        self._topic.note(checkpoint)
+        while True:
+            try:
+                self._producer.produce(
+                    self._topic.name,
+                    key=checkpoint.key(),
+                    value=checkpoint.value(),
+                    partition=0,
+                    timestamp=now_ms,
+                    on_delivery=self._delivered,
+                )
+            except BufferError:
+                self._producer.poll(0.1)
+            else:
+                break
+        self._producer.poll(0)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            checkpoint = Checkpoint.parse(message.key(), message.value())
+            if isinstance(checkpoint, Checkpoint):
+                self._topic.known[checkpoint.group].pop((checkpoint.topic, checkpoint.partition), None)
+                self._troubles.append(f"{checkpoint.text} was not written: {error.str()}")

@@ -1,0 +1,101 @@
+"""Which checkpoints are worth writing, and the topic they are kept in (reference, section 3.8)."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from mirrorless.offsets.formats import Checkpoint, Malformed, read_checkpoint_key
+from mirrorless.offsets.replay import Replay
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.topics import Place
+    from mirrorless.offsets.internal_topics import InternalTopic
+    from mirrorless.policy import ReplicationPolicy
+
+ByGroup = dict[str, dict[tuple[str, int], Checkpoint]]
+"""Checkpoints by group, and by remote topic and partition."""
+
+
+def remote_topic(topic: str, *, source: str, target: str, policy: ReplicationPolicy) -> str:
+    """Name of a source topic on the target; one that came from there has its original name there."""
+    if policy.topic_source(topic) == target:
+        return policy.original_topic(topic)
+    return policy.format_remote_topic(source, topic)
+
+
+def is_news(checkpoint: Checkpoint, last: Checkpoint | None) -> bool:
+    """Whether a checkpoint is to be written after `last`.
+
+    A group that went back may take its downstream offset back with it; otherwise that only ever grows.
+    """
+    return last is None or checkpoint.upstream < last.upstream or checkpoint.downstream > last.downstream
+
+
+class CheckpointTopic:
+    """The checkpoints topic of a flow; `admin` is the target's client. The last record of every key counts.
+
+    `known` are the checkpoints of the groups that `wanted` lets through; `malformed` counts records that were skipped.
+    """
+
+    def __init__(self, topic: InternalTopic, admin: Admin, *, wanted: Callable[[str], bool]) -> None:
+        self._replay = Replay(topic=topic.name, cluster=topic.cluster, admin=admin)
+        self._wanted = wanted
+        self._restarts = 0
+        self.known: ByGroup = {}
+        self.malformed = 0
+
+    @property
+    def name(self) -> str:
+        """The topic's name."""
+        return self._replay.topic
+
+    def read(self) -> ByGroup:
+        """Catch up with the topic; raises `ClusterUnavailable`."""
+        for entry in self._replay.read():
+            if self._replay.restarts != self._restarts:
+                self._restarts = self._replay.restarts
+                self.known.clear()
+            if entry.value is None:
+                self._forget(entry.key)
+                continue
+            checkpoint = Checkpoint.parse(entry.key, entry.value)
+            if isinstance(checkpoint, Malformed):
+                self.malformed += 1
+            elif self._wanted(checkpoint.group):
+                self.note(checkpoint)
+        return self.known
+
+    def note(self, checkpoint: Checkpoint) -> None:
+        """Take a checkpoint as the last one of its key."""
+        self.known.setdefault(checkpoint.group, {})[checkpoint.topic, checkpoint.partition] = checkpoint
+
+    def last(self, group: str, place: Place) -> Checkpoint | None:
+        """The last checkpoint of a group for a remote topic and partition."""
+        return self.known.get(group, {}).get(place)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._replay.close()
+
+    def _forget(self, key: bytes | None) -> None:
+        try:
+            group, topic, partition = read_checkpoint_key(key)
+        except (struct.error, ValueError):
+            self.malformed += 1
+        else:
+            self.known.get(group, {}).pop((topic, partition), None)
+
+
+def offsets_to_commit(
+    checkpoints: Mapping[Place, Checkpoint], committed: Mapping[Place, int]
+) -> dict[Place, Checkpoint]:
+    """Choose what a group without members gets on the target: what it lacks, and what lies ahead of where it is."""
+    return {
+        place: checkpoint
+        for place, checkpoint in checkpoints.items()
+        if checkpoint.downstream > committed.get(place, -1)
+    }

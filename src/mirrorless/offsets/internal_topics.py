@@ -1,0 +1,69 @@
+"""The internal topics of offsets: where they are, what they are called, how they are made (reference, section 1.6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from confluent_kafka.admin import NewTopic
+
+from mirrorless.clusters.topics import create_topics, partition_counts
+from mirrorless.policy import policy_for
+
+if TYPE_CHECKING:
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.settings import Cluster, Flow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InternalTopic:
+    """A compacted topic of one partition on `cluster`; `replication_factor` -1 leaves it to the brokers."""
+
+    cluster: Cluster
+    name: str
+    replication_factor: int
+
+
+def offset_syncs_topic(flow: Flow) -> InternalTopic:
+    """Return the topic of offset syncs; its name says which cluster it is not on (KIP-716)."""
+    on_target = flow.offset_syncs_topic_location == "target"
+    here, other = (flow.target, flow.source) if on_target else (flow.source, flow.target)
+    return InternalTopic(
+        cluster=here,
+        name=policy_for(flow).offset_syncs_topic(other.alias),
+        replication_factor=flow.offset_syncs_topic_replication_factor,
+    )
+
+
+def checkpoints_topic(flow: Flow) -> InternalTopic:
+    """Return the topic of checkpoints, on the target."""
+    return InternalTopic(
+        cluster=flow.target,
+        name=policy_for(flow).checkpoints_topic(flow.source.alias),
+        replication_factor=flow.checkpoints_topic_replication_factor,
+    )
+
+
+def heartbeats_topic(flow: Flow) -> InternalTopic:
+    """Return the topic of heartbeats, on the target."""
+    return InternalTopic(
+        cluster=flow.target,
+        name=policy_for(flow).heartbeats_topic(),
+        replication_factor=flow.heartbeats_topic_replication_factor,
+    )
+
+
+def ensure(admin: Admin, topic: InternalTopic) -> str | None:
+    """Create the topic if it is missing; `admin` is its cluster's. Says in one line why it could not be, else None.
+
+    It is looked for first: who may write to it need not be allowed to create it. Raises `ClusterError`.
+    """
+    if topic.name in partition_counts(admin.metadata()):
+        return None
+    new = NewTopic(
+        topic.name,
+        num_partitions=1,
+        replication_factor=topic.replication_factor,
+        config={"cleanup.policy": "compact"},
+    )
+    return create_topics(admin, [new])[topic.name]

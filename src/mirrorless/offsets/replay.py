@@ -1,0 +1,106 @@
+"""Reads a compacted topic of one partition: once from the beginning, then only what is new."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+
+from mirrorless.clusters.admin import QUIET
+from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.clusters.topics import last_stable_offsets, partition_counts
+from mirrorless.errors import ClusterUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.settings import Cluster
+
+_TIMEOUT_S: Final = 60.0
+_A_TIME: Final = 10_000
+_BUFFER_KB: Final = 16_384
+
+
+class Entry(NamedTuple):
+    """A record; `timestamp_ms` is -1 where it has none."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp_ms: int
+
+
+class Replay:
+    """Partition 0 of `topic` on `cluster`, whose client is `admin`. A topic that is not there yet is an empty one.
+
+    `restarts` counts how often the topic turned out to be another one of the same name, read from its beginning again.
+    """
+
+    def __init__(self, *, topic: str, cluster: Cluster, admin: Admin) -> None:
+        self.topic = topic
+        self._cluster = cluster
+        self._admin = admin
+        self._consumer: Consumer | None = None
+        self._read_to = 0
+        self.restarts = 0
+
+    def read(self) -> Iterator[Entry]:
+        """Yield what is new up to the end that the topic has now; raises `ClusterUnavailable`."""
+        if self._consumer is None and self.topic not in partition_counts(self._admin.metadata()):
+            return
+        end = self._end()
+        if end < self._read_to:
+            self.restarts += 1
+            self.close()
+        try:
+            consumer = self._consumer or self._open()
+            until = time.monotonic() + _TIMEOUT_S
+            while self._read_to < end:
+                for message in consumer.consume(_A_TIME, timeout=0.2):
+                    until = time.monotonic() + _TIMEOUT_S
+                    error, offset = message.error(), message.offset() or 0
+                    if error is None:
+                        self._read_to = offset + 1
+                        yield Entry(message.key(), message.value(), message.timestamp()[1])
+                    elif error.code() == KafkaError._PARTITION_EOF:
+                        self._read_to = max(self._read_to, offset)
+                    else:
+                        raise KafkaException(error)
+                if time.monotonic() > until:
+                    reason = f"{self.topic} could not be read to its end: nothing came for {_TIMEOUT_S:.0f} s"
+                    raise ClusterUnavailable(reason, cluster=self._cluster.alias)
+        except KafkaException as error:
+            self.close()
+            raise ClusterUnavailable(f"{self.topic}: {error.args[0].str()}", cluster=self._cluster.alias) from error
+
+    def close(self) -> None:
+        """Close the connection; the next read begins at the beginning."""
+        self._read_to = 0
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    def _open(self) -> Consumer:
+        self._consumer = Consumer(
+            for_confluent(
+                self._cluster,
+                role="consumer",
+                extra={
+                    "logger": QUIET,
+                    "group.id": "mirrorless",  # the library insists; nothing is committed
+                    "enable.auto.commit": False,
+                    "enable.partition.eof": True,
+                    "auto.offset.reset": "earliest",
+                    "queued.max.messages.kbytes": _BUFFER_KB,
+                },
+            )
+        )
+        self._consumer.assign([TopicPartition(self.topic, 0, OFFSET_BEGINNING)])
+        return self._consumer
+
+    def _end(self) -> int:
+        ends, missing = last_stable_offsets(self._admin, [(self.topic, 0)])
+        for reason in missing.values():
+            raise ClusterUnavailable(f"{self.topic}-0: {reason}", cluster=self._cluster.alias)
+        return ends[self.topic, 0]

@@ -1,0 +1,42 @@
+"""A flow's offset syncs, read into the stores that translate by them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mirrorless.offsets.formats import Malformed, OffsetSync
+from mirrorless.offsets.replay import Replay
+from mirrorless.offsets.runs import RunStore
+from mirrorless.offsets.sync_store import SyncStore
+
+if TYPE_CHECKING:
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.offsets.internal_topics import InternalTopic
+
+
+class OffsetSyncs:
+    """The topic of offset syncs; `admin` is the client of the cluster it is on.
+
+    `slots` is MirrorMaker 2's store, `runs` ours; `malformed` counts the records that were skipped.
+    """
+
+    def __init__(self, topic: InternalTopic, admin: Admin, *, must_read_to_end: bool = False) -> None:
+        self._replay = Replay(topic=topic.name, cluster=topic.cluster, admin=admin)
+        self.slots = SyncStore(must_read_to_end=must_read_to_end)
+        self.runs = RunStore()
+        self.malformed = 0
+
+    def read(self) -> None:
+        """Catch up with the topic; raises `ClusterUnavailable`."""
+        for entry in self._replay.read():
+            sync = OffsetSync.parse(entry.key, entry.value)
+            if isinstance(sync, Malformed):
+                self.malformed += 1
+            else:
+                self.slots.add(sync)
+                self.runs.add(sync)
+        self.slots.initialized()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._replay.close()

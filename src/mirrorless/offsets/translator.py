@@ -1,0 +1,154 @@
+"""Translates offsets of one flow's source: asks both clusters what is needed, walks where it must, remembers walks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.clusters.topics import last_stable_offsets, partition_counts
+from mirrorless.copy.progress_topic import Known, ProgressTopic
+from mirrorless.offsets.checkpoints import remote_topic
+from mirrorless.offsets.internal_topics import offset_syncs_topic
+from mirrorless.offsets.runs import Line, points, taken_over
+from mirrorless.offsets.syncs import OffsetSyncs
+from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, translate
+from mirrorless.offsets.walk import Walk, Walker
+from mirrorless.policy import policy_for
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.topics import Place
+    from mirrorless.settings import Flow
+
+_MOST_REMEMBERED: Final = 500_000
+
+Answers = dict["Place", dict[int, Translated | Unknown]]
+"""By source topic and partition, and by upstream offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """A walk's answer; it is void when its partition's copy began another incarnation."""
+
+    downstream: int
+    version: tuple[object, ...]
+
+
+@dataclass(slots=True)
+class Walked:
+    """What walking took: `records` counted, and why walks were given up."""
+
+    walks: int = 0
+    records: int = 0
+    troubles: list[str] = field(default_factory=list)
+
+
+class Translator:
+    """Everything a flow knows about its offsets; `refresh` before `translate`.
+
+    `must_read_to_end` is for when earlier checkpoints could not be read (reference, section 3.1).
+    """
+
+    def __init__(self, flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool = False) -> None:
+        self._flow = flow
+        self._policy = policy_for(flow)
+        self._target = target
+        on_target = flow.offset_syncs_topic_location == "target"
+        self.syncs = OffsetSyncs(
+            offset_syncs_topic(flow), target if on_target else source, must_read_to_end=must_read_to_end
+        )
+        self._progress = ProgressTopic(
+            topic=flow.offset_storage_topic, source_alias=flow.source.alias, cluster=flow.target, admin=target
+        )
+        self.progress: Mapping[Place, Known] = {}
+        self._walker = Walker(flow.source)
+        self._remembered: dict[tuple[Place, int], _Remembered] = {}
+        self.target_ends: dict[Place, int] = {}
+        self.walked = Walked()
+
+    def remote(self, topic: str) -> str:
+        """Name of a source topic on the target."""
+        return remote_topic(topic, source=self._flow.source.alias, target=self._flow.target.alias, policy=self._policy)
+
+    def refresh(self, places: Iterable[Place]) -> None:
+        """Learn what there is to know now about these source partitions; raises `ClusterError`."""
+        # The target's ends first: see `translation.translate`.
+        counts = partition_counts(self._target.metadata())
+        remote = {place: (self.remote(place[0]), place[1]) for place in places}
+        there = {place: there for place, there in remote.items() if there[1] < counts.get(there[0], 0)}
+        ends, _ = last_stable_offsets(self._target, there.values())
+        self.target_ends = {place: ends[far] for place, far in there.items() if far in ends}
+        self.syncs.read()
+        if self._flow.offset_storage_topic in counts:
+            self.progress = self._progress.read()
+
+    def line(self, place: Place) -> Line:
+        """All that is certain of a source partition."""
+        known = self.progress.get(place) or Known()
+        runs = self.syncs.runs
+        return Line.of(
+            runs.runs(place),
+            points(known.progress, known.announced),
+            foreign=[*runs.foreign(place), *taken_over(known.announced)],
+        )
+
+    def translate(self, wanted: Mapping[Place, Collection[int]], *, deadline: float) -> Answers:
+        """Translate upstream offsets; walks end at the monotonic time `deadline`."""
+        self.walked = Walked()
+        answers: Answers = {place: {} for place in wanted}
+        needed: dict[Place, dict[int, WalkNeeded]] = {}
+        for place, offsets in wanted.items():
+            end = self.target_ends.get(place)
+            if end is None:
+                answers[place] = dict.fromkeys(offsets, Unknown(f"{self.remote(place[0])} is not on the target"))
+                continue
+            line = self.line(place)
+            for offset in offsets:
+                found = translate(offset, line=line, nearest=self.syncs.slots.nearest(place, offset), target_end=end)
+                if isinstance(found, WalkNeeded):
+                    needed.setdefault(place, {})[offset] = found
+                else:
+                    answers[place][offset] = found
+        self._walk(needed, answers, deadline)
+        return answers
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.syncs.close()
+        self._progress.close()
+        self._walker.close()
+
+    def _walk(self, needed: Mapping[Place, Mapping[int, WalkNeeded]], answers: Answers, deadline: float) -> None:
+        walks: list[Walk] = []
+        for place, by_offset in needed.items():
+            by_start: dict[int, list[int]] = defaultdict(list)
+            version = self._version(place)
+            for offset, walk in sorted(by_offset.items()):
+                remembered = self._remembered.get((place, offset))
+                if remembered is not None and remembered.version == version and remembered.downstream <= walk.ceiling:
+                    answers[place][offset] = Translated(remembered.downstream, How.WALK)
+                else:
+                    by_start[walk.from_upstream].append(offset)
+            walks += [Walk(place, start, offsets) for start, offsets in by_start.items()]
+        self._walker.walk(walks, deadline=deadline)
+        if len(self._remembered) > _MOST_REMEMBERED:
+            self._remembered.clear()
+        for done in walks:
+            version = self._version(done.place)
+            for offset in done.until:
+                asked, records = needed[done.place][offset], done.counts.get(offset)
+                answer = asked.not_counted() if records is None else asked.counted(records)
+                answers[done.place][offset] = answer
+                if answer.how is How.WALK:
+                    self._remembered[done.place, offset] = _Remembered(answer.downstream, version)
+            self.walked.walks += 1
+            self.walked.records += done.records
+            if done.trouble is not None:
+                self.walked.troubles.append(f"{done.place[0]}-{done.place[1]}: {done.trouble}")
+
+    def _version(self, place: Place) -> tuple[object, ...]:
+        known = self.progress.get(place) or Known()
+        return self.syncs.runs.resets(place), max(known.announced, default=None)

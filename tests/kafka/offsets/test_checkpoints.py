@@ -1,0 +1,163 @@
+"""Checkpoints of real groups, from both clusters, compared with a full read of both sides."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from mirrorless.offsets.checkpoint_pass import Checkpoints
+from mirrorless.offsets.formats import Checkpoint
+from tests.support.offsets import (
+    commit,
+    committed,
+    committed_records,
+    downstream_of,
+    flow_of,
+    plant_syncs,
+    transactions,
+)
+from tests.support.world import fill, read
+
+if TYPE_CHECKING:
+    from tests.support.world import World
+
+
+def checkpoints(world: World) -> list[Checkpoint]:
+    """Everything in the checkpoints topic, in order."""
+    found = [
+        Checkpoint.parse(one.key, one.value)
+        for one in read(world.target, f"{world.source_alias}.checkpoints.internal")[0]
+    ]
+    return [one for one in found if isinstance(one, Checkpoint)]
+
+
+def test_every_offset_of_a_topic_with_transactions_is_exact(world: World) -> None:
+    topic = world.topic(partitions=2)
+    random.seed(6)
+    for partition in range(2):
+        transactions(world.source, topic, 30, records=3, aborted_every=4, partition=partition)
+    fill(world.source, topic, (b"%d" % number for number in range(200)), partitions=2)
+    transactions(world.source, topic, 10, records=2, aborted_every=3)
+    world.copy()
+    records = committed_records(world.source, topic)
+    assert {place: len(offsets) for place, offsets in committed_records(world.target, world.remote(topic)).items()} == {
+        place: len(offsets) for place, offsets in records.items()
+    }
+    flow = flow_of(world, groups=f"{topic}-.*")
+    plant_syncs(flow, {(topic, partition): offsets for partition, offsets in records.items()}, a_batch=7)
+    ends = {partition: offsets[-1] + 2 for partition, offsets in records.items()}
+    for offset in range(0, max(ends.values()), 3):
+        commit(world.source, f"{topic}-{offset}", {(topic, partition): offset for partition in ends}, metadata="m")
+    passes = Checkpoints(flow)
+    report = passes.emit()
+    assert report.troubles == []
+    assert not report.unknown
+    assert report.how["nearest"] == 0
+    assert report.how["walk"] > 0
+    found = checkpoints(world)
+    assert len(found) == report.emitted == report.offsets
+    for one in found:
+        assert one.topic == world.remote(topic)
+        assert one.metadata == "m"
+        assert one.downstream == downstream_of(records[one.partition], one.upstream)
+    # Nothing moved: nothing is written, and nothing is walked again.
+    again = passes.emit()
+    assert (again.emitted, again.walked_records) == (0, 0)
+    passes.close()
+    # A cold function comes to the same and knows what was written.
+    cold = Checkpoints(flow)
+    assert cold.emit().emitted == 0
+    cold.close()
+
+
+def test_groups_filters_and_what_is_not_on_the_target(world: World) -> None:
+    topic, empty, alien = world.topic(), world.topic(), world.topic()
+    world.topics.remove(alien)
+    fill(world.source, topic, [b"1", b"2", b"3"])
+    world.copy()
+    flow = flow_of(world, groups=f"{topic}.*", **{"groups.exclude": ".*-not"})
+    plant_syncs(flow, {(topic, 0): [0, 1, 2]})
+    commit(world.source, f"{topic}-a", {(topic, 0): 2, (empty, 0): 0, (alien, 0): 0})
+    commit(world.source, f"{topic}-not", {(topic, 0): 1})
+    commit(world.source, f"other-{topic}", {(topic, 0): 1})
+    passes = Checkpoints(flow)
+    report = passes.emit()
+    passes.close()
+    assert (report.groups, report.offsets, report.emitted) == (1, 2, 2)
+    assert {(one.topic, one.upstream, one.downstream) for one in checkpoints(world)} == {
+        (world.remote(topic), 2, 2),
+        (world.remote(empty), 0, 0),
+    }
+
+
+def test_without_any_sync_nothing_is_made_up(world: World) -> None:
+    topic = world.topic()
+    fill(world.source, topic, [b"1", b"2", b"3"])
+    world.copy()
+    fill(world.target, world.remote(topic), [b"somebody else's"])
+    flow = flow_of(world, groups=topic, **{"offset.storage.topic": "not-there"})
+    commit(world.source, topic, {(topic, 0): 2})
+    passes = Checkpoints(flow)
+    report = passes.emit()
+    passes.close()
+    assert report.emitted == 0
+    assert dict(report.unknown) == {"there is no offset sync yet": 1}
+
+
+def test_the_progress_topic_alone_is_enough_to_be_exact(world: World) -> None:
+    topic = world.topic()
+    transactions(world.source, topic, 20, records=2)
+    world.copy()
+    flow = flow_of(world, groups=topic)
+    commit(world.source, topic, {(topic, 0): 31})
+    passes = Checkpoints(flow)
+    report = passes.emit()
+    passes.close()
+    assert dict(report.how) == {"walk": 1}
+    (found,) = checkpoints(world)
+    assert found.downstream == downstream_of(committed_records(world.source, topic)[0], 31)
+
+
+def test_where_the_sources_head_is_gone_the_answer_is_the_nearest_pair_below(world: World) -> None:
+
+    topic = world.topic()
+    transactions(world.source, topic, 40, records=2)
+    world.copy()
+    flow = flow_of(world, groups=topic, **{"offset.storage.topic": "not-there"})
+    records = committed_records(world.source, topic)[0]
+    # Of the syncs only two are left.
+    plant_syncs(flow, {(topic, 0): records[:20]}, a_batch=20)
+    commit(world.source, topic, {(topic, 0): 100})
+    admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
+    place = TopicPartition(topic, 0, 90)
+    admin.delete_records([place])[place].result()
+    passes = Checkpoints(flow)
+    report = passes.emit()
+    passes.close()
+    assert dict(report.how) == {"nearest": 1}
+    assert "OFFSET_OUT_OF_RANGE" in report.troubles[0]
+    (found,) = checkpoints(world)
+    assert found.downstream == 20 < downstream_of(records, 100)
+
+
+def test_group_offsets_on_the_target(world: World) -> None:
+    topic = world.topic(partitions=3)
+    fill(world.source, topic, (b"%d" % number for number in range(300)), partitions=3)
+    world.copy()
+    flow = flow_of(world, groups=f"{topic}.*")
+    plant_syncs(flow, {(topic, partition): list(range(100)) for partition in range(3)})
+    remote = world.remote(topic)
+    commit(world.source, f"{topic}-new", {(topic, 0): 50, (topic, 1): 60})
+    commit(world.source, f"{topic}-idle", {(topic, 0): 50, (topic, 1): 60, (topic, 2): 70})
+    commit(world.target, f"{topic}-idle", {(remote, 0): 90, (remote, 1): 10})
+    passes = Checkpoints(flow)
+    passes.emit()
+    report = passes.sync_groups()
+    assert (report.written, report.active, report.troubles) == (4, [], [])
+    assert committed(world.target, f"{topic}-new") == {(remote, 0): 50, (remote, 1): 60}
+    assert committed(world.target, f"{topic}-idle") == {(remote, 0): 90, (remote, 1): 60, (remote, 2): 70}
+    assert passes.sync_groups().written == 0
+    passes.close()
