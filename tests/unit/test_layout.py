@@ -17,6 +17,8 @@ LAYERS = (
     "batches",
     "copy",
     "offsets",
+    "heartbeats",
+    "client",
     "local",
     "cli",
 )

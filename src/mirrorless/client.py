@@ -1,0 +1,129 @@
+"""What a consumer that moves to another cluster asks: who is upstream, and where do I go on.
+
+The counterpart of Java's `MirrorClient` and `RemoteClusterUtils` (reference, section 4).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.topics import partition_counts
+from mirrorless.offsets.formats import Checkpoint, Malformed
+from mirrorless.offsets.replay import Replay
+from mirrorless.policy import DefaultReplicationPolicy
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from mirrorless.policy import ReplicationPolicy
+    from mirrorless.settings import Cluster
+
+NOT_REACHABLE = -1
+
+
+class MirrorClient:
+    """Asks one cluster, normally the one to go on at. `policy` is that of the flows; every call asks anew.
+
+    Every method that asks raises `ClusterError` or `ClusterUnavailable`.
+    """
+
+    def __init__(self, cluster: Cluster, *, policy: ReplicationPolicy | None = None) -> None:
+        self.replication_policy: ReplicationPolicy = policy or DefaultReplicationPolicy()
+        self._cluster = cluster
+        self._admin = Admin(cluster)
+        self.malformed = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing stays open between calls."""
+
+    def replication_hops(self, upstream_alias: str) -> int:
+        """Least number of hops from the upstream cluster to this one, `NOT_REACHABLE` if there is no way."""
+        hops = [self._hops(topic, upstream_alias) for topic in self.heartbeat_topics()]
+        return min((one for one in hops if one != NOT_REACHABLE), default=NOT_REACHABLE)
+
+    def upstream_clusters(self) -> set[str]:
+        """Aliases of all clusters that records come from, directly or not."""
+        return {alias for topic in self.heartbeat_topics() for alias in self._sources(topic)}
+
+    def heartbeat_topics(self) -> set[str]:
+        """Heartbeats topics on this cluster, its own and replicated ones."""
+        return {topic for topic in self._topics() if self.replication_policy.is_heartbeats_topic(topic)}
+
+    def checkpoint_topics(self) -> set[str]:
+        """Checkpoints topics on this cluster, one for each cluster that is its source."""
+        return {topic for topic in self._topics() if self.replication_policy.is_checkpoints_topic(topic)}
+
+    def remote_topics(self, source_alias: str | None = None) -> set[str]:
+        """Topics that were replicated here, from one source or from any."""
+        return {
+            topic
+            for topic in self._topics()
+            if not self.replication_policy.is_internal_topic(topic)
+            and (source := self.replication_policy.topic_source(topic)) is not None
+            and source_alias in (None, source)
+        }
+
+    def translate_offsets(self, remote_alias: str, group: str) -> dict[tuple[str, int], tuple[int, str]]:
+        """Where a group of the remote cluster goes on here: by topic and partition the offset and its metadata.
+
+        Empty for a group without checkpoints.
+        """
+        return self._offsets(remote_alias, lambda name: name == group).get(group, {})
+
+    def translate_offsets_of(
+        self, remote_alias: str, groups: re.Pattern[str]
+    ) -> dict[str, dict[tuple[str, int], tuple[int, str]]]:
+        """Do the same for every group whose whole name matches the pattern, in one pass (KIP-1239)."""
+        return self._offsets(remote_alias, lambda name: groups.fullmatch(name) is not None)
+
+    def checkpoints(self, remote_alias: str) -> dict[tuple[str, str, int], Checkpoint]:
+        """The last checkpoint of every group, remote topic and partition; `malformed` counts what was skipped."""
+        topic = self.replication_policy.checkpoints_topic(remote_alias)
+        replay = Replay(topic=topic, cluster=self._cluster, admin=self._admin)
+        found: dict[tuple[str, str, int], Checkpoint] = {}
+        self.malformed = 0
+        try:
+            for entry in replay.read():
+                checkpoint = Checkpoint.parse(entry.key, entry.value)
+                if isinstance(checkpoint, Malformed):
+                    self.malformed += 1
+                else:
+                    found[checkpoint.group, checkpoint.topic, checkpoint.partition] = checkpoint
+        finally:
+            replay.close()
+        return found
+
+    def _offsets(
+        self, remote_alias: str, wanted: Callable[[str], bool]
+    ) -> dict[str, dict[tuple[str, int], tuple[int, str]]]:
+        offsets: dict[str, dict[tuple[str, int], tuple[int, str]]] = {}
+        for (group, topic, partition), one in self.checkpoints(remote_alias).items():
+            if wanted(group):
+                offsets.setdefault(group, {})[topic, partition] = (one.downstream, one.metadata)
+        return offsets
+
+    def _topics(self) -> set[str]:
+        return set(partition_counts(self._admin.metadata()))
+
+    def _sources(self, topic: str) -> list[str]:
+        """Aliases on the way of a topic, the nearest first; it ends where one comes again."""
+        sources: list[str] = []
+        while (source := self.replication_policy.topic_source(topic)) is not None and source not in sources:
+            sources.append(source)
+            upstream = self.replication_policy.upstream_topic(topic)
+            if upstream is None:
+                break
+            topic = upstream
+        return sources
+
+    def _hops(self, topic: str, alias: str) -> int:
+        sources = self._sources(topic)
+        return sources.index(alias) + 1 if alias in sources else NOT_REACHABLE
