@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 
 import click
 
+from mirrorless.cli.lazy import LazyGroup
 from mirrorless.errors import MirrorlessError
 
 _COMMANDS = {
     "apply": ("mirrorless.cli.apply", "apply"),
     "config": ("mirrorless.cli.config", "group"),
+    "consume": ("mirrorless.cli.consume", "consume"),
     "demo": ("mirrorless.cli.demo", "demo"),
+    "failover-plan": ("mirrorless.cli.failover_plan", "failover_plan"),
     "kafka": ("mirrorless.cli.kafka", "group"),
     "offsets": ("mirrorless.cli.offsets", "group"),
     "plan": ("mirrorless.cli.plan", "plan"),
@@ -20,21 +22,7 @@ _COMMANDS = {
 }
 
 
-class _Lazy(click.Group):
-    """Imports a command when it is called, so that a small one need not wait for Spark's libraries."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's signature
-        return sorted(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- click's signature
-        if cmd_name not in _COMMANDS:
-            return None
-        module, name = _COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), name)
-        return command
-
-
-@click.group(name="mirrorless", cls=_Lazy)
+@click.group(name="mirrorless", cls=LazyGroup, commands_in=_COMMANDS)
 def root() -> None:
     """Keep two Kafka clusters equal."""
 

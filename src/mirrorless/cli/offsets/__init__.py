@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import click
 
-from mirrorless.cli.offsets.reset import reset
+from mirrorless.cli.lazy import LazyGroup
+
+_COMMANDS = {
+    "reset": ("mirrorless.cli.offsets.reset", "reset"),
+    "show": ("mirrorless.cli.offsets.show", "show"),
+    "translate": ("mirrorless.cli.offsets.translate", "translate"),
+}
 
 
-@click.group(name="offsets")
+@click.group(name="offsets", cls=LazyGroup, commands_in=_COMMANDS)
 def group() -> None:
-    """Where copies and consumer groups are."""
-
-
-group.add_command(reset)
+    """Where copies and consumer groups are, and where they go on."""

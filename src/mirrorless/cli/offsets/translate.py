@@ -1,0 +1,57 @@
+"""`mirrorless offsets translate`: where a group goes on."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import click
+from rich.table import Table
+
+from mirrorless.cli.tables import print_table
+from mirrorless.client import MirrorClient
+from mirrorless.errors import ConfigurationError
+from mirrorless.policy import policy_for
+from mirrorless.settings import load
+
+
+@click.command
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--from", "source", required=True, metavar="ALIAS", help="The cluster that the group comes from.")
+@click.option(
+    "--to", "target", metavar="ALIAS", help="The cluster it goes to; needed if FILE has several flows from there."
+)
+@click.option("--group", "groups", required=True, metavar="GROUP", help="A group, or a pattern for whole names.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def translate(file: str, *, source: str, target: str | None, groups: str, as_json: bool) -> None:
+    """Print the offsets at which groups go on, by the checkpoints on the target of FILE's flow.
+
+    Only the target is asked, so it works while the source is down. Exit status 1 if no group has a checkpoint.
+    """
+    settings = load(file)
+    flows = [flow for flow in settings.flows if flow.source.alias == source and target in (None, flow.target.alias)]
+    if len(flows) != 1:
+        found = ", ".join(flow.name for flow in flows) or "none"
+        raise ConfigurationError(f"{found} of its flows fits; name one flow by --from and --to", file=file)
+    (flow,) = flows
+    client = MirrorClient(flow.target, policy=policy_for(flow))
+    try:
+        pattern = re.compile(groups)
+    except re.error as error:
+        raise click.BadParameter(str(error), param_hint="--group") from None
+    rows = [
+        (group, topic, partition, offset, metadata)
+        for group, offsets in sorted(client.translate_offsets_of(source, pattern).items())
+        for (topic, partition), (offset, metadata) in sorted(offsets.items())
+    ]
+    if as_json:
+        for row in rows:
+            click.echo(json.dumps(dict(zip(("group", "topic", "partition", "offset", "metadata"), row, strict=True))))
+    elif rows:
+        table = Table("group", "topic", "partition", "offset", "metadata")
+        for row in rows:
+            table.add_row(*map(str, row))
+        print_table(table)
+    if not rows:
+        click.echo(f"no checkpoint for {groups} on {flow.target.alias}", err=True)
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,237 @@
+"""What a failover would cost right now: per group and partition where it goes on, what it re-reads, what is lost."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.groups import Committed, committed_offsets, list_groups
+from mirrorless.clusters.topics import last_stable_offsets
+from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.filters import GroupFilter, TopicFilter
+from mirrorless.offsets.checkpoints import CheckpointTopic
+from mirrorless.offsets.internal_topics import checkpoints_topic
+from mirrorless.offsets.translation import Translated, Unknown
+from mirrorless.offsets.translator import Translator
+from mirrorless.offsets.walk import Walk, Walker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from mirrorless.clusters.topics import Place
+    from mirrorless.settings import Flow
+
+_WALKING_S: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """One group on one partition, if it went over to the target now.
+
+    `source_offset` is where it is on the source, `target_offset` where it goes on; None without an answer, and `how`
+    says why. `read_again` are the most records it would read a second time, 0 where the answer is exact.
+    `checkpoint_offset` is what the checkpoints topic says, None if nothing. `not_copied` are committed records that the
+    target does not have; `not_copied_exact` tells whether they were counted or are offsets, which markers and holes
+    take too. `newest_ms` is the timestamp of the target's newest record, None if it has none. Without a source that
+    answers, offsets are those of the last checkpoint and nobody knows what was not copied.
+    """
+
+    group: str
+    topic: str
+    remote_topic: str
+    partition: int
+    source_offset: int
+    target_offset: int | None
+    how: str
+    read_again: int | None
+    checkpoint_offset: int | None
+    not_copied: int | None
+    not_copied_exact: bool
+    newest_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The forecasts of a flow. `troubles` are lines about what could not be found out."""
+
+    flow: str
+    source_answers: bool
+    forecasts: tuple[Forecast, ...]
+    troubles: tuple[str, ...]
+
+
+def failover_plan(flow: Flow, *, groups: Callable[[str], bool] = lambda _: True) -> Plan:
+    """Forecast a failover of the flow's groups to its target; writes nothing.
+
+    Raises `ClusterError` if the target does not answer. Where only the source does not, checkpoints are all there is.
+    """
+    selects = GroupFilter.of(flow).selects
+    target = Admin(flow.target)
+    topic = CheckpointTopic(checkpoints_topic(flow), target, wanted=lambda name: selects(name) and groups(name))
+    try:
+        topic.read()
+        source = Admin(flow.source)
+        try:
+            source.metadata()
+        except ClusterUnavailable as error:
+            return _from_checkpoints(flow, topic, target, str(error))
+        return _Forecaster(flow, source, target, topic).plan(lambda name: selects(name) and groups(name))
+    finally:
+        topic.close()
+
+
+class _Forecaster:
+    def __init__(self, flow: Flow, source: Admin, target: Admin, topic: CheckpointTopic) -> None:
+        self._flow = flow
+        self._source = source
+        self._target = target
+        self._topic = topic
+        self._translator = Translator(flow, source=source, target=target)
+        self._troubles: list[str] = []
+        self._lost: Mapping[Place, tuple[int, bool]] = {}
+        self._newest: Mapping[Place, int] = {}
+
+    def plan(self, wants_group: Callable[[str], bool]) -> Plan:
+        deadline = time.monotonic() + _WALKING_S
+        try:
+            committed = self._committed(wants_group)
+            wanted: dict[Place, set[int]] = defaultdict(set)
+            for offsets in committed.values():
+                for place, one in offsets.items():
+                    wanted[place].add(one.offset)
+            self._translator.refresh(wanted)
+            answers = self._translator.translate(wanted, deadline=deadline)
+            self._troubles += self._translator.walked.troubles
+            self._lost = self._not_copied(wanted, deadline)
+            self._newest = newest_timestamps(
+                self._target, [(self._translator.remote(topic), partition) for topic, partition in wanted]
+            )
+            forecasts = [
+                self._forecast(group, place, one, answers[place][one.offset])
+                for group, offsets in sorted(committed.items())
+                for place, one in sorted(offsets.items())
+            ]
+        finally:
+            self._translator.close()
+        return Plan(
+            flow=self._flow.name,
+            source_answers=True,
+            forecasts=tuple(forecasts),
+            troubles=tuple(self._troubles),
+        )
+
+    def _committed(self, wants_group: Callable[[str], bool]) -> dict[str, dict[Place, Committed]]:
+        selects = TopicFilter.of(self._flow).selects
+        listed, troubles = list_groups(self._source)
+        self._troubles += troubles
+        chosen: dict[str, dict[Place, Committed]] = {}
+        for group, offsets in committed_offsets(self._source, filter(wants_group, listed)):
+            if isinstance(offsets, str):
+                self._troubles.append(f"group {group}: {offsets}")
+            else:
+                chosen[group] = {place: one for place, one in offsets.items() if selects(place[0])}
+        return chosen
+
+    def _not_copied(self, places: Iterable[Place], deadline: float) -> dict[Place, tuple[int, bool]]:
+        """Records between what is known to be copied and the source's end, and whether they were counted."""
+        ends, missing = last_stable_offsets(self._source, places)
+        self._troubles += [f"{topic}-{partition}: {reason}" for (topic, partition), reason in missing.items()]
+        found: dict[Place, tuple[int, bool]] = {}
+        walks: list[Walk] = []
+        for place, end in ends.items():
+            line = self._translator.line(place)
+            copied_to = line.runs[-1].end_upstream if line.runs else 0
+            downstream = line.runs[-1].end_downstream if line.runs else 0
+            ahead = max(0, self._translator.target_ends.get(place, 0) - downstream)
+            found[place] = (max(0, end - copied_to - ahead), end <= copied_to)
+            if end > copied_to:
+                walks.append(Walk(place, copied_to, [end]))
+        walker = Walker(self._flow.source)
+        try:
+            walker.walk(walks, deadline=deadline)
+        finally:
+            walker.close()
+        for walk in walks:
+            line = self._translator.line(walk.place)
+            downstream = line.runs[-1].end_downstream if line.runs else 0
+            records = walk.counts.get(walk.until[0])
+            if records is not None:
+                ahead = max(0, self._translator.target_ends.get(walk.place, 0) - downstream)
+                found[walk.place] = (max(0, records - ahead), True)
+        return found
+
+    def _forecast(self, group: str, place: Place, one: Committed, answer: Translated | Unknown) -> Forecast:
+        remote = (self._translator.remote(place[0]), place[1])
+        checkpoint = self._topic.last(group, remote)
+        translated = answer if isinstance(answer, Translated) else None
+        not_copied, exact = self._lost.get(place, (None, False))
+        return Forecast(
+            group=group,
+            topic=place[0],
+            remote_topic=remote[0],
+            partition=place[1],
+            source_offset=one.offset,
+            target_offset=None if translated is None else translated.downstream,
+            how=str(answer.how) if isinstance(answer, Translated) else answer.reason,
+            read_again=None if translated is None else self._read_again(place, one.offset, translated),
+            checkpoint_offset=None if checkpoint is None else checkpoint.downstream,
+            not_copied=not_copied,
+            not_copied_exact=exact,
+            newest_ms=self._newest.get(remote),
+        )
+
+    def _read_again(self, place: Place, offset: int, answer: Translated) -> int:
+        """The most records between the answer and the exact one, which is not known where the answer is not exact."""
+        if answer.exact:
+            return 0
+        run, following = self._translator.line(place).at(offset)
+        ceiling = self._translator.target_ends[place] if following is None else following.first_downstream
+        most = ceiling - answer.downstream
+        return max(0, most if run is None else min(most, offset - run.end_upstream))
+
+
+def _from_checkpoints(flow: Flow, topic: CheckpointTopic, target: Admin, reason: str) -> Plan:
+    newest = newest_timestamps(target, {place for offsets in topic.known.values() for place in offsets})
+    return Plan(
+        flow=flow.name,
+        source_answers=False,
+        troubles=(reason,),
+        forecasts=tuple(
+            Forecast(
+                group=group,
+                topic=one.topic,
+                remote_topic=one.topic,
+                partition=one.partition,
+                source_offset=one.upstream,
+                target_offset=one.downstream,
+                how="checkpoint",
+                read_again=None,
+                checkpoint_offset=one.downstream,
+                not_copied=None,
+                not_copied_exact=False,
+                newest_ms=newest.get(place),
+            )
+            for group, offsets in sorted(topic.known.items())
+            for place, one in sorted(offsets.items())
+        ),
+    )
+
+
+def newest_timestamps(admin: Admin, places: Iterable[Place]) -> dict[Place, int]:
+    """Largest timestamp of each partition, ms since 1970; those without records or without an answer are left out."""
+    wanted = {TopicPartition(topic, partition): OffsetSpec.max_timestamp() for topic, partition in places}
+    found: dict[Place, int] = {}
+    for place, future in (admin.client.list_offsets(wanted) if wanted else {}).items():
+        try:
+            answer = admin.result(future)
+        except ClusterError:
+            continue  # a topic that is not there, or brokers before 3.0: an age is not worth more
+        if answer.timestamp >= 0:
+            found[place.topic, place.partition] = answer.timestamp
+    return found
