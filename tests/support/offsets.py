@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
-    ConsumerGroupTopicPartitions,
     KafkaError,
     KafkaException,
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient
 
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.groups import Committed, GroupOffsets
 from mirrorless.offsets.internal_topics import ensure, offset_syncs_topic
 from mirrorless.offsets.sync_schedule import Appended, SyncSchedule
 from mirrorless.offsets.sync_topic import SyncWriter
+from mirrorless.settings import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -122,17 +122,23 @@ def downstream_of(records: list[int], offset: int) -> int:
 
 
 def commit(cluster: EmbeddedCluster, group: str, offsets: Mapping[tuple[str, int], int], *, metadata: str = "") -> None:
-    """Commit offsets of a group that has no members."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    places = [TopicPartition(topic, partition, offset, metadata) for (topic, partition), offset in offsets.items()]
-    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, places)])[group].result()
+    """Commit offsets of a group that has no members; its coordinator may still be loading."""
+    client = GroupOffsets(Cluster(alias="any", bootstrap_servers=cluster.bootstrap_servers))
+    wanted = {group: {place: Committed(offset, metadata) for place, offset in offsets.items()}}
+    until = time.monotonic() + 30
+    while (outcome := client.commit(wanted)[group]) != dict.fromkeys(offsets):
+        assert time.monotonic() < until, outcome
+        time.sleep(0.2)
+    client.close()
 
 
 def committed(cluster: EmbeddedCluster, group: str) -> dict[tuple[str, int], int]:
     """What a group has committed."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    answer = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])[group].result()
-    return {(one.topic, one.partition): one.offset for one in answer.topic_partitions or () if one.offset >= 0}
+    client = GroupOffsets(Cluster(alias="any", bootstrap_servers=cluster.bootstrap_servers))
+    ((_, found),) = client.committed([group])
+    client.close()
+    assert not isinstance(found, str), found
+    return {place: one.offset for place, one in found.items()}
 
 
 def transactions(

@@ -1,6 +1,8 @@
 """Consumer groups of a cluster: which there are, what they are doing, their committed offsets.
 
-The library sends one request a group; many are under way at once, on the coordinators' connections.
+Listing is confluent-kafka's. Offsets are read and committed with kafka-python: it asks each coordinator once for many
+groups (KIP-709), where confluent-kafka takes one group a call; and confluent-kafka 2.16 commits metadata with a zero
+byte at its end, which Java's readers then see.
 """
 
 from __future__ import annotations
@@ -9,18 +11,23 @@ from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupState, KafkaException
+from kafka import errors as kafka_errors
+from kafka.admin import KafkaAdminClient
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from mirrorless.clusters.admin import TIMEOUT_S
-from mirrorless.errors import ClusterError
+from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
+    from mirrorless.settings import Cluster
 
-_AT_ONCE: Final = 64
+_GROUPS_A_REQUEST: Final = 100
 
 
 class Activity(Enum):
@@ -57,72 +64,88 @@ def list_groups(admin: Admin) -> tuple[dict[str, Activity], list[str]]:
     return groups, [_text(error) for error in listed.errors or ()]
 
 
-def committed_offsets(admin: Admin, groups: Iterable[str]) -> Iterator[tuple[str, dict[Place, Committed] | str]]:
-    """Yield every committed offset of each group, or in one line why they could not be had.
+class GroupOffsets:
+    """Committed offsets of the groups of one cluster; it connects when it is first asked.
 
-    A partition that was never committed is left out, and so is one whose offset is -1 or not known for an error.
+    Every method raises `ClusterUnavailable` if the cluster does not answer.
     """
-    for some in _batched(groups):
-        futures = {
-            group: admin.client.list_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group)], request_timeout=TIMEOUT_S
-            )[group]
-            for group in some
-        }
-        for group, future in futures.items():
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._client: KafkaAdminClient | None = None
+
+    def committed(self, groups: Iterable[str]) -> Iterator[tuple[str, dict[Place, Committed] | str]]:
+        """Yield every committed offset of each group, or in one line why they could not be had.
+
+        A partition that was never committed, or whose offset was reset to -1, is left out.
+        """
+        for some in _batched(groups):
             try:
-                answer = admin.result(future)
-            except ClusterError as error:
-                yield group, str(error)
-            else:
-                yield (
-                    group,
-                    {
-                        (one.topic, one.partition): Committed(one.offset, one.metadata or "")
-                        for one in answer.topic_partitions or ()
-                        if one.error is None and one.offset >= 0
-                    },
-                )
+                found = self._connected().list_group_offsets(dict.fromkeys(some))
+            except kafka_errors.KafkaError:
+                # One group spoils the answer for all of them: ask for each alone, to learn which and why.
+                for group in some:
+                    yield group, self._committed_alone(group)
+                continue
+            for group in some:
+                yield group, _readable(found.get(group, {}))
 
+    def commit(self, wanted: Mapping[str, Mapping[Place, Committed]]) -> dict[str, dict[Place, str | None] | str]:
+        """Commit offsets for groups without members; says for each partition None, or why not.
 
-def commit_offsets(
-    admin: Admin, wanted: Mapping[str, Mapping[Place, Committed]]
-) -> dict[str, dict[Place, str | None] | str]:
-    """Commit offsets for groups without members; says for each partition None, or why not.
-
-    Where a whole group was refused, which is what brokers do when it has members, the reason stands for the group.
-    """
-    outcomes: dict[str, dict[Place, str | None] | str] = {}
-    for some in _batched(wanted):
-        futures = {
-            group: admin.client.alter_consumer_group_offsets(
-                [ConsumerGroupTopicPartitions(group, [_commit(place, one) for place, one in wanted[group].items()])],
-                request_timeout=TIMEOUT_S,
-            )[group]
-            for group in some
-            if wanted[group]
-        }
-        for group, future in futures.items():
+        Brokers refuse groups that have members. Where a whole group failed, the reason stands for the group.
+        """
+        outcomes: dict[str, dict[Place, str | None] | str] = {}
+        for group, offsets in wanted.items():
+            request = {
+                TopicPartition(*place): OffsetAndMetadata(one.offset, one.metadata, -1)
+                for place, one in offsets.items()
+            }
             try:
-                answer = admin.result(future)
-            except ClusterError as error:
+                answer = self._connected().alter_group_offsets(group, request)
+            except kafka_errors.KafkaError as error:
                 outcomes[group] = str(error)
             else:
                 outcomes[group] = {
-                    (one.topic, one.partition): None if one.error is None else _text(one.error)
-                    for one in answer.topic_partitions or ()
+                    (place.topic, place.partition): None if error is kafka_errors.NoError else error.message
+                    for place, error in answer.items()
                 }
-    return outcomes
+        return outcomes
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _connected(self) -> KafkaAdminClient:
+        if self._client is None:
+            try:
+                self._client = KafkaAdminClient(**for_kafka_python(self._cluster, role="admin"))
+            except kafka_errors.KafkaError as error:
+                reason = f"no answer from {self._cluster.bootstrap_servers}: {error}"
+                raise ClusterUnavailable(reason, cluster=self._cluster.alias) from error
+        return self._client
+
+    def _committed_alone(self, group: str) -> dict[Place, Committed] | str:
+        try:
+            return _readable(self._connected().list_group_offsets({group: None})[group])
+        except kafka_errors.KafkaError as error:
+            return str(error)
+
+
+def _readable(found: Mapping[TopicPartition, OffsetAndMetadata]) -> dict[Place, Committed]:
+    return {
+        (place.topic, place.partition): Committed(one.offset, one.metadata or "")
+        for place, one in found.items()
+        if one.offset >= 0
+    }
 
 
 def _batched(groups: Iterable[str]) -> Iterator[list[str]]:
     left = iter(groups)
-    while some := list(islice(left, _AT_ONCE)):
+    while some := list(islice(left, _GROUPS_A_REQUEST)):
         yield some
-
-
-def _commit(place: Place, committed: Committed) -> TopicPartition:
-    return TopicPartition(*place, committed.offset, committed.metadata)
 
 
 def _text(error: object) -> str:

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, Producer
 
 from mirrorless.clusters.admin import QUIET, Admin
 from mirrorless.clusters.client_settings import for_confluent
-from mirrorless.clusters.groups import Activity, Committed, commit_offsets, committed_offsets, list_groups
+from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
 from mirrorless.errors import ClusterError
 from mirrorless.filters import GroupFilter, TopicFilter
 from mirrorless.offsets.checkpoints import CheckpointTopic, is_news, offsets_to_commit
@@ -66,6 +66,7 @@ class Checkpoints:
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
         self._source, self._target = Admin(flow.source), Admin(flow.target)
+        self._source_groups, self._target_groups = GroupOffsets(flow.source), GroupOffsets(flow.target)
         self._wants_group = GroupFilter.of(flow).selects
         self._wants_topic = TopicFilter.of(flow).selects
         topic = checkpoints_topic(flow)
@@ -126,14 +127,14 @@ class Checkpoints:
         report.active = [group for group in known if activity.get(group) is Activity.ACTIVE]
         idle = [group for group in known if activity.get(group) is not Activity.ACTIVE]
         wanted: dict[str, Mapping[Place, Committed]] = {}
-        for group, offsets in committed_offsets(self._target, idle):
+        for group, offsets in self._target_groups.committed(idle):
             if isinstance(offsets, str):
                 report.troubles.append(f"group {group}: {offsets}")
                 continue
             chosen = offsets_to_commit(known[group], {place: one.offset for place, one in offsets.items()})
             if chosen:
                 wanted[group] = {place: Committed(one.downstream, one.metadata) for place, one in chosen.items()}
-        for group, outcome in commit_offsets(self._target, wanted).items():
+        for group, outcome in self._target_groups.commit(wanted).items():
             if isinstance(outcome, str):
                 report.troubles.append(f"group {group}: {outcome}")
                 continue
@@ -148,6 +149,8 @@ class Checkpoints:
     def close(self) -> None:
         """Close all connections."""
         self._topic.close()
+        self._source_groups.close()
+        self._target_groups.close()
         self.translator.close()
 
     def _loaded(self) -> bool:
@@ -163,7 +166,7 @@ class Checkpoints:
         groups, troubles = list_groups(self._source)
         report.troubles += troubles
         chosen: dict[str, dict[Place, Committed]] = {}
-        for group, offsets in committed_offsets(self._source, filter(self._wants_group, groups)):
+        for group, offsets in self._source_groups.committed(filter(self._wants_group, groups)):
             if isinstance(offsets, str):
                 report.troubles.append(f"group {group}: {offsets}")
             elif mine := {place: one for place, one in offsets.items() if self._wants_topic(place[0])}:

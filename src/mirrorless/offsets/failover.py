@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.groups import Committed, committed_offsets, list_groups
+from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
 from mirrorless.clusters.topics import last_stable_offsets
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import GroupFilter, TopicFilter
@@ -93,6 +93,7 @@ class _Forecaster:
         self._target = target
         self._topic = topic
         self._translator = Translator(flow, source=source, target=target)
+        self._source_groups = GroupOffsets(flow.source)
         self._troubles: list[str] = []
         self._lost: Mapping[Place, tuple[int, bool]] = {}
         self._newest: Mapping[Place, int] = {}
@@ -119,6 +120,7 @@ class _Forecaster:
             ]
         finally:
             self._translator.close()
+            self._source_groups.close()
         return Plan(
             flow=self._flow.name,
             source_answers=True,
@@ -131,7 +133,7 @@ class _Forecaster:
         listed, troubles = list_groups(self._source)
         self._troubles += troubles
         chosen: dict[str, dict[Place, Committed]] = {}
-        for group, offsets in committed_offsets(self._source, filter(wants_group, listed)):
+        for group, offsets in self._source_groups.committed(filter(wants_group, listed)):
             if isinstance(offsets, str):
                 self._troubles.append(f"group {group}: {offsets}")
             else:
