@@ -39,7 +39,7 @@ ONE_BROKER = {
 
 def flow_of(world: World, **extra: str) -> Flow:
     """The flow of a world whose clusters have one broker each."""
-    world.write_settings(**ONE_BROKER, **extra)
+    world.write_settings(**ONE_BROKER | extra)
     return world.place().load()
 
 
@@ -78,10 +78,12 @@ def committed_records(cluster: EmbeddedCluster, topic: str) -> dict[int, list[in
     return found
 
 
-def plant_syncs(flow: Flow, records: Mapping[tuple[str, int], list[int]], *, a_batch: int = 50) -> None:
+def plant_syncs(
+    flow: Flow, records: Mapping[tuple[str, int], list[int]], *, a_batch: int = 50, batch_ms: int = 100
+) -> int:
     """Write the syncs that a copier writes which copied these source offsets to the target's offsets 0, 1, 2, ...
 
-    Time passes slowly: a tenth of a second a batch.
+    A batch takes `batch_ms` of the copier's time. Returns how many syncs were written.
     """
     topic = offset_syncs_topic(flow)
     assert ensure(Admin(topic.cluster), topic) is None
@@ -95,7 +97,7 @@ def plant_syncs(flow: Flow, records: Mapping[tuple[str, int], list[int]], *, a_b
         )
         time_ms = 0
         for at in range(0, len(offsets), a_batch):
-            time_ms += 100
+            time_ms += batch_ms
             for first, batch in _dense_parts(at, offsets[at : at + a_batch]):
                 append = Appended(
                     first_upstream=batch[0],
@@ -109,6 +111,7 @@ def plant_syncs(flow: Flow, records: Mapping[tuple[str, int], list[int]], *, a_b
                 assert writer.flush(30), writer.error
         writer.write(schedule.rest(time_ms=time_ms))
     assert writer.flush(30), writer.error
+    return writer.written
 
 
 def _dense_parts(first: int, offsets: list[int]) -> Iterable[tuple[int, list[int]]]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster
 
 _TIMEOUT_S: Final = 60.0
+_LEADERLESS_S: Final = 15.0
 _A_TIME: Final = 10_000
 _BUFFER_KB: Final = 16_384
 
@@ -100,7 +101,11 @@ class Replay:
         return self._consumer
 
     def _end(self) -> int:
-        ends, missing = last_stable_offsets(self._admin, [(self.topic, 0)])
-        for reason in missing.values():
-            raise ClusterUnavailable(f"{self.topic}-0: {reason}", cluster=self._cluster.alias)
-        return ends[self.topic, 0]
+        until = time.monotonic() + _LEADERLESS_S  # the topic may have been made a moment ago
+        while True:
+            ends, missing = last_stable_offsets(self._admin, [(self.topic, 0)])
+            if not missing:
+                return ends[self.topic, 0]
+            if time.monotonic() > until:
+                reason = f"{self.topic}-0: {missing[self.topic, 0]}"
+                raise ClusterUnavailable(reason, cluster=self._cluster.alias)
