@@ -136,11 +136,16 @@ def commit(cluster: EmbeddedCluster, group: str, offsets: Mapping[tuple[str, int
 
 
 def committed(cluster: EmbeddedCluster, group: str) -> dict[tuple[str, int], int]:
-    """What a group has committed."""
+    """What a group has committed; its coordinator may still be loading."""
     client = GroupOffsets(Cluster(alias="any", bootstrap_servers=cluster.bootstrap_servers))
-    ((_, found),) = client.committed([group])
+    until = time.monotonic() + 30
+    while True:
+        ((_, found),) = client.committed([group])
+        if not isinstance(found, str):
+            break
+        assert time.monotonic() < until, found
+        time.sleep(0.2)
     client.close()
-    assert not isinstance(found, str), found
     return {place: one.offset for place, one in found.items()}
 
 

@@ -19,6 +19,7 @@ from mirrorless.offsets.formats import Checkpoint
 from mirrorless.offsets.internal_topics import checkpoints_topic, ensure
 from mirrorless.offsets.translation import Translated
 from mirrorless.offsets.translator import Translator
+from mirrorless.offsets.way_back import WayBack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +64,8 @@ class GroupSyncReport:
 class Checkpoints:
     """The checkpoints of one flow, as long as a function stays warm; a cold one comes to the same from the topics."""
 
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: Flow, *, forward: Flow | None = None) -> None:
+        """Connect; `forward` is the flow in the opposite direction, if there is one, for groups that come back."""
         self._flow = flow
         self._source, self._target = Admin(flow.source), Admin(flow.target)
         self._source_groups, self._target_groups = GroupOffsets(flow.source), GroupOffsets(flow.target)
@@ -77,6 +79,7 @@ class Checkpoints:
         self.translator = Translator(
             flow, source=self._source, target=self._target, must_read_to_end=not self._loaded()
         )
+        self._way_back = None if forward is None else WayBack(forward, source=self._target, target=self._source)
         self._producer = Producer(
             for_confluent(
                 flow.target,
@@ -100,17 +103,23 @@ class Checkpoints:
         report = PassReport(troubles=self._troubles)
         self._topic.read()
         committed = self._committed(report)
-        wanted: dict[Place, set[int]] = defaultdict(set)
+        there: dict[Place, set[int]] = defaultdict(set)
+        back: dict[Place, set[int]] = defaultdict(set)
         for offsets in committed.values():
             for place, one in offsets.items():
-                wanted[place].add(one.offset)
-        self.translator.refresh(wanted)
-        answers = self.translator.translate(wanted, deadline=time.monotonic() + walking_s)
+                (back if self._goes_back(place[0]) else there)[place].add(one.offset)
+        deadline = time.monotonic() + walking_s
+        self.translator.refresh(there)
+        answers = self.translator.translate(there, deadline=deadline)
+        if self._way_back is not None and back:
+            answers |= self._way_back.translate(back, deadline=deadline)
+            report.walked_records += self._way_back.walked_records
+            report.troubles += self._way_back.troubles
         for group, offsets in committed.items():
             self._write_group(group, offsets, answers, report)
         if left := self._producer.flush(_FLUSH_S):
             report.troubles.append(f"{left} checkpoints were not acknowledged in {_FLUSH_S:.0f} s")
-        report.walked_records = self.translator.walked.records
+        report.walked_records += self.translator.walked.records
         report.troubles += self.translator.walked.troubles
         report.malformed = self._topic.malformed + self.translator.syncs.malformed
         return report
@@ -150,8 +159,16 @@ class Checkpoints:
         """Close all connections."""
         self._topic.close()
         self._source_groups.close()
+        if self._way_back is not None:
+            self._way_back.close()
         self._target_groups.close()
         self.translator.close()
+
+    def _goes_back(self, topic: str) -> bool:
+        return self._way_back is not None and self._way_back.covers(topic)
+
+    def _wants(self, topic: str) -> bool:
+        return self._wants_topic(topic) or self._goes_back(topic)
 
     def _loaded(self) -> bool:
         """Read the checkpoints of earlier passes; False if that failed, so that nothing is translated below them."""
@@ -169,7 +186,7 @@ class Checkpoints:
         for group, offsets in self._source_groups.committed(filter(self._wants_group, groups)):
             if isinstance(offsets, str):
                 report.troubles.append(f"group {group}: {offsets}")
-            elif mine := {place: one for place, one in offsets.items() if self._wants_topic(place[0])}:
+            elif mine := {place: one for place, one in offsets.items() if self._wants(place[0])}:
                 chosen[group] = mine
         report.groups = len(chosen)
         report.offsets = sum(map(len, chosen.values()))

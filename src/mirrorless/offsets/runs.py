@@ -162,6 +162,14 @@ class Line:
         kept = [run for run in runs if all(run.agrees(point) for point in points)]
         return cls(tuple(_merged(sorted([*kept, *points]))), tuple(foreign))
 
+    def at_downstream(self, offset: int) -> tuple[Run | None, Run | None]:
+        """The same, by the downstream side."""
+        place = bisect_right(self.runs, offset, key=lambda run: run.first_downstream)
+        return (
+            self.runs[place - 1] if place else None,
+            self.runs[place] if place < len(self.runs) else None,
+        )
+
     def countable(self, run: Run, following: Run | None) -> bool:
         """Whether all records between two neighbours were copied by us, or all behind the last one."""
         return not any(

@@ -119,6 +119,38 @@ class Walk:
             self.trouble = f"offset {self.offset}: {reason}"
 
 
+@dataclass(slots=True)
+class Search(Walk):
+    """A walk that counts the other way round: `until` are numbers of records, `counts` the upstream offset behind them.
+
+    That offset is the next record's. `base` is the caller's, `begin` where the walk began.
+    """
+
+    base: int = 0
+    begin: int = 0
+
+    def __post_init__(self) -> None:
+        self.begin = self.offset
+
+    def _pass(self, header: BatchHeader, records: bytes | memoryview, at: int, *, counts: bool) -> None:
+        if counts and header.record_count:
+            if header.is_dense:
+                there: Sequence[int] = range(max(header.base_offset, self.offset), header.next_offset)
+            else:
+                offsets = offsets_of(header, body_of(records, at, header))
+                there = [one for one in offsets if one >= self.offset]
+            for number in self._left_up_to(self.records + len(there) - 1):
+                self.counts[number] = there[number - self.records]
+            self.records += len(there)
+        self.offset = header.next_offset
+
+    def _finish(self) -> None:
+        for number in self._left_up_to(self.records):
+            self.counts[number] = self.offset
+        if not self.over:
+            self.trouble = f"offset {self.offset}: the source ends {self.until[-1] - self.records} records too early"
+
+
 _OFFSET_OUT_OF_RANGE: Final = 1
 
 

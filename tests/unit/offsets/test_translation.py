@@ -15,6 +15,7 @@ from mirrorless.offsets.runs import BEHIND_MIRRORMAKER, MOST_RUNS, Line, Run, Ru
 from mirrorless.offsets.sync_schedule import Appended, SyncSchedule
 from mirrorless.offsets.sync_store import SyncStore
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, translate
+from mirrorless.offsets.way_back import look_up
 
 PLACE = ("t", 0)
 
@@ -305,3 +306,18 @@ def test_never_ahead_where_the_source_was_compacted_meanwhile(steps: list[Step],
             found = found.counted(world.count(found))
         assert isinstance(found, Translated)
         assert found.downstream <= world.truth(offset)
+
+
+@given(STEPS, st.integers(0, 200), st.booleans())
+def test_the_way_back_is_as_exact(steps: list[Step], clean: int, compacted_source: bool) -> None:
+    world = Simulated(steps)
+    known = Known(compacted(world.syncs, clean), epochs=tuple(world.epochs), target_end=len(world.copied))
+    for offset in range(len(world.copied) + 1):
+        found = look_up(offset, known.line, compacted=compacted_source)
+        if isinstance(found, tuple):
+            begin, downstream = found
+            ahead = [*(one for one in world.records if one >= begin), world.end]
+            found = Translated(ahead[offset - downstream], How.WALK)
+        assert isinstance(found, Translated)
+        back = world.truth(found.downstream)
+        assert back == offset if found.exact else back <= offset

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mirrorless.batches.header import CONTROL, TRANSACTIONAL, BatchHeader
 from mirrorless.batches.records import put_together, take_apart
 from mirrorless.copy.wire import Fetched
-from mirrorless.offsets.walk import Walk
+from mirrorless.offsets.walk import Search, Walk
 
 PLACE = ("t", 0)
 _LENGTH_COUNTS_FROM = 12
@@ -161,3 +161,25 @@ def test_records_are_numbered_as_kafka_numbers_them(size: int) -> None:
     body = batch(list(range(0, 2 * size, 2)))[_HEADER_BYTES:]
     found = take_apart(body, count=size, base_offset=0, base_timestamp_ms=0)
     assert found.offsets == list(range(0, 2 * size, 2))
+
+
+def test_a_search_finds_the_offset_behind_so_many_records() -> None:
+    search = Search(PLACE, 1, [0, 1, 3, 5, 8])
+    answer = fetched(
+        batch([0, 1, 2]),
+        batch([3, 4], attributes=TRANSACTIONAL, producer=7),
+        marker(5, 7, commit=False),
+        batch([6, 8, 9], until=11),
+        batch([12, 13, 14]),
+        stable=15,
+        aborted=[(7, 3)],
+    )
+    assert counts(search, answer) == {0: 1, 1: 2, 3: 8, 5: 12, 8: 15}
+    assert search.over
+    assert search.trouble is None
+
+
+def test_a_search_for_more_than_there_is_says_so() -> None:
+    search = Search(PLACE, 0, [2, 5])
+    assert counts(search, fetched(batch([0, 1, 2]), stable=3)) == {2: 2}
+    assert search.trouble == "offset 3: the source ends 2 records too early"

@@ -1,0 +1,119 @@
+"""The way back: a group that went on in a remote topic returns to the topic that it was copied from.
+
+A group that failed over from A to B reads `A.t` there. When it returns, the flow B->A says where it goes on in `t`: the
+flow A->B knows the pairs, read from the other side. MirrorMaker 2 names such checkpoints (reference, section 3.8) but
+has no syncs for them, so it never writes one. Only what came over one hop goes back: of `A.C.t` the topic on A is
+`C.t`, where MirrorMaker 2's rule says `t`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from confluent_kafka.admin import ConfigResource, ResourceType
+
+from mirrorless.errors import ClusterError
+from mirrorless.filters import replicated_topics
+from mirrorless.offsets.translation import How, Translated, Unknown
+from mirrorless.offsets.translator import Translator
+from mirrorless.offsets.walk import Search, Walker
+from mirrorless.policy import policy_for
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.topics import Place
+    from mirrorless.offsets.runs import Line
+    from mirrorless.offsets.translator import Answers
+    from mirrorless.settings import Flow
+
+
+class WayBack:
+    """Translates offsets in remote topics of the flow `forward` into offsets of its source.
+
+    `source` and `target` are the clients of the forward flow's ends.
+    """
+
+    def __init__(self, forward: Flow, *, source: Admin, target: Admin) -> None:
+        self._alias = forward.source.alias
+        self._policy = policy_for(forward)
+        self._selects = replicated_topics(forward)
+        self._source = source
+        self._translator = Translator(forward, source=source, target=target)
+        self._walker = Walker(forward.source)
+        self._compacted: dict[str, bool] = {}
+        self.troubles: list[str] = []
+        self.walked_records = 0
+
+    def covers(self, topic: str) -> bool:
+        """Whether the topic is a remote topic of the forward flow, over one hop."""
+        if self._policy.topic_source(topic) != self._alias:
+            return False
+        upstream = self._policy.upstream_topic(topic)
+        return upstream is not None and upstream == self._policy.original_topic(topic) and self._selects(upstream)
+
+    def translate(self, wanted: Mapping[Place, Collection[int]], *, deadline: float) -> Answers:
+        """Translate offsets of remote topics; walks end at the monotonic time `deadline`. Raises `ClusterError`."""
+        home = {place: (self._policy.original_topic(place[0]), place[1]) for place in wanted}
+        self._translator.refresh(home.values())
+        self._ask_which_are_compacted({topic for topic, _ in home.values()})
+        self.troubles, self.walked_records = [], 0
+        answers: Answers = {place: {} for place in wanted}
+        searches: list[tuple[Place, Search]] = []
+        for place, offsets in wanted.items():
+            line = self._translator.line(home[place])
+            starts: dict[tuple[int, int], list[int]] = {}
+            for offset in offsets:
+                found = look_up(offset, line, compacted=self._compacted[home[place][0]])
+                if isinstance(found, tuple):
+                    starts.setdefault(found, []).append(offset)
+                else:
+                    answers[place][offset] = found
+            for (upstream, downstream), some in starts.items():
+                records = sorted(offset - downstream for offset in some)
+                searches.append((place, Search(home[place], upstream, records, base=downstream)))
+        self._walker.walk([search for _, search in searches], deadline=deadline)
+        for place, search in searches:
+            for records in search.until:
+                at = search.counts.get(records)
+                answers[place][search.base + records] = (
+                    Translated(search.begin, How.NEAREST) if at is None else Translated(at, How.WALK)
+                )
+            self.walked_records += search.records
+            if search.trouble is not None:
+                self.troubles.append(f"{search.place[0]}-{search.place[1]}: {search.trouble}")
+        return answers
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._translator.close()
+        self._walker.close()
+
+    def _ask_which_are_compacted(self, topics: Iterable[str]) -> None:
+        """Ask anew each time, because a policy may change; a topic that does not tell counts as compacted."""
+        resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+        for resource, future in (self._source.client.describe_configs(resources) if resources else {}).items():
+            try:
+                policy = self._source.result(future)["cleanup.policy"].value
+            except ClusterError:
+                policy = "compact"
+            self._compacted[resource.name] = "compact" in (policy or "")
+
+
+def look_up(offset: int, line: Line, *, compacted: bool) -> Translated | Unknown | tuple[int, int]:
+    """Translate a downstream offset: the answer, or the pair of offsets (up, down) from where on records are counted.
+
+    `compacted` says that the source may have lost records that were copied; counting would then lead too far.
+    """
+    run, following = line.at_downstream(offset)
+    if run is None:
+        known = "it lies before every offset sync that is left" if following else "there is no offset sync yet"
+        return Unknown(known)
+    if offset <= run.end_downstream:
+        return Translated(run.first_upstream + offset - run.first_downstream, How.RUN)
+    if not line.countable(run, following) or compacted:
+        return Translated(run.end_upstream, How.NEAREST)
+    if following is not None and following.shift == run.shift:
+        return Translated(offset + run.shift, How.RUN)
+    return run.end_upstream, run.end_downstream
