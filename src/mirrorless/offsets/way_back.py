@@ -75,9 +75,9 @@ class WayBack:
                 searches.append((place, Search(home[place], upstream, records, base=downstream)))
         self._walker.walk([search for _, search in searches], deadline=deadline)
         for place, search in searches:
-            for records in search.until:
-                at = search.counts.get(records)
-                answers[place][search.base + records] = (
+            for number in search.until:
+                at = search.counts.get(number)
+                answers[place][search.base + number] = (
                     Translated(search.begin, How.NEAREST) if at is None else Translated(at, How.WALK)
                 )
             self.walked_records += search.records
