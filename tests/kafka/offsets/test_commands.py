@@ -68,7 +68,7 @@ def test_a_group_from_its_offset_to_the_plan(world: World) -> None:
     assert call(*arguments, "nobody", fails=True) == ""
 
     (shown,) = json_lines(call("offsets", "show", file, "--json"))
-    assert (shown["topic"], shown["target end"], shown["downstream"]) == (topic, 80, 80)
+    assert (shown["topic"], shown["target_end"], shown["downstream"]) == (topic, 80, 80)
     assert topic in call("offsets", "show", file)
 
     plan = {one["group"]: one for one in json_lines(call("failover-plan", file, "--to", world.target_alias, "--json"))}

@@ -14,7 +14,7 @@ from mirrorless.filters import replicated_topics
 from mirrorless.offsets.translator import Translator
 from mirrorless.settings import Flow, load
 
-_FIELDS = ("topic", "partition", "from", "to", "downstream", "target end", "runs", "syncs of MirrorMaker 2")
+_FIELDS = ("topic", "partition", "from", "to", "downstream", "target_end", "runs", "mirrormaker_syncs")
 
 
 @click.command
@@ -34,7 +34,7 @@ def show(file: str, *, name: str | None, as_json: bool) -> None:
             for row in rows:
                 click.echo(json.dumps({"flow": flow.name} | dict(zip(_FIELDS, row, strict=True))))
         else:
-            table = Table(*_FIELDS, title=flow.name)
+            table = Table(*(field.replace("_", " ") for field in _FIELDS), title=flow.name)
             for row in rows:
                 table.add_row(*("" if field is None else str(field) for field in row))
             print_table(table)
