@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 from kafka import TopicPartition
-from kafka.admin import ElectionType, KafkaAdminClient
+from kafka.admin import KafkaAdminClient
+from kafka.protocol.admin.topics import ElectionType
 
 from tests.faults.load import PARTITIONS
 from tests.support.processes import Mirrorless

@@ -66,4 +66,5 @@ def ensure(admin: Admin, topic: InternalTopic) -> str | None:
         replication_factor=topic.replication_factor,
         config={"cleanup.policy": "compact"},
     )
-    return create_topics(admin, [new])[topic.name]
+    refusal = create_topics(admin, [new])[topic.name]
+    return None if refusal is None else refusal.text

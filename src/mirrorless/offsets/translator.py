@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.topics import last_stable_offsets, partition_counts
-from mirrorless.copy.progress_topic import Known, ProgressTopic
+from mirrorless.copy.progress import Known
+from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.offsets.checkpoints import remote_topic
 from mirrorless.offsets.internal_topics import offset_syncs_topic
 from mirrorless.offsets.runs import Line, points, taken_over

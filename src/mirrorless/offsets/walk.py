@@ -16,7 +16,7 @@ from kafka.net.selector import NetworkSelector
 
 from mirrorless.batches.admission import AbortedTransactions
 from mirrorless.batches.header import FormatError, scan
-from mirrorless.batches.rebuild import offsets_of
+from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.copy.wire import Wire, error_name
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mirrorless.batches.header import BatchHeader
-    from mirrorless.copy.wire import Fetched, Place
+    from mirrorless.copy.requests import Fetched, Place
     from mirrorless.settings import Cluster
 
 _CONNECT_TIMEOUT_MS: Final = 20_000
@@ -91,7 +91,7 @@ class Walk:
                 self.counts[offset] = self.records + max(0, offset - first)
             self.records += header.next_offset - first
         elif inside or header.base_offset < self.offset:
-            there = [one for one in offsets_of(header, body_of(records, at, header)) if one >= self.offset]
+            there = [one for one in records_of(header, body_of(records, at, header)).offsets if one >= self.offset]
             for offset in inside:
                 self.counts[offset] = self.records + bisect_right(there, offset - 1)
             self.records += len(there)
@@ -137,7 +137,7 @@ class Search(Walk):
             if header.is_dense:
                 there: Sequence[int] = range(max(header.base_offset, self.offset), header.next_offset)
             else:
-                offsets = offsets_of(header, body_of(records, at, header))
+                offsets = records_of(header, body_of(records, at, header)).offsets
                 there = [one for one in offsets if one >= self.offset]
             for number in self._left_up_to(self.records + len(there) - 1):
                 self.counts[number] = there[number - self.records]
@@ -227,7 +227,7 @@ class Walker:
         try:
             fetched = await wire.fetch(
                 node,
-                [(walk.place, walk.offset) for walk in walks],
+                [(walk.place, walk.offset, -1) for walk in walks],
                 max_bytes=_RESPONSE_BYTES,
                 partition_max_bytes=_PARTITION_BYTES,
             )

@@ -154,7 +154,7 @@ def test_where_mirrormaker_copied_nothing_is_counted() -> None:
 
 
 def test_the_copy_announces_a_takeover_by_the_reason_that_is_looked_for_here() -> None:
-    target = TargetState(log_start=0, log_end=500)
+    target = TargetState(log_end=500)
     decision = decide(progress=Progress(last_offset=499), announced={}, target=target)
     assert isinstance(decision, Begin)
     assert decision.reason == BEHIND_MIRRORMAKER

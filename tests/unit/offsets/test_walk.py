@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mirrorless.batches.header import CONTROL, TRANSACTIONAL, BatchHeader
 from mirrorless.batches.records import put_together, take_apart
-from mirrorless.copy.wire import Fetched
+from mirrorless.copy.requests import Fetched
 from mirrorless.offsets.walk import Search, Walk
 
 PLACE = ("t", 0)
@@ -66,7 +66,7 @@ def marker(offset: int, producer: int, *, commit: bool) -> bytes:
 
 
 def fetched(*batches: bytes, stable: int, aborted: list[tuple[int, int]] | None = None, error: int = 0) -> Fetched:
-    return Fetched(PLACE, error, stable, 0, aborted or [], b"".join(batches))
+    return Fetched(PLACE, error, stable, aborted or [], b"".join(batches))
 
 
 def counts(walk: Walk, *answers: Fetched) -> dict[int, int]:
