@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
-from mirrorless.offsets.formats import Checkpoint, Malformed
+from mirrorless.formats import Checkpoint, Malformed
 from mirrorless.offsets.replay import Replay
 from mirrorless.policy import DefaultReplicationPolicy
 

@@ -12,9 +12,9 @@ from confluent_kafka import KafkaError, Producer
 
 from mirrorless.clusters.admin import QUIET, Admin
 from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.clusters.internal_topics import ensure, heartbeats_topic
 from mirrorless.errors import ClusterError, ClusterUnavailable
-from mirrorless.offsets.formats import Heartbeat
-from mirrorless.offsets.internal_topics import ensure, heartbeats_topic
+from mirrorless.formats import Heartbeat
 
 if TYPE_CHECKING:
     from collections.abc import Callable

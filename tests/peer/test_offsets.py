@@ -10,9 +10,9 @@ import pytest
 
 from mirrorless.client import MirrorClient
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.heartbeats import Heartbeats
 from mirrorless.offsets.checkpoint_pass import Checkpoints
-from mirrorless.offsets.internal_topics import offset_syncs_topic
 from mirrorless.offsets.syncs import OffsetSyncs
 from tests.support.offsets import commit, committed_records, downstream_of, flow_of, plant_syncs, transactions
 from tests.support.peer import MirrorMaker, run_java

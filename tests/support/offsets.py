@@ -18,9 +18,9 @@ from confluent_kafka import (
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.groups import Committed, GroupOffsets
-from mirrorless.offsets.internal_topics import ensure, offset_syncs_topic
-from mirrorless.offsets.sync_schedule import Appended, SyncSchedule
-from mirrorless.offsets.sync_topic import SyncWriter
+from mirrorless.clusters.internal_topics import ensure, offset_syncs_topic
+from mirrorless.copy.sync_schedule import Appended, SyncSchedule
+from mirrorless.copy.sync_writer import SyncWriter
 from mirrorless.settings import Cluster
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ LAYERS = (
     "settings",
     "policy",
     "filters",
+    "formats",
     "clusters",
     "metadata",
     "batches",

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.offsets.formats import Checkpoint, Heartbeat, Malformed, OffsetSync
-from mirrorless.offsets.internal_topics import checkpoints_topic, heartbeats_topic, offset_syncs_topic
+from mirrorless.clusters.internal_topics import checkpoints_topic, heartbeats_topic, offset_syncs_topic
+from mirrorless.formats import Checkpoint, Heartbeat, Malformed, OffsetSync
 from mirrorless.offsets.replay import Replay
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mirrorless.offsets.internal_topics import InternalTopic
+    from mirrorless.clusters.internal_topics import InternalTopic
     from mirrorless.settings import Flow
 
 _KINDS: dict[str, tuple[type[Heartbeat] | type[Checkpoint] | type[OffsetSync], Callable[[Flow], InternalTopic]]] = {

@@ -12,11 +12,11 @@ from confluent_kafka import KafkaError, Producer
 from mirrorless.clusters.admin import QUIET, Admin
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
+from mirrorless.clusters.internal_topics import checkpoints_topic, ensure
 from mirrorless.errors import ClusterError
 from mirrorless.filters import GroupFilter, TopicFilter
+from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoints import CheckpointTopic, is_news, offsets_to_commit
-from mirrorless.offsets.formats import Checkpoint
-from mirrorless.offsets.internal_topics import checkpoints_topic, ensure
 from mirrorless.offsets.translation import Translated
 from mirrorless.offsets.translator import Translator
 from mirrorless.offsets.way_back import WayBack

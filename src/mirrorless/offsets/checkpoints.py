@@ -5,15 +5,15 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from mirrorless.offsets.formats import Checkpoint, Malformed, read_checkpoint_key
+from mirrorless.formats import Checkpoint, Malformed, read_checkpoint_key
 from mirrorless.offsets.replay import Replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.internal_topics import InternalTopic
     from mirrorless.clusters.topics import Place
-    from mirrorless.offsets.internal_topics import InternalTopic
     from mirrorless.policy import ReplicationPolicy
 
 ByGroup = dict[str, dict[tuple[str, int], Checkpoint]]

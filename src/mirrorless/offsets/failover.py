@@ -12,11 +12,11 @@ from confluent_kafka.admin import OffsetSpec
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
+from mirrorless.clusters.internal_topics import checkpoints_topic
 from mirrorless.clusters.topics import last_stable_offsets
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import GroupFilter, TopicFilter
 from mirrorless.offsets.checkpoints import CheckpointTopic
-from mirrorless.offsets.internal_topics import checkpoints_topic
 from mirrorless.offsets.translation import Translated, Unknown
 from mirrorless.offsets.translator import Translator
 from mirrorless.offsets.walk import Walk, Walker

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mirrorless.copy.progress import Announcement, Progress
-    from mirrorless.offsets.formats import OffsetSync
+    from mirrorless.formats import OffsetSync
     from mirrorless.offsets.sync_store import Place
 
 BEHIND_MIRRORMAKER: Final = "behind MirrorMaker 2"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from mirrorless.offsets.formats import OffsetSync
+    from mirrorless.formats import OffsetSync
 
 SLOTS: Final = 64
 NOT_COVERED: Final = -1

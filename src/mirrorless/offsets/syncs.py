@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mirrorless.offsets.formats import Malformed, OffsetSync
+from mirrorless.formats import Malformed, OffsetSync
 from mirrorless.offsets.replay import Replay
 from mirrorless.offsets.runs import RunStore
 from mirrorless.offsets.sync_store import SyncStore
 
 if TYPE_CHECKING:
     from mirrorless.clusters.admin import Admin
-    from mirrorless.offsets.internal_topics import InternalTopic
+    from mirrorless.clusters.internal_topics import InternalTopic
 
 
 class OffsetSyncs:

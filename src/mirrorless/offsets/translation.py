@@ -23,7 +23,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mirrorless.offsets.formats import OffsetSync
+    from mirrorless.formats import OffsetSync
     from mirrorless.offsets.runs import Line, Run
 
 

@@ -6,11 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.clusters.topics import last_stable_offsets, partition_counts
 from mirrorless.copy.progress import Known
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.offsets.checkpoints import remote_topic
-from mirrorless.offsets.internal_topics import offset_syncs_topic
 from mirrorless.offsets.runs import Line, points, taken_over
 from mirrorless.offsets.syncs import OffsetSyncs
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, translate

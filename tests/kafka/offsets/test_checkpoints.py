@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoint_pass import Checkpoints
-from mirrorless.offsets.formats import Checkpoint
 from tests.support.offsets import (
     commit,
     committed,

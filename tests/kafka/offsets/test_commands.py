@@ -13,9 +13,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.cli import root
 from mirrorless.client import NOT_REACHABLE, MirrorClient
+from mirrorless.formats import Checkpoint
 from mirrorless.heartbeats import Heartbeats
 from mirrorless.offsets.checkpoint_pass import Checkpoints
-from mirrorless.offsets.formats import Checkpoint
 from tests.support.offsets import commit, committed_records, downstream_of, flow_of, plant_syncs, transactions
 from tests.support.world import fill, producer
 

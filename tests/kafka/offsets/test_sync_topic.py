@@ -9,11 +9,11 @@ import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.internal_topics import InternalTopic, ensure, offset_syncs_topic
+from mirrorless.copy.sync_writer import SyncWriter
+from mirrorless.formats import Checkpoint, OffsetSync
 from mirrorless.local.kafka import ClusterSpec, start_clusters
 from mirrorless.offsets.checkpoint_pass import Checkpoints
-from mirrorless.offsets.formats import Checkpoint, OffsetSync
-from mirrorless.offsets.internal_topics import InternalTopic, ensure, offset_syncs_topic
-from mirrorless.offsets.sync_topic import SyncWriter
 from mirrorless.settings import Cluster
 from tests.support.offsets import commit, committed_records, downstream_of, flow_of, plant_syncs, transactions
 from tests.support.world import fill, producer, read

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoints import is_news, offsets_to_commit, remote_topic
-from mirrorless.offsets.formats import Checkpoint
 from mirrorless.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorless.offsets.formats import Checkpoint, Heartbeat, Malformed, OffsetSync
+from mirrorless.formats import Checkpoint, Heartbeat, Malformed, OffsetSync
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 INT32 = st.integers(-(2**31), 2**31 - 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorless.offsets.formats import OffsetSync
+from mirrorless.formats import OffsetSync
 from mirrorless.offsets.sync_store import NOT_COVERED, SyncStore
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from mirrorless.copy.progress import Announcement, Progress
 from mirrorless.copy.resume import Begin, TargetState, decide
-from mirrorless.offsets.formats import OffsetSync
+from mirrorless.copy.sync_schedule import Appended, SyncSchedule
+from mirrorless.formats import OffsetSync
 from mirrorless.offsets.runs import BEHIND_MIRRORMAKER, MOST_RUNS, Line, Run, RunStore, points, taken_over
-from mirrorless.offsets.sync_schedule import Appended, SyncSchedule
 from mirrorless.offsets.sync_store import SyncStore
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, translate
 from mirrorless.offsets.way_back import look_up

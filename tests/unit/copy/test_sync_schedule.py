@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorless.offsets.formats import OffsetSync
-from mirrorless.offsets.sync_schedule import INTERVAL_MS, Appended, SyncSchedule, Tail
+from mirrorless.copy.sync_schedule import INTERVAL_MS, Appended, SyncSchedule, Tail
+from mirrorless.formats import OffsetSync
 
 
 def schedule(*, lag_max: int = 100, index_records: int = 1000, tail: Tail | None = None) -> SyncSchedule:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from mirrorless.offsets.formats import INDEX_SLOTS, OffsetSync
+from mirrorless.formats import INDEX_SLOTS, OffsetSync
 
 INTERVAL_MS: Final = 1000
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Message
 
-    from mirrorless.offsets.formats import OffsetSync
-    from mirrorless.offsets.internal_topics import InternalTopic
+    from mirrorless.clusters.internal_topics import InternalTopic
+    from mirrorless.formats import OffsetSync
 
 _IN_FLIGHT: Final = 100
 _GIVE_UP_MS: Final = 10_000
