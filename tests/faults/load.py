@@ -47,6 +47,8 @@ class Load:
         self._stop.set()
         for thread in self._threads:
             thread.join()
+        if not (self.committed and self.aborted):
+            self.errors.append(f"transactions: {self.committed} committed and {self.aborted} aborted prove nothing")
 
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
@@ -101,7 +103,9 @@ class Load:
         while not self._stop.is_set():
             try:
                 if client is None:
-                    client = self._producer(transactional_id="load", transaction_timeout_ms=30_000)
+                    client = self._producer(
+                        transactional_id="load", transaction_timeout_ms=30_000, message_timeout_ms=20_000
+                    )
                     client.init_transactions(60)
                 client.begin_transaction()
                 for number in itertools.islice(numbers, self._per_tick * 5):

@@ -138,7 +138,7 @@ class Lease:
                 self._observe(self.reports())
                 observe_due = now + self._terms.observe_every_s
             self._resume_due(now)
-            self._ledger.write(now)
+            self._ledger.tick(now)
             await self._net.sleep(min(_TICK_S, deadline - now))
         await self._land()
         if self._crash is not None:
@@ -226,6 +226,7 @@ class Lease:
         """Resume a copy again, after a pause that grows; its queue is dropped, what is in flight is waited for."""
         self._appender.withdraw(copy)
         copy.in_doubt = True
+        self._ledger.interrupted(copy)
         if copy.state is State.HALTED:
             self._unfinished.pop(copy, None)
             return
@@ -245,6 +246,7 @@ class Lease:
         self._to_resume.pop(copy, None)
         if not land_first:
             copy.in_doubt = True
+            self._ledger.interrupted(copy)
             self._appender.withdraw(copy)
             self._unfinished.pop(copy, None)
 
@@ -298,6 +300,8 @@ class Lease:
         except Gap as error:
             self.gap(copy, error)
             return
+        if not copy.in_doubt:
+            self._ledger.appended(copy, pending, base_offset)
         if copy.state is not State.HALTED:
             copy.error = None
         self.moved(copy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mirrorless.copy.progress import Halt, SourcePartition
@@ -13,17 +14,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mirrorless.copy.journal import Journal
-    from mirrorless.copy.partition import LeaveOut, PartitionCopy
+    from mirrorless.copy.partition import LeaveOut, PartitionCopy, Pending
+    from mirrorless.copy.sync_feed import SyncFeed
     from mirrorless.errors import Gap
 
 _EVERY_S = 1.0
 
 
 class Ledger:
-    """Keeps account of copies; `alias` is the source's, `dead_letters` the topic for what is left out, if any."""
+    """Keeps account of copies; `alias` is the source's, `dead_letters` the topic for what is left out, if any.
 
-    def __init__(self, journal: Journal, *, alias: str, dead_letters: str | None = None) -> None:
+    `syncs` takes the pairs of offsets, unless none are wanted.
+    """
+
+    def __init__(
+        self, journal: Journal, *, alias: str, syncs: SyncFeed | None = None, dead_letters: str | None = None
+    ) -> None:
         self._journal = journal
+        self._syncs = syncs
         self._alias = alias
         self._dead_letters = dead_letters
         self._unwritten: dict[PartitionCopy, None] = {}
@@ -32,6 +40,22 @@ class Ledger:
         """Note that a copy's position changed."""
         self._unwritten[copy] = None
 
+    def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int) -> None:
+        """Note that the target holds a batch from `base_offset` on."""
+        if self._syncs is not None:
+            self._syncs.appended(copy, pending, base_offset)
+
+    def interrupted(self, copy: PartitionCopy) -> None:
+        """Note that a copy is resumed or halted: what it appends next may not follow what it appended last."""
+        if self._syncs is not None:
+            self._syncs.rest(copy)
+
+    def tick(self, now: float) -> None:
+        """Write what is due, of progress and of offset syncs."""
+        self.write(now)
+        if self._syncs is not None:
+            self._syncs.tick()
+
     def write(self, now: float | None) -> None:
         """Write progress that changed, each partition at most once a second; all of it where `now` is None."""
         for copy in list(self._unwritten):
@@ -39,6 +63,8 @@ class Ledger:
                 continue
             del self._unwritten[copy]
             progress = copy.progress()
+            if progress is not None and self._syncs is not None:
+                progress = replace(progress, run=self._syncs.run_at(copy, progress))
             if progress is not None and progress != copy.written:
                 self._journal.write(self._where(copy).progress_key(), progress.to_bytes())
                 copy.written = progress
@@ -67,8 +93,10 @@ class Ledger:
         return self._journal.flush(5.0)
 
     def land(self, seconds: float) -> None:
-        """Write the progress of everything and wait for it."""
+        """Write the progress and the offset syncs of everything and wait for them."""
         self.write(None)
+        if self._syncs is not None:
+            self._syncs.land()
         if not self._journal.flush(seconds) and self._journal.error is None:
             self._journal.error = f"progress was not acknowledged by {self._journal.topic} in time"
 
@@ -99,5 +127,5 @@ class Ledger:
             gaps=copy.gaps,
             foreign=copy.foreign,
             events="\n".join(copy.events),
-            error=copy.error or self._journal.error,
+            error=copy.error or self._journal.error or (None if self._syncs is None else self._syncs.error),
         )

@@ -25,7 +25,8 @@ class Progress:
 
     `last_offset` is the upstream offset of that record, `last_downstream` its offset on the target (-1 before the
     first). `sequence` is that of the next record in incarnation `epoch`; both are None in MirrorMaker 2's records.
-    `leader_epoch` is the source leader's at that record, by which a log that was cut is known (KIP-320).
+    `leader_epoch` is the source leader's at that record, by which a log that was cut is known (KIP-320). `run` is how
+    many records end there without a hole on the source.
     """
 
     last_offset: int
@@ -33,6 +34,7 @@ class Progress:
     epoch: int | None = None
     last_downstream: int | None = None
     leader_epoch: int | None = None
+    run: int | None = None
 
     def to_bytes(self) -> bytes:
         """Value of the progress record."""
@@ -43,6 +45,8 @@ class Progress:
                 fields["downstream"] = self.last_downstream
             if self.leader_epoch is not None:
                 fields["leaderEpoch"] = self.leader_epoch
+            if self.run is not None:
+                fields["run"] = self.run
         return _json(fields)
 
     @classmethod
@@ -60,6 +64,7 @@ class Progress:
             epoch=int(fields["epoch"]) if ours else None,
             last_downstream=own("downstream"),
             leader_epoch=own("leaderEpoch"),
+            run=own("run"),
         )
 
 

@@ -12,6 +12,7 @@ from kafka.net.selector import NetworkSelector
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent, for_kafka_python
 from mirrorless.clusters.identity import refuse_same
+from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.copy.incarnations import Incarnations
 from mirrorless.copy.journal import Journal
 from mirrorless.copy.lease import Lease, Terms
@@ -20,6 +21,8 @@ from mirrorless.copy.partition import State
 from mirrorless.copy.positions import Positions
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.rows import LeaseRow, Report
+from mirrorless.copy.sync_feed import SyncFeed
+from mirrorless.copy.sync_writer import SyncWriter
 from mirrorless.copy.wire import EARLIEST, LATEST, Wire
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.settings import load
@@ -66,6 +69,7 @@ class Slot:
             admin=Admin(flow.target),
         )
         self._journal = Journal(topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer"))
+        self._syncs = SyncWriter(offset_syncs_topic(flow)) if flow.emit_offset_syncs_enabled else None
 
     def copy(
         self,
@@ -83,7 +87,12 @@ class Slot:
             await self._source.connect(timeout_ms=_CONNECT_TIMEOUT_MS, topics={row.topic for row in rows})
             await self._target.connect(timeout_ms=_CONNECT_TIMEOUT_MS, topics=remote)
             refuse_same(flow.name, self._source.cluster_id, self._target.cluster_id)
-            ledger = Ledger(self._journal, alias=flow.source.alias, dead_letters=flow.dead_letter_topic or None)
+            feed = None
+            if self._syncs is not None and flow.emit_offset_syncs_enabled:
+                feed = SyncFeed(self._syncs, lag_max=flow.offset_lag_max, index_records=flow.sync_index_records)
+            ledger = Ledger(
+                self._journal, alias=flow.source.alias, syncs=feed, dead_letters=flow.dead_letter_topic or None
+            )
             incarnations = Incarnations(
                 source=self._source,
                 target=self._target,

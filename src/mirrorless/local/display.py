@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -80,6 +80,10 @@ class LogLines:
         for line in _events(reports):
             self._line("warning", flow, "PassedOver", reason=line)
 
+    def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:
+        """Say what a pass of the checkpoints came to."""
+        self._line("info", flow, "Checkpoints", **fields)
+
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
         """Say what was copied in all."""
         self._line("info", flow, "Finished", records=records, bytes=copied_bytes, complete=complete)
@@ -150,6 +154,9 @@ class _Terminal:
         """Say what was passed over; the table and the bar show all the rest."""
         for line in _events(reports):
             self.console.print(Text(f"{flow}: {line}", style="yellow"))
+
+    def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:
+        """Nothing: `mirrorless offsets show` tells where groups are."""
 
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
         """Say what was copied in all."""

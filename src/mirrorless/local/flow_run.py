@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pyspark.errors.exceptions.base import StreamingQueryException
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -55,7 +54,7 @@ class FlowRun:
         self._fruitless = 0
         self._reached = -1
         self.complete = False
-        self.failure: StreamingQueryException | None = None
+        self.failure: str | None = None
         self._accidents = 0
         self._again_at = 0.0
         self._query = self._start()
@@ -110,7 +109,9 @@ class FlowRun:
             time.sleep(0.02)
         with suppress(PySparkException):  # it does not end in time: the session is about to
             self._query.stop()
-        self.failure = self._query.exception()
+        # Read now: when the session has ended, there is no JVM left to ask.
+        exception = self._query.exception()
+        self.failure = None if exception is None else str(exception)
 
     def _lease_ended(self, reports: list[Report]) -> None:
         totals = summary(reports)

@@ -11,12 +11,13 @@ import time
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mirrorless.copy.slot import FlowPlace
 from mirrorless.local.flow_run import ON_PURPOSE, FlowRun
 from mirrorless.local.jars import cache_folder
 from mirrorless.local.metadata_schedule import MetadataSchedule
+from mirrorless.local.offsets_schedule import OffsetsSchedule
 from mirrorless.local.spark import spark_session
 
 if TYPE_CHECKING:
@@ -49,6 +50,9 @@ class Display(Protocol):
 
     def leased(self, flow: str, reports: list[Report]) -> None:
         """A lease ended; called from a thread of Spark's."""
+
+    def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:
+        """A pass of the checkpoints ended."""
 
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
         """A flow ended; `complete` says that all there was at the start is on the target."""
@@ -95,6 +99,7 @@ def run_flows(
     """
     metadata = {flow.name: MetadataSchedule(flow, display) for flow in settings.flows}
     first = [schedule.first() for schedule in metadata.values()]
+    offsets = OffsetsSchedule(settings, display)
     threads = sum(flow.tasks_max for flow in settings.flows)
     with tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)
@@ -111,11 +116,17 @@ def run_flows(
                     )
                     for number, flow in enumerate(settings.flows)
                 ]
-            _watch(runs, metadata, display=display, stop=stop)
+            offsets.start()
+            try:
+                _watch(runs, metadata, display=display, stop=stop)
+            finally:
+                offsets.stop()
             _land(runs, display, whole=all(found.topics_are_there for found in first))
         failed = [run for run in runs if run.failure is not None]
         for run in failed:
             display.trouble(run.name, f"the query ended: {_first_line(run.failure)}; Spark's log: {_keep(folder)}")
+    if bounded and not stop.event.is_set():
+        offsets.last()
     whole = stop.event.is_set() or not bounded or all(run.complete for run in runs)
     in_step = all(found.went_well for found in first)
     return whole and in_step and not failed and not any(run.errors for run in runs)

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopic:
-    """Create a topic on the target; `replication_factor` -1 leaves it to the brokers."""
+    """Create a topic on the target, or `on_source`; `replication_factor` -1 leaves it to the brokers."""
 
     topic: str
     partitions: int
     replication_factor: int
     reason: str
     config: Mapping[str, str] = field(default_factory=dict)
+    on_source: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

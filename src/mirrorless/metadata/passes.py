@@ -59,7 +59,12 @@ def one_pass(flow: Flow, parts: Iterable[Part], *, admins: Admins | None = None)
     admins = admins or Admins.of(flow)
     planner = Planner(flow, admins)
     plan = planner.plan(parts)
-    applied = _seen(admins.target, apply(admins.target, plan.actions, record=planner.record))
+    on_source = [one for one in plan.actions if isinstance(one, CreateTopic) and one.on_source]
+    on_target = [one for one in plan.actions if not (isinstance(one, CreateTopic) and one.on_source)]
+    applied = (
+        *_seen(admins.target, apply(admins.target, on_target, record=planner.record)),
+        *_seen(admins.source, apply(admins.source, on_source, record=planner.record)),
+    )
     return Pass(ends=planner.ends, applied=applied, left_out=plan.left_out, problems=plan.problems, notes=plan.notes)
 
 

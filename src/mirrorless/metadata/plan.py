@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.errors import ConfigurationError
 from mirrorless.filters import why_left_out
 from mirrorless.metadata.actions import Action, CreateTopic, GrowTopic, LeftOutTopic
@@ -83,8 +84,11 @@ def plan_topics(
     return actions
 
 
-def plan_internal_topics(flow: Flow, *, target: Iterable[str]) -> list[Action]:
-    """The progress topic, as Kafka Connect makes it (reference, section 1.6), and the dead letter topic, if any."""
+def plan_internal_topics(flow: Flow, *, source: Iterable[str], target: Iterable[str]) -> list[Action]:
+    """The progress topic, as Kafka Connect makes it, that of the offset syncs (reference, 1.6), the dead letter topic.
+
+    `source` and `target` are the topics that are there.
+    """
     wanted = [
         CreateTopic(
             topic=flow.offset_storage_topic,
@@ -103,5 +107,17 @@ def plan_internal_topics(flow: Flow, *, target: Iterable[str]) -> list[Action]:
                 reason=f"{flow.name} says there what it leaves out (errors.deadletterqueue.topic.name)",
             )
         )
-    there = set(target)
-    return [action for action in wanted if action.topic not in there]
+    if flow.emit_offset_syncs_enabled:
+        syncs = offset_syncs_topic(flow)
+        wanted.append(
+            CreateTopic(
+                topic=syncs.name,
+                partitions=1,
+                replication_factor=syncs.replication_factor,
+                reason=f"{flow.name} notes there which offset went where (emit.offset-syncs.enabled)",
+                config={"cleanup.policy": "compact"},
+                on_source=flow.offset_syncs_topic_location == "source",
+            )
+        )
+    there = {True: set(source), False: set(target)}
+    return [action for action in wanted if action.topic not in there[action.on_source]]

@@ -104,7 +104,7 @@ class Planner:
         # Without its configs a compacted topic would be created as one whose records are deleted.
         reason = f"not created, because its configs cannot be read on {self._flow.source.alias}"
         return Plan(
-            actions=(*plan_internal_topics(self._flow, target=self._target), *planned),
+            actions=(*plan_internal_topics(self._flow, source=self._source, target=self._target), *planned),
             problems=_problems({topic: _told(one) for topic, one in failed.items()}, reason),
         )
 

@@ -21,39 +21,7 @@ class Foreign:
     keys: tuple[str, ...]
 
 
-# Until an entry of FLOW_KEYS has one of these names, it is accepted and does nothing.
-_TO_COME: Final = Foreign(
-    "note",
-    "has no effect yet",
-    (
-        "sync.topic.configs.enabled",
-        "sync.topic.configs.interval.seconds",
-        "sync.topic.acls.enabled",
-        "sync.topic.acls.interval.seconds",
-        "config.properties.exclude",
-        "use.defaults.from",
-        "topic.filter.class",
-        "group.filter.class",
-        "config.property.filter.class",
-        "emit.heartbeats.enabled",
-        "emit.heartbeats.interval.seconds",
-        "heartbeats.topic.replication.factor",
-        "emit.checkpoints.enabled",
-        "emit.checkpoints.interval.seconds",
-        "checkpoints.topic.replication.factor",
-        "emit.offset-syncs.enabled",
-        "offset-syncs.topic.replication.factor",
-        "offset-syncs.topic.location",
-        "offset.lag.max",
-        "sync.group.offsets.enabled",
-        "sync.group.offsets.interval.seconds",
-        "refresh.groups.enabled",
-        "refresh.groups.interval.seconds",
-    ),
-)
-
 FOREIGN: Final = (
-    _TO_COME,
     Foreign(
         "error",
         "records are copied as they are, so nothing can change or drop them on the way; remove it, or leave this flow "

@@ -188,9 +188,10 @@ class Flow(_Frozen):
         return f"{self.source.alias}->{self.target.alias}"
 
     @property
-    def connections(self) -> tuple[Cluster, Cluster, str]:
+    def connections(self) -> tuple[object, ...]:
         """What a running copy is connected with: where one of these changes, it has to begin anew."""
-        return self.source, self.target, self.offset_storage_topic
+        syncs = self.emit_offset_syncs_enabled, self.offset_syncs_topic_location
+        return self.source, self.target, self.offset_storage_topic, syncs
 
 
 class Settings(_Frozen):

@@ -22,7 +22,7 @@ A -> B.topics = orders
 Tasks.Max = 4
 B.ssl.key.password = swordfish
 B.producer.client.id = me
-emit.checkpoints.interval.seconds = 5
+offset.flush.interval.ms = 5
 """
 
 
@@ -51,7 +51,7 @@ def test_check_shows_flows_and_where_each_setting_comes_from(file: Path) -> None
     assert row(result.output, "replication.factor") == ["replication.factor", "2", "default"]
     assert row(result.output, "producer.client.id")[1:3] == ["me", f"{file}:8"]
     assert f"warning: {file}:6: Tasks.Max=4: read as tasks.max" in result.output.splitlines()
-    assert f"note: {file}:9: emit.checkpoints.interval.seconds=5: " in result.output
+    assert f"note: {file}:9: offset.flush.interval.ms=5: " in result.output
     assert result.output.endswith("1 flow, 0 errors, 1 warning\n")
 
 
