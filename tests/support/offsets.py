@@ -30,16 +30,9 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
     from tests.support.world import World
 
-ONE_BROKER = {
-    "offset-syncs.topic.replication.factor": "1",
-    "checkpoints.topic.replication.factor": "1",
-    "heartbeats.topic.replication.factor": "1",
-}
-
-
 def flow_of(world: World, **extra: str) -> Flow:
-    """The flow of a world whose clusters have one broker each."""
-    world.write_settings(**ONE_BROKER | extra)
+    """The flow of a world, with these settings."""
+    world.write_settings(**extra)
     return world.place().load()
 
 

@@ -70,6 +70,7 @@ class Secured:
             lines |= {f"{cluster.alias}.{key}": value for key, value in cluster.client.items()}
         lines |= {f"{self.alias(source)}->{self.alias(target)}.enabled": "true" for source, target in flows}
         lines |= {"heartbeats.replication.enabled": "false"}  # another test's topic of that name is on all clusters
+        lines |= {"emit.offset-syncs.enabled": "false"}
         lines |= {"topics": f"(.*\\\\.)?{self._mark}-.*", "offset.storage.replication.factor": "1"}
         lines |= {key.replace("_", "."): value for key, value in more.items()}
         path = self._folder / "mm2.properties"

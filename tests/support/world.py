@@ -75,6 +75,9 @@ class World:
             f"{self.flow}.topics": ", ".join(self.topics) or "none",
             "replication.factor": str(self.replicas),
             "offset.storage.replication.factor": str(self.replicas),
+            "offset-syncs.topic.replication.factor": str(self.replicas),
+            "checkpoints.topic.replication.factor": str(self.replicas),
+            "heartbeats.topic.replication.factor": str(self.replicas),
             "tasks.max": str(self.tasks_max),
             **self.extra,
         }

@@ -35,6 +35,9 @@ tasks.max = 2
 # one broker each
 replication.factor = 1
 offset.storage.replication.factor = 1
+offset-syncs.topic.replication.factor = 1
+checkpoints.topic.replication.factor = 1
+heartbeats.topic.replication.factor = 1
 """
 
 

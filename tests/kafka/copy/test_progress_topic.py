@@ -36,7 +36,7 @@ def test_key_bytes_value_and_partition_are_connects(world: World) -> None:
         )
         where, value = written[key]
         assert where == (murmur2(key) & 0x7FFFFFFF) % 25
-        assert value == {"offset": 99, "sequence": 100, "epoch": 0, "downstream": 99, "leaderEpoch": 0}
+        assert value == {"offset": 99, "sequence": 100, "epoch": 0, "downstream": 99, "leaderEpoch": 0, "run": 100}
 
 
 def test_every_epoch_is_announced_under_a_key_that_connect_does_not_ask_for(world: World) -> None:

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from mirrorless.offsets.checkpoint_pass import Checkpoints
-from tests.support.offsets import commit, committed, committed_records, flow_of, plant_syncs, transactions
+from tests.support.offsets import commit, committed, flow_of, transactions
 from tests.support.world import World, fill
 
 if TYPE_CHECKING:
@@ -38,9 +38,8 @@ class Pair:
 
     def replicate(self) -> None:
         """One round of everything, both ways."""
-        for world, topic, flow in zip(self.worlds, self.topics, self.flows, strict=True):
+        for world in self.worlds:
             world.copy()
-            plant_syncs(flow, {(topic, 0): committed_records(world.source, topic)[0]}, a_batch=9, batch_ms=300)
         for flow, forward in zip(self.flows, reversed(self.flows), strict=True):
             passes = Checkpoints(flow, forward=forward)
             report = passes.emit()
