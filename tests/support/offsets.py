@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
     from tests.support.world import World
 
+
 def flow_of(world: World, **extra: str) -> Flow:
     """The flow of a world, with these settings."""
     world.write_settings(**extra)

@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from mirrorless.copy.control import Control
@@ -89,7 +90,8 @@ class FlowRun:
             self._accidents += 1
         elif time.monotonic() >= self._again_at:
             self._again_at = 0.0
-            self._query = self._start()
+            with suppress(PySparkException, Py4JError):  # its daemon was killed too; the next attempt has a new one
+                self._query = self._start()
 
     def _is_over(self) -> bool:
         """Whether the query ended for a reason of its own: an error that was raised on purpose would come again."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mirrorless.errors import MirrorlessError
@@ -89,17 +88,30 @@ class _Passes:
         try:
             self._open = self._open or Checkpoints(flow, forward=self._forward)
             report = self._open.emit()
-            fields = asdict(report)
+            fields: dict[str, Any] = {
+                "groups": report.groups,
+                "offsets": report.offsets,
+                "emitted": report.emitted,
+                "how": dict(report.how),
+                "unknown": dict(report.unknown),
+                "walked_records": report.walked_records,
+                "malformed": report.malformed,
+            }
+            troubles = [*report.troubles]
             if flow.sync_group_offsets_enabled and time.monotonic() >= self._groups_due:
                 self._groups_due = time.monotonic() + flow.sync_group_offsets_interval_seconds
                 groups = self._open.sync_groups()
                 fields |= {"group_offsets": groups.written, "active_groups": len(groups.active)}
-                fields["troubles"] += groups.troubles
+                troubles += groups.troubles
         except MirrorlessError as error:
             self._open = None  # perhaps the brokers moved
             self._listener.trouble(flow.name, f"checkpoints: {error}")
             return
-        for trouble in fields.pop("troubles"):
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the next pass may do better than none at all
+            self._open = None
+            self._listener.trouble(flow.name, f"checkpoints: {type(error).__name__}: {error}")
+            return
+        for trouble in troubles:
             self._listener.trouble(flow.name, f"checkpoints: {trouble}")
         self._listener.checkpointed(
             flow.name, {key: value for key, value in fields.items() if value or key == "groups"}

@@ -83,7 +83,7 @@ def _end(session: SparkSession) -> None:
     session.stop()
     if gateway is None or process is None:
         return
-    gateway.shutdown()
+    gateway.shutdown()  # type: ignore[no-untyped-call]
     # The JVM ends when its standard input does.
     if process.stdin is not None:
         process.stdin.close()

@@ -1,0 +1,60 @@
+"""`mirrorless run` does all of it: copies, translates the offsets of groups, beats, and outlives its own processes."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import suppress
+
+import psutil
+
+from mirrorless.client import MirrorClient
+from tests.spark.test_run import Feed, copied, wait_for
+from tests.support.offsets import commit, committed
+from tests.support.processes import Mirrorless
+from tests.support.world import World, fill
+
+
+def test_groups_find_their_offsets_and_clients_the_heartbeats(world: World) -> None:
+    topic = world.topic(partitions=4)
+    group = f"group-{topic}"
+    fill(world.source, topic, (b"%d" % n for n in range(1_000)), partitions=4)
+    commit(world.source, group, {(topic, partition): 100 + partition for partition in range(4)})
+    world.write_settings(
+        **{
+            "groups": group,
+            "emit.checkpoints.interval.seconds": "2",
+            "sync.group.offsets.enabled": "true",
+            "sync.group.offsets.interval.seconds": "2",
+        }
+    )
+    expected = {(world.remote(topic), partition): 100 + partition for partition in range(4)}
+    with Mirrorless(world.file) as running:
+        wait_for(lambda: committed(world.target, group) == expected, running=running, seconds=90)
+        running.process.send_signal(signal.SIGTERM)
+        assert running.wait(30) == 0, running.text()
+    flow = world.place().load()
+    client = MirrorClient(flow.target)
+    assert client.replication_hops(world.source_alias) == -1  # one's own heartbeats come by the way back
+    assert "heartbeats" in client.heartbeat_topics()
+    translated = client.translate_offsets(world.source_alias, group)
+    assert {place: offset for place, (offset, _) in translated.items()} == expected
+
+
+def test_its_python_processes_are_killed_and_it_goes_on(world: World) -> None:
+    topic = world.topic(partitions=4)
+    world.write_settings(**{"mirrorless.lease.seconds": "3"})
+    with Mirrorless(world.file) as running:
+        with Feed(world, topic, per_second=2_000):
+            for _ in range(2):
+                before = copied(world, topic, 4)
+                wait_for(lambda: copied(world, topic, 4) > before + 2_000, running=running)  # noqa: B023
+                for process in running.family():
+                    with suppress(psutil.NoSuchProcess):
+                        if any("pyspark.daemon" in part for part in process.cmdline()):
+                            process.kill()
+            before = copied(world, topic, 4)
+            wait_for(lambda: copied(world, topic, 4) > before + 2_000, running=running, seconds=90)
+        running.process.send_signal(signal.SIGTERM)
+        running.wait(30)
+    world.copy()
+    assert world.assert_equal(topic) > 6_000
