@@ -176,7 +176,7 @@ class Positions:
         """Raise `Gap` where the source does not reach to `offset`: with nothing to fetch, nobody would notice."""
         node = leader_of(self._source, copy.place)
         wanted = copy.place, offset, -1 if leader_epoch is None else leader_epoch
-        (fetched,) = await self._source.fetch(node, [wanted], partition_max_bytes=1)
+        fetched = await self._source.fetch_one(node, wanted, partition_max_bytes=1)
         if fetched.diverges_at is not None:
             raise cut_at(copy, fetched.diverges_at)
         if fetched.error_code == OFFSET_OUT_OF_RANGE:

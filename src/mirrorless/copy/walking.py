@@ -131,9 +131,9 @@ async def _batches(
     cleaned = False
     while until is None or offset < until:
         node = leader_of(source, copy.place)
-        (fetched,) = await source.fetch(
+        fetched = await source.fetch_one(
             node,
-            [(copy.place, offset, -1 if leader_epoch is None else leader_epoch)],
+            (copy.place, offset, -1 if leader_epoch is None else leader_epoch),
             max_wait_ms=500,
             partition_max_bytes=_FETCH_BYTES,
         )

@@ -37,6 +37,7 @@ _REQUEST_TIMEOUT_MS = 35_000
 _METADATA_TIMEOUT_MS = 5_000
 _ONE_BATCH_BYTES = 1 << 16
 _READ_BYTES = 256 << 10
+_THROTTLED_ATTEMPTS = 100
 
 
 class _LargeReads:
@@ -166,6 +167,31 @@ class Wire:
             raise error_for(response.error_code)
         return requests.fetched(response, ids)
 
+    async def fetch_one(
+        self,
+        node: int,
+        wanted: tuple[Place, int, int],
+        *,
+        isolation: int = READ_COMMITTED,
+        max_wait_ms: int = 0,
+        partition_max_bytes: int = _ONE_BATCH_BYTES,
+    ) -> Fetched:
+        """Fetch one place; a broker whose quota is used up answers with nothing at all, and is asked again.
+
+        The library keeps quiet for as long as such an answer says (`throttle_time_ms`).
+        """
+        for _ in range(_THROTTLED_ATTEMPTS):
+            fetched = await self.fetch(
+                node,
+                [wanted],
+                isolation=isolation,
+                max_wait_ms=max_wait_ms,
+                partition_max_bytes=partition_max_bytes,
+            )
+            if fetched:
+                return fetched[0]
+        raise kafka_errors.KafkaTimeoutError(f"quotas of {self._cluster} do not let anything through")
+
     async def append(self, node: int, batches: Sequence[tuple[Place, bytes]], *, timeout_ms: int) -> list[Appended]:
         """Send one batch for each place, to be acknowledged by all in-sync replicas within `timeout_ms`."""
         ids = self._ids({topic for (topic, _), _ in batches})
@@ -194,9 +220,7 @@ class Wire:
 
     async def read_at(self, node: int, place: Place, offset: int) -> bytes | memoryview:
         """What the leader `node` holds of one partition from the batch with `offset` on, uncommitted."""
-        (fetched,) = await self.fetch(
-            node, [(place, offset, -1)], isolation=READ_UNCOMMITTED, partition_max_bytes=_ONE_BATCH_BYTES
-        )
+        fetched = await self.fetch_one(node, (place, offset, -1), isolation=READ_UNCOMMITTED)
         if fetched.error_code:
             raise error_for(fetched.error_code)
         return fetched.records
