@@ -6,20 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka import errors as kafka_errors
-from kafka.net.selector import NetworkSelector
 
-from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_confluent, for_kafka_python
-from mirrorless.clusters.identity import refuse_same
+from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.copy import wire as wires
+from mirrorless.copy.connections import Connections
 from mirrorless.copy.incarnations import Incarnations
 from mirrorless.copy.journal import Journal
 from mirrorless.copy.leaders import leader_of
 from mirrorless.copy.producer_identity import producer_id
 from mirrorless.copy.progress import Announcement, Known, Progress, SourcePartition
-from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.requests import ProducerState
-from mirrorless.copy.wire import Wire
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.metadata.plan import replicated
 
@@ -27,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
     from mirrorless.copy.requests import Place
+    from mirrorless.copy.wire import Wire
     from mirrorless.settings import Flow
 
-_TIMEOUT_MS = 20_000
 _FLUSH_S = 30.0
 _Answer = TypeVar("_Answer")
 
@@ -70,15 +66,8 @@ class Resetter:
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
-        self._net = NetworkSelector(slow_task_threshold_secs=0)
-        self._source = Wire(self._net, cluster=flow.source.alias, config=for_kafka_python(flow.source, role="consumer"))
-        self._target = Wire(self._net, cluster=flow.target.alias, config=for_kafka_python(flow.target, role="producer"))
-        self._topic = ProgressTopic(
-            topic=flow.offset_storage_topic,
-            source_alias=flow.source.alias,
-            cluster=flow.target,
-            admin=Admin(flow.target),
-        )
+        self._ends = Connections(flow)
+        self._source, self._target = self._ends.source, self._ends.target
 
     def plan(self, topic: str, to: int) -> list[Reset]:
         """Look at every partition of a source topic; `to` is `EARLIEST`, `LATEST`, an offset, or minus a time in ms.
@@ -108,30 +97,20 @@ class Resetter:
 
     def close(self) -> None:
         """Close all connections."""
-        self._topic.close()
-        self._source.close()
-        self._target.close()
-        self._net.close()
+        self._ends.close()
 
     def _run(self, work: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
         try:
-            answer: _Answer = self._net.run(work)
-            return answer
+            return self._ends.run(work)
         except kafka_errors.KafkaError as error:
             raise ClusterError(str(error), cluster=f"{self._flow.source.alias} or {self._flow.target.alias}") from error
 
-    async def _connect(self, topic: str, remote: str) -> None:
-        flow = self._flow
-        await self._source.connect(timeout_ms=_TIMEOUT_MS, topics={topic})
-        await self._target.connect(timeout_ms=_TIMEOUT_MS, topics={remote, flow.offset_storage_topic})
-        refuse_same(flow.name, self._source.cluster_id, self._target.cluster_id)
-
     async def _plan(self, topic: str, remote: str, to: int) -> list[Reset]:
-        await self._connect(topic, remote)
+        await self._ends.connect(self._flow, topics={topic}, remote_topics={remote})
         partitions = self._source.partition_count(topic)
         if not partitions:
             raise ConfigurationError(f"{self._flow.source.alias} has no such topic", key="topic", value=topic)
-        known = self._topic.read()
+        known = self._ends.progress.read()
         return [
             await self._plan_one((topic, number), (remote, number), to, known.get((topic, number), Known()))
             for number in range(min(partitions, self._target.partition_count(remote)))

@@ -7,23 +7,19 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kafka.net.selector import NetworkSelector
-
-from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_confluent, for_kafka_python
-from mirrorless.clusters.identity import refuse_same
+from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.internal_topics import offset_syncs_topic
+from mirrorless.copy.connections import Connections
 from mirrorless.copy.incarnations import Incarnations
 from mirrorless.copy.journal import Journal
 from mirrorless.copy.lease import Lease, Terms
 from mirrorless.copy.ledger import Ledger
 from mirrorless.copy.partition import State
 from mirrorless.copy.positions import Positions
-from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.rows import LeaseRow, Report
 from mirrorless.copy.sync_feed import SyncFeed
 from mirrorless.copy.sync_writer import SyncWriter
-from mirrorless.copy.wire import EARLIEST, LATEST, Wire
+from mirrorless.copy.wire import EARLIEST, LATEST
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.settings import load
 
@@ -33,7 +29,6 @@ if TYPE_CHECKING:
     from mirrorless.copy.control import Control
     from mirrorless.settings import Flow
 
-_CONNECT_TIMEOUT_MS = 20_000
 _PAUSE_S = 2.0
 
 # Every failed connection is told once, in the reports; the library would tell it on stderr, several times a second.
@@ -58,16 +53,7 @@ class Slot:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        # A lease's step may take longer than the library thinks decent for an event loop of many users.
-        self._net = NetworkSelector(slow_task_threshold_secs=0)
-        self._source = Wire(self._net, cluster=flow.source.alias, config=for_kafka_python(flow.source, role="consumer"))
-        self._target = Wire(self._net, cluster=flow.target.alias, config=for_kafka_python(flow.target, role="producer"))
-        self._progress = ProgressTopic(
-            topic=flow.offset_storage_topic,
-            source_alias=flow.source.alias,
-            cluster=flow.target,
-            admin=Admin(flow.target),
-        )
+        self._ends = Connections(flow)
         self._journal = Journal(topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer"))
         self._syncs = SyncWriter(offset_syncs_topic(flow)) if flow.emit_offset_syncs_enabled else None
 
@@ -83,10 +69,10 @@ class Slot:
 
         async def lease() -> list[Report]:
             flow = self.flow
-            remote = {row.remote_topic for row in rows} | {flow.offset_storage_topic}
-            await self._source.connect(timeout_ms=_CONNECT_TIMEOUT_MS, topics={row.topic for row in rows})
-            await self._target.connect(timeout_ms=_CONNECT_TIMEOUT_MS, topics=remote)
-            refuse_same(flow.name, self._source.cluster_id, self._target.cluster_id)
+            ends = self._ends
+            await ends.connect(
+                flow, topics={row.topic for row in rows}, remote_topics={row.remote_topic for row in rows}
+            )
             feed = None
             if self._syncs is not None and flow.emit_offset_syncs_enabled:
                 feed = SyncFeed(self._syncs, lag_max=flow.offset_lag_max, index_records=flow.sync_index_records)
@@ -94,42 +80,38 @@ class Slot:
                 self._journal, alias=flow.source.alias, syncs=feed, dead_letters=flow.dead_letter_topic or None
             )
             incarnations = Incarnations(
-                source=self._source,
-                target=self._target,
+                source=ends.source,
+                target=ends.target,
                 source_alias=flow.source.alias,
-                source_id=self._source.cluster_id,
+                source_id=ends.source.cluster_id,
                 journal_topic=flow.offset_storage_topic,
                 start_at=start_of(flow),
             )
             positions = Positions(
-                source=self._source,
-                target=self._target,
+                source=ends.source,
+                target=ends.target,
                 incarnations=incarnations,
-                reread=self._progress.read,
+                reread=ends.progress.read,
                 left_out=ledger.left_out,
             )
             return await Lease(
-                net=self._net,
-                source=self._source,
-                target=self._target,
+                net=ends.net,
+                source=ends.source,
+                target=ends.target,
                 ledger=ledger,
                 positions=positions,
-                source_id=self._source.cluster_id,
+                source_id=ends.source.cluster_id,
                 rows=rows,
                 terms=terms,
                 stopping=stopping,
                 observe=observe,
             ).run()
 
-        reports: list[Report] = self._net.run(lease)
-        return reports
+        return self._ends.run(lease)
 
     def close(self) -> None:
         """Close all connections."""
-        self._progress.close()
-        self._source.close()
-        self._target.close()
-        self._net.close()
+        self._ends.close()
 
 
 def start_of(flow: Flow) -> int:

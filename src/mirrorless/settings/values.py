@@ -76,7 +76,8 @@ def _not_empty(value: str) -> str:
     return value
 
 
-def _timestamp_ms(value: object) -> object:
+def timestamp_ms(value: object) -> object:
+    """Read milliseconds since 1970, or a time with its zone, as milliseconds. Raises ValueError."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -133,7 +134,7 @@ CountOrDefault = Annotated[
     int, Kind("whole number, 1 or more, or -1"), BeforeValidator(_whole), AfterValidator(_count_or_broker_default)
 ]
 Seconds = Annotated[float, Kind("seconds, may have a fraction"), BeforeValidator(_seconds)]
-TimestampMs = Annotated[int, Kind("milliseconds since 1970, or a time with its zone"), BeforeValidator(_timestamp_ms)]
+TimestampMs = Annotated[int, Kind("milliseconds since 1970, or a time with its zone"), BeforeValidator(timestamp_ms)]
 OffsetReset = Annotated[
     Literal["earliest", "latest"], Kind("earliest or latest"), BeforeValidator(_one_of("earliest", "latest"))
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
 
 import click
 from rich.console import Console
@@ -12,6 +11,7 @@ from rich.table import Table
 from mirrorless.copy.reset import Reset, Resetter, flow_of
 from mirrorless.copy.wire import EARLIEST, LATEST
 from mirrorless.settings import load
+from mirrorless.settings.values import timestamp_ms
 
 
 class _Start(click.ParamType[int]):
@@ -26,16 +26,10 @@ class _Start(click.ParamType[int]):
         if re.fullmatch(r"[0-9]{1,18}", text):
             return int(text)
         try:
-            moment = datetime.fromisoformat(text)
+            return -int(str(timestamp_ms(text)))
         except ValueError:
-            moment = None
-        if moment is None or moment.tzinfo is None:
-            self.fail(
-                f"{text}: must be earliest, latest, an offset, or a time with its zone such as 2026-01-31T12:00:00Z",
-                param,
-                ctx,
-            )
-        return -int(moment.timestamp() * 1000)
+            advice = "must be earliest, latest, an offset, or a time with its zone such as 2026-01-31T12:00:00Z"
+            self.fail(f"{text}: {advice}", param, ctx)
 
 
 @click.command

@@ -1,0 +1,55 @@
+"""Connections to both ends of one flow, on one event loop: raw ones, and a reader of the progress topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kafka.net.selector import NetworkSelector
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.clusters.identity import refuse_same
+from mirrorless.copy.progress_topic import ProgressTopic
+from mirrorless.copy.wire import Wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+
+    from mirrorless.settings import Flow
+
+_TIMEOUT_MS = 20_000
+_Answer = TypeVar("_Answer")
+
+
+class Connections:
+    """Opens nothing before `connect`; what is open stays open until `close`."""
+
+    def __init__(self, flow: Flow) -> None:
+        # A lease's step may take longer than the library thinks decent for an event loop of many users.
+        self.net = NetworkSelector(slow_task_threshold_secs=0)
+        self.source = Wire(self.net, cluster=flow.source.alias, config=for_kafka_python(flow.source, role="consumer"))
+        self.target = Wire(self.net, cluster=flow.target.alias, config=for_kafka_python(flow.target, role="producer"))
+        self.progress = ProgressTopic(
+            topic=flow.offset_storage_topic,
+            source_alias=flow.source.alias,
+            cluster=flow.target,
+            admin=Admin(flow.target),
+        )
+
+    def run(self, work: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
+        """Run a coroutine to its end."""
+        answer: _Answer = self.net.run(work)
+        return answer
+
+    async def connect(self, flow: Flow, *, topics: Iterable[str], remote_topics: Iterable[str]) -> None:
+        """Reach both ends; raises `ClusterError`, and `SameClusterError` where there is only one."""
+        await self.source.connect(timeout_ms=_TIMEOUT_MS, topics=topics)
+        await self.target.connect(timeout_ms=_TIMEOUT_MS, topics={*remote_topics, flow.offset_storage_topic})
+        refuse_same(flow.name, self.source.cluster_id, self.target.cluster_id)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.progress.close()
+        self.source.close()
+        self.target.close()
+        self.net.close()
