@@ -79,6 +79,9 @@ class World:
             "checkpoints.topic.replication.factor": str(self.replicas),
             "heartbeats.topic.replication.factor": str(self.replicas),
             "tasks.max": str(self.tasks_max),
+            # All tests share one topic of that name: what beats there would be copied by all of them.
+            "emit.heartbeats.enabled": "false",
+            "heartbeats.replication.enabled": "false",
             **self.extra,
         }
         self.file.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))

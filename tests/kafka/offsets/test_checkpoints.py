@@ -96,6 +96,7 @@ def test_groups_filters_and_what_is_not_on_the_target(world: World) -> None:
 def test_without_any_sync_nothing_is_made_up(world: World) -> None:
     topic = world.topic()
     fill(world.source, topic, [b"1", b"2", b"3"])
+    world.write_settings(**{"emit.offset-syncs.enabled": "false"})
     world.copy()
     fill(world.target, world.remote(topic), [b"somebody else's"])
     flow = flow_of(world, groups=topic, **{"offset.storage.topic": "not-there"})
