@@ -61,7 +61,7 @@ def test_javas_client_reads_our_checkpoints_and_heartbeats(world: World) -> None
     topic = world.topic(partitions=2)
     fill(world.source, topic, (b"%d" % number for number in range(100)), partitions=2)
     world.copy()
-    flow = flow_of(world, groups=topic)
+    flow = flow_of(world, groups=topic, **{"heartbeats.replication.enabled": "true"})
     plant_syncs(flow, {(topic, partition): list(range(50)) for partition in range(2)})
     commit(world.source, topic, {(topic, 0): 17, (topic, 1): 50}, metadata="mine")
     passes = Checkpoints(flow)
