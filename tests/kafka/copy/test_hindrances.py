@@ -98,15 +98,16 @@ def test_connections_that_are_cut_half_way(tmp_path: Path) -> None:
         stop = threading.Event()
 
         def cut() -> None:
-            while not stop.wait(0.4):
+            # A client that only begins needs a moment to read the progress from its beginning.
+            while not stop.wait(1.5):
                 for proxy in proxies.values():
                     proxy.cut()
 
         cutter = threading.Thread(target=cut)
         cutter.start()
         try:
-            for _ in range(3):
-                world.copy_unbounded(seconds=3)
+            for _ in range(2):
+                world.copy_unbounded(seconds=6)
         finally:
             stop.set()
             cutter.join()
