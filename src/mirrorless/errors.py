@@ -3,6 +3,8 @@
     MirrorlessError
     ├── ConfigurationError      a file, a key and a value that cannot be used
     ├── PrerequisiteError       something this machine lacks: Java, a jar, a free port
+    ├── AwsError                a service of AWS did not do what was asked; worth another try
+    ├── FlowPaused              the flow was paused on purpose, here or by MirrorMaker 2's operator
     ├── SameClusterError        both ends of a flow are one cluster; nothing was written
     ├── ClusterError            a cluster did not do what was asked
     │   └── ClusterUnavailable  it did not answer in time; worth another try
@@ -50,6 +52,23 @@ class ConfigurationError(MirrorlessError):
 
 class PrerequisiteError(MirrorlessError):
     """This machine lacks something: says what to install or to free."""
+
+
+class AwsError(MirrorlessError):
+    """A service of AWS refused or failed a request; says which and what it answered."""
+
+    retriable = True
+
+
+class FlowPaused(MirrorlessError):
+    """A flow whose target state is PAUSED or STOPPED; nothing is copied until it is resumed."""
+
+    def __init__(self, *, flow: str, state: str, topic: str) -> None:
+        self.flow = flow
+        super().__init__(
+            f"flow {flow} is {state.lower()}, as {topic} says; "
+            f"nothing is copied until `mirrorless resume FILE --flow '{flow}'`"
+        )
 
 
 class SameClusterError(MirrorlessError):

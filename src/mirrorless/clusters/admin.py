@@ -39,6 +39,21 @@ class Refusal:
     text: str
 
 
+class _Heard:
+    """The last reason why a connection failed.
+
+    Apart from `Admin`, which would else be in a circle with its client: the garbage collector may run in a thread of
+    librdkafka's, and the library aborts the process if its client is ended there.
+    """
+
+    def __init__(self) -> None:
+        self.reason: str | None = None
+
+    def note(self, error: KafkaError) -> None:
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self.reason = error.str()
+
+
 class Admin:
     """A confluent-kafka AdminClient for `cluster`; `client` is for batched calls, whose futures go through `result`.
 
@@ -48,9 +63,9 @@ class Admin:
     def __init__(self, cluster: Cluster, *, extra: Mapping[str, Any] | None = None) -> None:
         self.alias = cluster.alias
         self._servers = cluster.bootstrap_servers
-        self._reason: str | None = None
+        self._heard = heard = _Heard()
         self.client = AdminClient(
-            for_confluent(cluster, role="admin", extra={"error_cb": self._note, "logger": QUIET} | dict(extra or {}))
+            for_confluent(cluster, role="admin", extra={"error_cb": heard.note, "logger": QUIET} | dict(extra or {}))
         )
 
     def metadata(self, *, timeout_s: float = METADATA_TIMEOUT_S) -> ClusterMetadata:
@@ -83,10 +98,6 @@ class Admin:
                 return Refusal(reason.code(), f"{text} ({reason.name()})")
         return None
 
-    def _note(self, error: KafkaError) -> None:
-        if error.code() != KafkaError._ALL_BROKERS_DOWN:
-            self._reason = error.str()
-
     def timed_out(self, timeout_s: float = TIMEOUT_S) -> ClusterUnavailable:
         """Say in one line that a request was not answered."""
         return ClusterUnavailable(f"no answer from {self._servers} in {timeout_s:.0f} s", cluster=self.alias)
@@ -96,6 +107,6 @@ class Admin:
         self.client.poll(0)
         error = exception.args[0]
         if error.retriable() or error.code() < 0:
-            reason = self._reason or error.str()
+            reason = self._heard.reason or error.str()
             return ClusterUnavailable(f"no answer from {self._servers}: {reason}", cluster=self.alias)
         return ClusterError(error.str(), cluster=self.alias)

@@ -17,10 +17,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _TIMEOUT_S: Final = 3.0
+_UNAUTHORIZED: Final = (
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+)
 _PLACE: Final = re.compile(r"^(?:\w+://)?(?P<host>\[[^\]]+\]|[^/:\s]+):(?P<port>[0-9]+)/\w+: ")
 _REFUSED: Final = re.compile(r"SASL authentication error|SASL .* authentication failed", re.IGNORECASE)
 _NO_CERTIFICATE: Final = re.compile(r"alert (?:bad certificate|certificate required|handshake failure)", re.IGNORECASE)
 _ELAPSED: Final = re.compile(r" \(after \d+ms in state \w+(?:, \d+ identical error\(s\) suppressed)?\)$")
+
+
+def grant(code: int, right: str) -> str:
+    """Return the end of an error's line: which right to grant, if `code` says that one is missing; else nothing."""
+    return f"; grant {right}" if code in _UNAUTHORIZED else ""
 
 
 class Plainly:
@@ -31,6 +41,7 @@ class Plainly:
         self._check_hostname = check_hostname
         self._username = username
         self._has_key = has_key
+        self._without_tls: set[str] = set()
 
     def told_to(self, callback: Callable[[KafkaError], None]) -> Callable[[KafkaError], None]:
         """Return librdkafka's `error_cb` that hands plain errors to this one; codes stay as they are."""
@@ -60,7 +71,11 @@ class Plainly:
                 else "asks for a certificate; name a store with ours in ssl.keystore.location"
             )
             return f"{at}: the broker {advice}"
-        if "PLAINTEXT broker listener" in rest:
+        guessed = "PLAINTEXT broker listener" in rest
+        if guessed:
+            self._without_tls.add(at)
+        # librdkafka guesses so now and then only; in between it says that the connection was closed.
+        if guessed or (at in self._without_tls and "closed by peer" in rest):
             return f"{at}: the broker does not speak TLS here; correct security.protocol or the port"
         return f"{at}: {rest}"
 

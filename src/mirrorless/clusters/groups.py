@@ -7,9 +7,10 @@ byte at its end, which Java's readers then see.
 
 from __future__ import annotations
 
+import time
 from enum import Enum
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from confluent_kafka import ConsumerGroupState, KafkaException
 from kafka import errors as kafka_errors
@@ -18,16 +19,19 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from mirrorless.clusters.admin import TIMEOUT_S
 from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.clusters.failures import grant
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
     from mirrorless.settings import Cluster
 
 _GROUPS_A_REQUEST: Final = 100
+_PATIENCE_S: Final = 5.0
+_PAUSE_S: Final = 0.5
 
 
 class Activity(Enum):
@@ -79,9 +83,10 @@ class GroupOffsets:
 
         A partition that was never committed, or whose offset was reset to -1, is left out.
         """
+        until = time.monotonic() + _PATIENCE_S
         for some in _batched(groups):
             try:
-                found = self._connected().list_group_offsets(dict.fromkeys(some))
+                found = _patiently(until, self._connected().list_group_offsets, dict.fromkeys(some))
             except kafka_errors.KafkaError:
                 # One group spoils the answer for all of them: ask for each alone, to learn which and why.
                 for group in some:
@@ -96,18 +101,21 @@ class GroupOffsets:
         Brokers refuse groups that have members. Where a whole group failed, the reason stands for the group.
         """
         outcomes: dict[str, dict[Place, str | None] | str] = {}
+        until = time.monotonic() + _PATIENCE_S
         for group, offsets in wanted.items():
             request = {
                 TopicPartition(*place): OffsetAndMetadata(one.offset, one.metadata, -1)
                 for place, one in offsets.items()
             }
             try:
-                answer = self._connected().alter_group_offsets(group, request)
+                answer = _patiently(until, self._connected().alter_group_offsets, group, request)
             except kafka_errors.KafkaError as error:
-                outcomes[group] = str(error)
+                outcomes[group] = _said(error, "READ on the group")
             else:
                 outcomes[group] = {
-                    (place.topic, place.partition): None if error is kafka_errors.NoError else error.message
+                    (place.topic, place.partition): None
+                    if error is kafka_errors.NoError
+                    else f"{error.message}{grant(error.errno, 'READ on the group and its topics')}"
                     for place, error in answer.items()
                 }
         return outcomes
@@ -131,7 +139,26 @@ class GroupOffsets:
         try:
             return _readable(self._connected().list_group_offsets({group: None})[group])
         except kafka_errors.KafkaError as error:
-            return str(error)
+            return _said(error, "DESCRIBE on the group")
+
+
+def _patiently(until: float, call: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401 -- the library's answers
+    """Ask again where there is no coordinator: a new cluster makes the topic of offsets when it is first asked.
+
+    `until`, on the monotonic clock, is for all groups together: many that have none must not wait one after the other.
+    """
+    while True:
+        try:
+            return call(*arguments)
+        except (kafka_errors.CoordinatorNotAvailableError, kafka_errors.CoordinatorLoadInProgressError):
+            if time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE_S)
+
+
+def _said(error: kafka_errors.KafkaError, right: str) -> str:
+    """One line; the library ends its own in a colon where the broker said no more."""
+    return f"{str(error).rstrip(': ')}{grant(getattr(error, 'errno', 0), right)}"
 
 
 def _readable(found: Mapping[TopicPartition, OffsetAndMetadata]) -> dict[Place, Committed]:

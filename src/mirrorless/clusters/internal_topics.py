@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import NewTopic
 
+from mirrorless.clusters.failures import grant
 from mirrorless.clusters.topics import create_topics, partition_counts
 from mirrorless.policy import policy_for
 
@@ -67,4 +68,4 @@ def ensure(admin: Admin, topic: InternalTopic) -> str | None:
         config={"cleanup.policy": "compact"},
     )
     refusal = create_topics(admin, [new])[topic.name]
-    return None if refusal is None else refusal.text
+    return None if refusal is None else f"{refusal.text}{grant(refusal.code, 'CREATE on it')}"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import ssl
 from typing import TYPE_CHECKING, Any
-
-from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from mirrorless.clusters.pem import key_context
 
@@ -25,7 +24,7 @@ def oauth_callback(source: TokenSource) -> Callable[[str], tuple[str, float, str
     return fetch
 
 
-class _Provider(AbstractTokenProvider):
+class _Provider:
     def __init__(self, source: TokenSource) -> None:
         self._source = source
 
@@ -38,6 +37,8 @@ class _Provider(AbstractTokenProvider):
 
 def token_provider(source: TokenSource) -> Any:  # noqa: ANN401 -- the library's class has no types
     """Return kafka-python's token provider."""
+    # Imported here only: it brings the whole library, which functions that do without it need not wait for.
+    importlib.import_module("kafka.net.sasl.oauth").AbstractTokenProvider.register(_Provider)
     return _Provider(source)
 
 

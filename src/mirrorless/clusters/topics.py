@@ -22,6 +22,8 @@ Place = tuple[str, int]
 
 _ATTEMPTS = 5
 _PAUSE_S = 0.5
+_ANSWER_S = 3.0
+"""How long the first attempt waits; the second one twice as long, and so on, since a large cluster may need it."""
 _EXISTS = KafkaError.TOPIC_ALREADY_EXISTS
 _INVALID_PARTITIONS = KafkaError.INVALID_PARTITIONS
 
@@ -39,16 +41,22 @@ def undescribed(metadata: ClusterMetadata) -> dict[str, str]:
 def last_stable_offsets(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:
     """First offset that a committed read cannot reach yet, of each place; and for those without an answer, why.
 
-    Leaders that are just changing are asked again, for two seconds at most.
+    Leaders that are just changing are asked again, and so are brokers that do not answer: the library holds a question
+    to a broker that has just died until its time is up, and does not look for the new leader meanwhile.
     """
     found: dict[Place, int] = {}
     missing: dict[Place, str] = {}
     left = list(places)
     for attempt in range(_ATTEMPTS):
-        if left and attempt:
+        if not left:
+            break
+        if attempt:
             time.sleep(_PAUSE_S)
-        wanted = {TopicPartition(topic, partition): OffsetSpec.latest() for topic, partition in left}
-        answers = admin.client.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED) if wanted else {}
+        answers = admin.client.list_offsets(
+            {TopicPartition(topic, partition): OffsetSpec.latest() for topic, partition in left},
+            isolation_level=IsolationLevel.READ_COMMITTED,
+            request_timeout=_ANSWER_S * (attempt + 1),
+        )
         left = []
         for place, future in answers.items():
             here = (place.topic, place.partition)

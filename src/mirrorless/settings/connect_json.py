@@ -22,6 +22,7 @@ _COPIES: Final = _CONNECTORS[0]
 # Of one connector alone, so that each may have its own.
 _ITS_OWN: Final = ("name", "connector.class", "source.cluster.alias", "target.cluster.alias", "enabled")
 _WORKER_S: Final = "offset.storage."
+_NAME: Final = "mirrorless.connector.name"
 _EMITS: Final = {
     "MirrorCheckpointConnector": "emit.checkpoints.enabled",
     "MirrorHeartbeatConnector": "emit.heartbeats.enabled",
@@ -79,10 +80,14 @@ def read_connectors(texts: Sequence[tuple[str, str]]) -> Connectors:
     entries["clusters"] = Entry(",".join(aliases), 0, texts[0][0], "source.cluster.alias")
     for connector in connectors:
         warnings += _add(connector, entries)
-        if connector.kind == _COPIES and connector.name != _COPIES:
-            notes.append(
-                f"{connector.file}: name={connector.name}: progress has a topic of its own, under the name {_COPIES}"
-            )
+        if connector.kind == _COPIES:
+            named = f"{connector.flow}.{_NAME}"
+            entries.setdefault(named, Entry(connector.name, NOBODYS, f"{connector.file}#{connector.name}", "name"))
+            if f"{connector.target}.{_WORKER_S}topic" not in entries:
+                warnings.append(
+                    f"{connector.file}: connector {connector.name}: offset.storage.topic is not set; to go on where "
+                    "Connect stopped, set it to the worker's, and without it the copy has a progress topic of its own"
+                )
     _add_absent(connectors, entries)
     return Connectors(entries, tuple(warnings), tuple(notes))
 

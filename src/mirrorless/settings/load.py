@@ -33,6 +33,7 @@ FLOW_KEYS: Final[Mapping[str, str]] = {
     "replication.policy.separator": "replication_policy_separator",
     "replication.policy.internal.topic.separator.enabled": "replication_policy_internal_topic_separator_enabled",
     "mirrorless.lease.seconds": "lease_seconds",
+    "mirrorless.connector.name": "connector_name",
     "errors.tolerance": "errors_tolerance",
     "errors.deadletterqueue.topic.name": "dead_letter_topic",
     "errors.deadletterqueue.topic.replication.factor": "dead_letter_replication_factor",

@@ -104,6 +104,8 @@ class Flow(_Frozen):
     """Replicas of the progress topic."""
     offset_storage_partitions: CountOrDefault = 25
     """Partitions of the progress topic."""
+    connector_name: Text = "MirrorSourceConnector"
+    """The name under which progress is kept, which is the connector's on Connect; Connect's JSON says it."""
     lease_seconds: Seconds = 30.0
     """How long a slot keeps its partitions before they are dealt anew."""
     start_timestamp_ms: TimestampMs | None = None
@@ -191,7 +193,7 @@ class Flow(_Frozen):
     def connections(self) -> tuple[object, ...]:
         """What a running copy is connected with: where one of these changes, it has to begin anew."""
         syncs = self.emit_offset_syncs_enabled, self.offset_syncs_topic_location
-        return self.source, self.target, self.offset_storage_topic, syncs
+        return self.source, self.target, self.offset_storage_topic, self.connector_name, syncs
 
 
 class Settings(_Frozen):

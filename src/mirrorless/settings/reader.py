@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from mirrorless.errors import ConfigurationError, one_line
 from mirrorless.settings import precedence
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, is_client_key
+from mirrorless.settings.contradictions import contradictions
 from mirrorless.settings.declared_providers import DeclaredProviders
 from mirrorless.settings.keys import ENABLED, Keys
 from mirrorless.settings.kinds import as_text, default_of
@@ -121,11 +122,14 @@ class Reader:
         if self._errors:
             return None
         clusters = [cluster for alias in aliases if (cluster := self._cluster(alias, flows)) is not None]
+        heartbeats = tuple(self._heartbeats(clusters, flows))
+        if self._errors:
+            return None
         return Settings(
             file=self._location,
             clusters=tuple(clusters),
             flows=tuple(flows),
-            heartbeats=tuple(self._heartbeats(clusters, flows)),
+            heartbeats=heartbeats,
             warnings=tuple(map(one_line, self._warnings)),
             notes=tuple(map(one_line, self._notes)),
         )
@@ -208,6 +212,7 @@ class Reader:
         except ValidationError as errors:
             self._collect(errors, found)
             return None
+        self._warnings += [f"{self._location}: {line}" for line in contradictions(flow)]
         self._flows[name] = tuple(
             Effective(key, _effective(flow, field, setting), *_origin(setting))
             for key, (field, setting) in by_key.items()

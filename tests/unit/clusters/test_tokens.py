@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import pytest
@@ -223,14 +223,13 @@ def test_what_is_missing_is_one_line(client: dict[str, str], line: str) -> None:
 
 
 @pytest.fixture
-def signer(monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN401 -- a package without types
+def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
-    return pytest.importorskip("aws_msk_iam_sasl_signer")
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.usefixtures("signer")
+@pytest.mark.usefixtures("_credentials")
 @pytest.mark.parametrize(
     "client",
     [
@@ -251,7 +250,7 @@ def test_iam_signs_for_the_brokers_region(client: dict[str, str]) -> None:
         assert signed.startswith("https://kafka.eu-central-1.amazonaws.com/?Action=kafka-cluster%3AConnect")
 
 
-@pytest.mark.usefixtures("signer")
+@pytest.mark.usefixtures("_credentials")
 def test_iam_needs_a_region_and_knows_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from typing import TYPE_CHECKING
 
+import boto3
 import pytest
+from moto import mock_aws
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings import load
@@ -14,23 +15,22 @@ from mirrorless.settings.references import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import ModuleType
 
 FILE = "clusters=A,B\nA.bootstrap.servers=a:1\nB.bootstrap.servers=b:1\nA->B.enabled=true\n"
 
 
 @pytest.fixture
-def boto3(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    moto = pytest.importorskip("moto")
+def _aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    with moto.mock_aws():
-        yield importlib.import_module("boto3")
+    with mock_aws():
+        yield
 
 
 @pytest.mark.filterwarnings("default")
-def test_secrets_manager(boto3: ModuleType) -> None:
+@pytest.mark.usefixtures("_aws")
+def test_secrets_manager() -> None:
     manager = boto3.client("secretsmanager")
     arn = manager.create_secret(Name="kafka/prod", SecretString='{"password": "swordfish", "port": 9092}')["ARN"]
     manager.create_secret(Name="plain", SecretString="swordfish")
@@ -50,7 +50,8 @@ def test_secrets_manager(boto3: ModuleType) -> None:
 
 
 @pytest.mark.filterwarnings("default")
-def test_the_parameter_store(boto3: ModuleType) -> None:
+@pytest.mark.usefixtures("_aws")
+def test_the_parameter_store() -> None:
     store = boto3.client("ssm")
     store.put_parameter(Name="/kafka/password", Value="swordfish", Type="SecureString")
     store.put_parameter(Name="/mm2", Value=FILE, Type="String")
@@ -66,7 +67,8 @@ def test_the_parameter_store(boto3: ModuleType) -> None:
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_file_in_s3(boto3: ModuleType) -> None:
+@pytest.mark.usefixtures("_aws")
+def test_a_file_in_s3() -> None:
     s3 = boto3.client("s3")
     s3.create_bucket(Bucket="conf", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
     s3.put_object(Bucket="conf", Key="prod/mm2.properties", Body=FILE.encode())

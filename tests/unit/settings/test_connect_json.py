@@ -97,11 +97,22 @@ def test_what_two_connectors_say_differently_is_the_copying_one_s(tmp_path: Path
     assert f"{place}: topics: is passed over, because {other} sets it otherwise" in settings.warnings
 
 
-def test_the_progress_topic_can_be_set_though_it_is_the_worker_s_elsewhere(tmp_path: Path) -> None:
-    settings = load(*write(tmp_path, connector(SOURCE | {"offset.storage.replication.factor": 1})))
+def test_the_progress_topic_is_the_worker_s_if_it_is_named_and_the_name_is_the_connector_s(tmp_path: Path) -> None:
+    source = connector(SOURCE | {"offset.storage.topic": "connect-offsets"}) | {"name": "orders"}
+    settings = load(*write(tmp_path, source))
 
-    assert settings.flow("A->B").offset_storage_replication_factor == 1
+    assert settings.flow("A->B").offset_storage_topic == "connect-offsets"
+    assert settings.flow("A->B").connector_name == "orders"
     assert settings.warnings == ()
+
+
+def test_without_the_progress_topic_a_warning_says_that_it_starts_anew(tmp_path: Path) -> None:
+    settings = load(*write(tmp_path, connector(SOURCE) | {"name": "orders"}))
+
+    assert settings.warnings == (
+        f"{tmp_path / '0.json'}: connector orders: offset.storage.topic is not set; to go on where Connect stopped, "
+        "set it to the worker's, and without it the copy has a progress topic of its own",
+    )
 
 
 def test_several_flows(tmp_path: Path) -> None:

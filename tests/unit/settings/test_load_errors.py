@@ -184,10 +184,16 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
         ),
         pytest.param(
             f"{BASE}mirrorless.x = 5",
-            "mirrorless.x=5: unknown setting; known: mirrorless.lease.seconds, mirrorless.start.timestamp, "
+            "mirrorless.x=5: unknown setting; known: mirrorless.lease.seconds, mirrorless.connector.name, "
+            "mirrorless.start.timestamp, "
             "mirrorless.on.gap, mirrorless.max.bytes.per.second, mirrorless.acls.patterns, mirrorless.acls.prune, "
             "mirrorless.sync.index.records",
             id="own key like no other",
+        ),
+        pytest.param(
+            f"{BASE}B->A.emit.heartbeats.enabled = ",
+            "B->A.emit.heartbeats.enabled=: must be true or false",
+            id="of a pair that is not enabled",
         ),
         pytest.param(
             f"{BASE}B.mirrorless.lease.seconds = 5",

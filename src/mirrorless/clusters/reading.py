@@ -1,0 +1,30 @@
+"""What all readers of a whole topic have in common: a consumer that belongs to no group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import Consumer
+
+from mirrorless.clusters.admin import QUIET
+from mirrorless.clusters.client_settings import for_confluent
+
+if TYPE_CHECKING:
+    from mirrorless.settings import Cluster
+
+
+def reader(cluster: Cluster, **own: Any) -> Consumer:  # noqa: ANN401 -- librdkafka's values
+    """Return a consumer to `assign`, which tells of the end of each partition; `own` with `_` for `.`.
+
+    The library insists on a group, and asks for its coordinator: a user without rights on it gets
+    GROUP_AUTHORIZATION_FAILED among the messages, which means nothing here.
+    """
+    settings = {
+        "logger": QUIET,
+        "group.id": "mirrorless",
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "earliest",
+        **{key.replace("_", "."): value for key, value in own.items()},
+    }
+    return Consumer(for_confluent(cluster, role="consumer", extra=settings))

@@ -1,0 +1,114 @@
+"""Whether a flow is to run: Connect's own record in the configs topic (`KafkaConfigBackingStore`, Kafka 4.3).
+
+The key is `target-state-<connector>`, the value JSON without a schema: `state` is what every worker knows, `state.v2`
+(KIP-875) can say STOPPED too and is the one that counts. A running MirrorMaker 2 reads what is written here and the
+other way round. The topic has one partition, so the last record of the key is the state.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import KafkaError, Producer
+
+from mirrorless.clusters.admin import QUIET, Admin
+from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.clusters.internal_topics import InternalTopic, ensure
+from mirrorless.clusters.replay import Replay
+from mirrorless.errors import ClusterError, ClusterUnavailable
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+    from mirrorless.settings import Flow
+
+_PREFIX: Final = "target-state-"
+_FLUSH_S: Final = 15.0
+
+
+class TargetState(StrEnum):
+    """What a flow ought to do; STOPPED is Connect's, and to us the same as PAUSED."""
+
+    STARTED = "STARTED"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+
+
+def key(connector: str) -> bytes:
+    """Key of a connector's target state."""
+    return (_PREFIX + connector).encode()
+
+
+def value(state: TargetState) -> bytes:
+    """Value of a target state, as Connect's JsonConverter writes it (`serializeTargetState`)."""
+    old = TargetState.PAUSED if state is TargetState.STOPPED else state
+    return json.dumps({"state": old, "state.v2": state}, separators=(",", ":")).encode()
+
+
+def parse(content: bytes | None) -> TargetState | None:
+    """Read a value; a tombstone is STARTED, None is one that Connect would ignore (`processTargetStateRecord`)."""
+    if content is None:
+        return TargetState.STARTED
+    try:
+        fields = json.loads(content)
+        if fields is None:
+            return TargetState.STARTED
+        said = fields.get("state.v2")
+        return TargetState(said if isinstance(said, str) else fields.get("state"))
+    except (ValueError, TypeError, AttributeError):
+        return None
+
+
+def configs_topic(flow: Flow) -> InternalTopic:
+    """Return the topic of Connect's configs, on the target; always with dots, as the worker names it."""
+    return InternalTopic(
+        cluster=flow.target,
+        name=f"mm2-configs.{flow.source.alias}.internal",
+        replication_factor=flow.offset_storage_replication_factor,
+    )
+
+
+class TargetStates:
+    """The target state of one flow; kept open, it reads only what is new. `admin` is the target's client."""
+
+    def __init__(self, flow: Flow, *, admin: Admin | None = None) -> None:
+        self._topic = configs_topic(flow)
+        self._key = key(flow.connector_name)
+        self._admin = admin or Admin(flow.target)
+        self._replay = Replay(topic=self._topic.name, cluster=flow.target, admin=self._admin)
+        self._restarts = 0
+        self._state = TargetState.STARTED
+
+    def read(self) -> TargetState:
+        """Return the state as it is now, STARTED where none was ever written; raises `ClusterUnavailable`."""
+        for entry in self._replay.read():
+            if self._replay.restarts != self._restarts:
+                self._restarts = self._replay.restarts
+                self._state = TargetState.STARTED
+            if entry.key == self._key and (state := parse(entry.value)) is not None:
+                self._state = state
+        return self._state
+
+    def write(self, state: TargetState) -> None:
+        """Set the state and wait for the acknowledgement; creates the topic if it is missing. Raises `ClusterError`."""
+        topic = self._topic
+        if (reason := ensure(self._admin, topic)) is not None:
+            raise ClusterError(f"topic {topic.name} cannot be created: {reason}", cluster=topic.cluster.alias)
+        failures: list[str] = []
+
+        def delivered(error: KafkaError | None, _message: Message) -> None:
+            if error is not None:
+                failures.append(error.str())
+
+        extra = {"acks": "all", "message.timeout.ms": int(_FLUSH_S * 1000), "logger": QUIET}
+        producer = Producer(for_confluent(topic.cluster, role="producer", extra=extra))
+        producer.produce(topic.name, key=self._key, value=value(state), partition=0, on_delivery=delivered)
+        if producer.flush(_FLUSH_S + 1) or failures:
+            reason = failures[0] if failures else f"no acknowledgement in {_FLUSH_S:.0f} s"
+            raise ClusterUnavailable(f"{topic.name}: {reason}", cluster=topic.cluster.alias)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._replay.close()

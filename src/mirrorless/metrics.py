@@ -1,0 +1,334 @@
+"""Every metric: its name, unit, meaning and dimensions. docs/metrics.md, alarms and dashboard derive from this list.
+
+Names are MirrorMaker 2's where it has the metric (reference, section 5); its MBeans are per partition, these are per
+flow and per topic. CloudWatch gets a count as what was added since the last one (take its Sum), and a latency as one
+metric with its own minimum, maximum and average; Prometheus gets running totals, and `-min`, `-max` and `-avg` by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Unit(StrEnum):
+    """CloudWatch's names of units."""
+
+    COUNT = "Count"
+    BYTES = "Bytes"
+    MILLISECONDS = "Milliseconds"
+    SECONDS = "Seconds"
+    COUNT_PER_SECOND = "Count/Second"
+    BYTES_PER_SECOND = "Bytes/Second"
+
+
+class Emitter(StrEnum):
+    """Who measures: the copy, or the function or job of that name."""
+
+    COPY = "copy"
+    TOPIC_DISCOVERY = "topic_discovery"
+    CONFIG_SYNC = "config_sync"
+    ACL_SYNC = "acl_sync"
+    HEARTBEAT = "heartbeat"
+    CHECKPOINT = "checkpoint"
+    HEARTBEAT_MONITOR = "heartbeat_monitor"
+    JOB_SUPERVISOR = "job_supervisor"
+    VERIFY_COPY = "verify_copy"
+    FUNCTIONS = "functions"
+    """Any of the functions."""
+
+
+FLOW: Final = ("source", "target")
+"""Dimensions of a flow's metric: the two aliases."""
+TOPIC: Final = ("source", "target", "topic")
+"""Dimensions of a topic's metric; `topic` is the remote topic, as in MirrorMaker 2."""
+
+_FLOW: Final = (FLOW,)
+_BOTH: Final = (FLOW, TOPIC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One metric; `dimensions` are the sets under which it is emitted, `counts` says that values are to be added up.
+
+    `cloudwatch` is False for a `-min`, `-max` or `-avg`, which CloudWatch has as statistics of the plain metric.
+    `mm2` says that MirrorMaker 2 has a metric of that name.
+    """
+
+    name: str
+    unit: Unit
+    meaning: str
+    emitter: Emitter
+    dimensions: tuple[tuple[str, ...], ...] = _FLOW
+    counts: bool = False
+    cloudwatch: bool = True
+    mm2: bool = False
+
+
+def _spread(
+    name: str, meaning: str, emitter: Emitter, dimensions: tuple[tuple[str, ...], ...] = _BOTH
+) -> tuple[Metric, ...]:
+    """A latency as MirrorMaker 2 has it: the last value, and least, greatest and average of the last lease or pass."""
+    plain = Metric(name=name, unit=Unit.MILLISECONDS, meaning=meaning, emitter=emitter, dimensions=dimensions, mm2=True)
+    others = (("min", "The least"), ("max", "The greatest"), ("avg", "The average"))
+    return (
+        plain,
+        *(
+            Metric(
+                name=f"{name}-{suffix}",
+                unit=Unit.MILLISECONDS,
+                meaning=f"{what} `{name}` of the last lease or pass.",
+                emitter=emitter,
+                dimensions=dimensions,
+                cloudwatch=False,
+                mm2=True,
+            )
+            for suffix, what in others
+        ),
+    )
+
+
+NAMESPACE: Final = "Mirrorless"
+"""CloudWatch's namespace of every metric, unless `POWERTOOLS_METRICS_NAMESPACE` names another for the functions."""
+
+METRICS: Final[tuple[Metric, ...]] = (
+    Metric(
+        name="record-count",
+        unit=Unit.COUNT,
+        meaning="Records acknowledged by the target.",
+        emitter=Emitter.COPY,
+        dimensions=_BOTH,
+        counts=True,
+        mm2=True,
+    ),
+    Metric(
+        name="record-rate",
+        unit=Unit.COUNT_PER_SECOND,
+        meaning="Records acknowledged by the target per second, over the last lease.",
+        emitter=Emitter.COPY,
+        dimensions=_BOTH,
+        mm2=True,
+    ),
+    Metric(
+        name="byte-count",
+        unit=Unit.BYTES,
+        meaning="Bytes of the record batches acknowledged by the target, as they are on the wire. "
+        "MirrorMaker 2 counts uncompressed values.",
+        emitter=Emitter.COPY,
+        dimensions=_BOTH,
+        counts=True,
+        mm2=True,
+    ),
+    Metric(
+        name="byte-rate",
+        unit=Unit.BYTES_PER_SECOND,
+        meaning="Bytes of record batches acknowledged by the target per second, over the last lease.",
+        emitter=Emitter.COPY,
+        dimensions=_BOTH,
+        mm2=True,
+    ),
+    *_spread("record-age-ms", "From a batch's newest record to when the batch was fetched.", Emitter.COPY),
+    *_spread(
+        "replication-latency-ms", "From a batch's newest record to the target's acknowledgement of it.", Emitter.COPY
+    ),
+    Metric(
+        name="lag-records",
+        unit=Unit.COUNT,
+        meaning="Offsets of the source that are still to copy; transaction markers and holes count too.",
+        emitter=Emitter.COPY,
+        dimensions=_BOTH,
+    ),
+    Metric(
+        name="lag-seconds",
+        unit=Unit.SECONDS,
+        meaning="How old the last copied record is where something is left to copy, of the partition furthest behind; "
+        "0 where nothing is left.",
+        emitter=Emitter.COPY,
+        dimensions=_BOTH,
+    ),
+    Metric(
+        name="partitions-halted",
+        unit=Unit.COUNT,
+        meaning="Partitions that cannot go on by themselves; the job's log says which and why.",
+        emitter=Emitter.COPY,
+    ),
+    Metric(
+        name="partitions-unreachable",
+        unit=Unit.COUNT,
+        meaning="Partitions that were not copied because a cluster did not answer.",
+        emitter=Emitter.COPY,
+    ),
+    Metric(
+        name="gap-count",
+        unit=Unit.COUNT,
+        meaning="Gaps that were passed over, by `mirrorless.on.gap=continue`.",
+        emitter=Emitter.COPY,
+        counts=True,
+    ),
+    Metric(
+        name="left-out-count",
+        unit=Unit.COUNT,
+        meaning="Records or batches that could not go over and were left out, by `errors.tolerance=all`.",
+        emitter=Emitter.COPY,
+        counts=True,
+    ),
+    Metric(
+        name="foreign-count",
+        unit=Unit.COUNT,
+        meaning="Offsets of remote partitions that another writer took.",
+        emitter=Emitter.COPY,
+        counts=True,
+    ),
+    Metric(
+        name="topics-created",
+        unit=Unit.COUNT,
+        meaning="Remote topics that were created or given more partitions.",
+        emitter=Emitter.TOPIC_DISCOVERY,
+        counts=True,
+    ),
+    Metric(
+        name="topics-failed",
+        unit=Unit.COUNT,
+        meaning="Topics that could not be looked at, created or given more partitions in this pass.",
+        emitter=Emitter.TOPIC_DISCOVERY,
+    ),
+    Metric(
+        name="configs-changed",
+        unit=Unit.COUNT,
+        meaning="Remote topics that were given their source topic's configs.",
+        emitter=Emitter.CONFIG_SYNC,
+        counts=True,
+    ),
+    Metric(
+        name="configs-failed",
+        unit=Unit.COUNT,
+        meaning="Topics whose configs could not be read or changed in this pass.",
+        emitter=Emitter.CONFIG_SYNC,
+    ),
+    Metric(
+        name="acls-changed",
+        unit=Unit.COUNT,
+        meaning="ACLs that were added or removed.",
+        emitter=Emitter.ACL_SYNC,
+        counts=True,
+    ),
+    Metric(
+        name="acls-failed",
+        unit=Unit.COUNT,
+        meaning="ACLs that could not be read, added or removed in this pass.",
+        emitter=Emitter.ACL_SYNC,
+    ),
+    *_spread(
+        "checkpoint-latency-ms",
+        "From a checkpoint's timestamp to the target's acknowledgement of it.",
+        Emitter.CHECKPOINT,
+        _FLOW,
+    ),
+    Metric(
+        name="checkpoint-count",
+        unit=Unit.COUNT,
+        meaning="Checkpoints that were written.",
+        emitter=Emitter.CHECKPOINT,
+        counts=True,
+    ),
+    Metric(
+        name="group-offset-count",
+        unit=Unit.COUNT,
+        meaning="Offsets that were committed for groups on the target.",
+        emitter=Emitter.CHECKPOINT,
+        counts=True,
+    ),
+    Metric(
+        name="offsets-inexact",
+        unit=Unit.COUNT,
+        meaning="Group offsets of this pass that could only be translated as MirrorMaker 2 would: the group re-reads "
+        "more than it has to, and misses nothing.",
+        emitter=Emitter.CHECKPOINT,
+    ),
+    Metric(
+        name="offsets-unknown",
+        unit=Unit.COUNT,
+        meaning="Group offsets of this pass that have no translation yet.",
+        emitter=Emitter.CHECKPOINT,
+    ),
+    Metric(
+        name="heartbeat-count",
+        unit=Unit.COUNT,
+        meaning="Heartbeats that were written to the target.",
+        emitter=Emitter.HEARTBEAT,
+        counts=True,
+    ),
+    Metric(
+        name="heartbeat-latency-ms",
+        unit=Unit.MILLISECONDS,
+        meaning="From a heartbeat on the source to its arrival, over the target, at the function that watches.",
+        emitter=Emitter.HEARTBEAT_MONITOR,
+    ),
+    Metric(
+        name="heartbeat-age-seconds",
+        unit=Unit.SECONDS,
+        meaning="How old the last heartbeat is that came over from the source, emitted each minute; nothing is emitted "
+        "while the target never had one.",
+        emitter=Emitter.HEARTBEAT_MONITOR,
+    ),
+    Metric(
+        name="job-running",
+        unit=Unit.COUNT,
+        meaning="1 while a run of the copy job is under way or starting, else 0.",
+        emitter=Emitter.JOB_SUPERVISOR,
+    ),
+    Metric(
+        name="job-paused",
+        unit=Unit.COUNT,
+        meaning="1 while the flow is paused or stopped on purpose, else 0.",
+        emitter=Emitter.JOB_SUPERVISOR,
+    ),
+    Metric(
+        name="job-down",
+        unit=Unit.COUNT,
+        meaning="1 while the copy job ought to run and does not, else 0.",
+        emitter=Emitter.JOB_SUPERVISOR,
+    ),
+    Metric(
+        name="job-starts",
+        unit=Unit.COUNT,
+        meaning="Runs of the copy job that were started.",
+        emitter=Emitter.JOB_SUPERVISOR,
+        counts=True,
+    ),
+    Metric(
+        name="records-compared",
+        unit=Unit.COUNT,
+        meaning="Records of the source that were compared with those of the target.",
+        emitter=Emitter.VERIFY_COPY,
+        counts=True,
+    ),
+    Metric(
+        name="differences",
+        unit=Unit.COUNT,
+        meaning="Differences that a run found between source and target; its report says which.",
+        emitter=Emitter.VERIFY_COPY,
+    ),
+    Metric(
+        name="not-compared",
+        unit=Unit.COUNT,
+        meaning="What a run could not compare; its report says what and why, and the run fails.",
+        emitter=Emitter.VERIFY_COPY,
+    ),
+    Metric(
+        name="records-refused",
+        unit=Unit.COUNT,
+        meaning="Records of a trigger's event that could not be handled and went to the failure destination.",
+        emitter=Emitter.FUNCTIONS,
+        counts=True,
+    ),
+    Metric(
+        name="units-left",
+        unit=Unit.COUNT,
+        meaning="Units of work that an invocation left to the next one, because its time limit was near.",
+        emitter=Emitter.FUNCTIONS,
+    ),
+)
+
+BY_NAME: Final = {metric.name: metric for metric in METRICS}

@@ -1,0 +1,128 @@
+"""From the reports of a lease to values of the metrics, per flow and per topic. No I/O."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mirrorless.copy.rows import Report
+
+_LATENCIES: Final = (("record-age-ms", "age"), ("replication-latency-ms", "latency"))
+_SHORTEST_S: Final = 0.001
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """What was measured several times: the last value (of the slowest partition), least, greatest, sum and count."""
+
+    last: float
+    least: float
+    greatest: float
+    total: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A value of a metric; of the flow where `topic` (the remote one) is None."""
+
+    metric: str
+    value: float | Values
+    topic: str | None = None
+
+
+@dataclass(slots=True)
+class _Behind:
+    """Since when a partition may be behind: the last copied record's time, or when it was last seen caught up."""
+
+    since_ms: int
+
+    def lag_s(self, now_ms: int) -> float:
+        return max(0.0, (now_ms - self.since_ms) / 1000)
+
+
+class LeaseMeter:
+    """Turns every lease of one flow into samples; it remembers between leases since when partitions are behind."""
+
+    def __init__(self) -> None:
+        self._behind: dict[tuple[str, int], _Behind] = {}
+        self._last_ms: int | None = None
+
+    def lease(self, reports: Sequence[Report], *, now_ms: int) -> list[Sample]:
+        """Return the samples of one lease that ended at `now_ms`."""
+        began = min((report.began_ms for report in reports if report.began_ms is not None), default=now_ms)
+        seconds = max(_SHORTEST_S, (now_ms - (began if self._last_ms is None else self._last_ms)) / 1000)
+        self._last_ms = now_ms
+        lags = {(report.topic, report.partition): self._lag_s(report, now_ms) for report in reports}
+        by_topic: dict[str, list[Report]] = defaultdict(list)
+        for report in reports:
+            by_topic[report.remote_topic].append(report)
+        samples = self._samples(reports, lags, seconds=seconds, topic=None)
+        for topic, some in by_topic.items():
+            samples += self._samples(some, lags, seconds=seconds, topic=topic)
+        for name, value in (
+            ("partitions-halted", sum(report.state == "halted" for report in reports)),
+            ("partitions-unreachable", sum(report.state == "unreachable" for report in reports)),
+            ("gap-count", sum(report.gaps for report in reports)),
+            ("left-out-count", sum(report.left_out for report in reports)),
+            ("foreign-count", sum(report.foreign for report in reports)),
+        ):
+            samples.append(Sample(metric=name, value=value))
+        return samples
+
+    def _lag_s(self, report: Report, now_ms: int) -> float:
+        """How old what is left to copy may be at most; 0 where nothing is left.
+
+        A record that came to a quiet topic is not as old as the one before it: it came after the last look.
+        """
+        place = report.topic, report.partition
+        copied_ms = None
+        if report.ended_ms is not None and report.latency_ms is not None:
+            copied_ms = report.ended_ms - report.latency_ms
+        if not report.lag_records:
+            self._behind[place] = _Behind(now_ms)
+            return 0.0
+        behind = self._behind.setdefault(place, _Behind(now_ms if copied_ms is None else copied_ms))
+        if copied_ms is not None:
+            behind.since_ms = max(behind.since_ms, min(copied_ms, now_ms))
+        return behind.lag_s(now_ms)
+
+    def _samples(
+        self,
+        reports: Sequence[Report],
+        lags: dict[tuple[str, int], float],
+        *,
+        seconds: float,
+        topic: str | None,
+    ) -> list[Sample]:
+        records = sum(report.records for report in reports)
+        size = sum(report.copied_bytes for report in reports)
+        values: dict[str, float | Values | None] = {
+            "record-count": records,
+            "byte-count": size,
+            "record-rate": records / seconds,
+            "byte-rate": size / seconds,
+            "lag-records": sum(report.lag_records for report in reports),
+            "lag-seconds": max((lags[report.topic, report.partition] for report in reports), default=0.0),
+            **{name: _values(reports, what) for name, what in _LATENCIES},
+        }
+        return [Sample(metric=name, value=value, topic=topic) for name, value in values.items() if value is not None]
+
+
+def _values(reports: Iterable[Report], what: str) -> Values | None:
+    """Add up `age` or `latency` of several partitions; None where nothing was copied."""
+    last, least, greatest = (f"{what}_ms", f"{what}_min_ms", f"{what}_max_ms")
+    copied = [report for report in reports if report.batches and getattr(report, last) is not None]
+    if not copied:
+        return None
+    return Values(
+        last=max(getattr(report, last) for report in copied),
+        least=min(getattr(report, least) for report in copied),
+        greatest=max(getattr(report, greatest) for report in copied),
+        total=sum(getattr(report, f"{what}_avg_ms") * report.batches for report in copied),
+        count=sum(report.batches for report in copied),
+    )

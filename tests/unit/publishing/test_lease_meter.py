@@ -1,0 +1,104 @@
+"""What the reports of a lease come to, as values of the metrics."""
+
+from __future__ import annotations
+
+from mirrorless.copy.rows import Report
+from mirrorless.metrics import BY_NAME, FLOW, TOPIC
+from mirrorless.publishing.lease_meter import LeaseMeter, Sample, Values
+
+NOON_MS = 1_700_000_000_000
+
+
+def report(topic: str = "t", partition: int = 0, **fields: object) -> Report:
+    known = {
+        "topic": topic,
+        "partition": partition,
+        "remote_topic": f"a.{topic}",
+        "state": "caught up",
+        "records": 0,
+        "copied_bytes": 0,
+        "first_offset": None,
+        "next_offset": None,
+        "lag_records": 0,
+        "latency_ms": None,
+        "began_ms": None,
+        "ended_ms": None,
+    }
+    return Report(**(known | fields))  # type: ignore[arg-type]
+
+
+def copied(topic: str = "t", partition: int = 0, **fields: object) -> Report:
+    latencies = {"latency_ms": 20, "latency_min_ms": 10, "latency_max_ms": 40, "latency_avg_ms": 25}
+    ages = {"age_ms": 8, "age_min_ms": 4, "age_max_ms": 16, "age_avg_ms": 9}
+    known = {"records": 300, "copied_bytes": 6000, "batches": 4, "began_ms": NOON_MS - 30_000, "ended_ms": NOON_MS}
+    return report(topic, partition, **(known | latencies | ages | fields))
+
+
+def of(samples: list[Sample], metric: str, topic: str | None = None) -> float | Values:
+    (value,) = [one.value for one in samples if (one.metric, one.topic) == (metric, topic)]
+    return value
+
+
+def test_counts_and_rates_are_of_the_flow_and_of_each_topic() -> None:
+    reports = [copied("t", 0), copied("t", 1), copied("u", 0, records=600)]
+    samples = LeaseMeter().lease(reports, now_ms=NOON_MS)
+    assert of(samples, "record-count") == 1200
+    assert of(samples, "record-rate") == 40
+    assert of(samples, "record-count", "a.t") == 600
+    assert of(samples, "byte-count", "a.u") == 6000
+    assert of(samples, "byte-rate", "a.t") == 400
+
+
+def test_rates_are_over_the_time_since_the_last_lease() -> None:
+    meter = LeaseMeter()
+    meter.lease([copied()], now_ms=NOON_MS)
+    samples = meter.lease([copied(began_ms=NOON_MS + 59_000)], now_ms=NOON_MS + 60_000)
+    assert of(samples, "record-rate") == 5
+
+
+def test_latencies_of_partitions_are_added_up_by_batches() -> None:
+    slow = copied("t", 1, latency_ms=100, latency_min_ms=90, latency_max_ms=400, latency_avg_ms=200, batches=1)
+    samples = LeaseMeter().lease([copied("t", 0), slow], now_ms=NOON_MS)
+    assert of(samples, "replication-latency-ms", "a.t") == Values(last=100, least=10, greatest=400, total=300, count=5)
+    assert of(samples, "record-age-ms") == Values(last=8, least=4, greatest=16, total=45, count=5)
+
+
+def test_where_nothing_was_copied_there_is_no_latency() -> None:
+    names = {sample.metric for sample in LeaseMeter().lease([report()], now_ms=NOON_MS)}
+    assert names.isdisjoint({"replication-latency-ms", "record-age-ms"})
+    assert "lag-seconds" in names
+
+
+def test_lag_in_seconds_is_the_age_of_the_last_copied_record_while_something_is_left() -> None:
+    behind = copied(lag_records=7, ended_ms=NOON_MS, latency_ms=90_000)
+    assert of(LeaseMeter().lease([behind], now_ms=NOON_MS), "lag-seconds") == 90
+    assert of(LeaseMeter().lease([copied(latency_ms=90_000)], now_ms=NOON_MS), "lag-seconds") == 0
+
+
+def test_the_first_record_after_a_quiet_night_is_not_a_night_old() -> None:
+    meter = LeaseMeter()
+    meter.lease([copied()], now_ms=NOON_MS)
+    night_ms = NOON_MS + 8 * 3_600_000
+    assert of(meter.lease([report()], now_ms=night_ms), "lag-seconds") == 0
+    assert of(meter.lease([report(lag_records=1)], now_ms=night_ms + 30_000), "lag-seconds") == 30
+
+
+def test_the_lag_of_a_halted_partition_grows_and_is_the_flows() -> None:
+    meter = LeaseMeter()
+    halted = report("t", 1, state="halted", lag_records=5)
+    meter.lease([copied("t", 0), halted], now_ms=NOON_MS)
+    samples = meter.lease([copied("t", 0), halted], now_ms=NOON_MS + 600_000)
+    assert of(samples, "lag-seconds") == 600
+    assert of(samples, "lag-records", "a.t") == 5
+    assert of(samples, "partitions-halted") == 1
+    assert of(samples, "partitions-unreachable") == 0
+
+
+def test_what_was_passed_over_is_counted() -> None:
+    samples = LeaseMeter().lease([copied(gaps=1, left_out=2), copied("u", foreign=3)], now_ms=NOON_MS)
+    assert [of(samples, name) for name in ("gap-count", "left-out-count", "foreign-count")] == [1, 2, 3]
+
+
+def test_every_sample_is_in_the_list_with_these_dimensions() -> None:
+    for sample in LeaseMeter().lease([copied()], now_ms=NOON_MS):
+        assert (FLOW if sample.topic is None else TOPIC) in BY_NAME[sample.metric].dimensions
