@@ -51,7 +51,7 @@ class BatchHeader(NamedTuple):
     @classmethod
     def parse(cls, buffer: bytes | bytearray | memoryview, at: int = 0) -> BatchHeader:
         """Read the header that begins at byte `at`; raises `struct.error` if fewer than 61 bytes are left."""
-        return cls._make(_LAYOUT.unpack_from(buffer, at))
+        return tuple.__new__(cls, _LAYOUT.unpack_from(buffer, at))  # as `_make`, without counting what cannot differ
 
     def pack(self) -> bytes:
         """Return the 61 bytes again."""

@@ -75,11 +75,14 @@ class Appender:
         self._closed = True
 
     def offer(self, copy: PartitionCopy) -> bool:
-        """Mark a copy as having batches to send; False if the leader it was resumed at is not the leader any more.
+        """Mark a copy as having batches to send; False if the leader or the topic is not that it was resumed at.
 
-        The old leader may hold what the new one does not know of yet, so what is on its way is waited for first.
+        The old leader may hold what the new one does not know of yet, so what is on its way is waited for first. A
+        topic that was created again knows nothing of the copy, and would take any sequence.
         """
         if self._target.leader(copy.remote_place) != copy.node:
+            return False
+        if self._target.topic_id(copy.row.remote_topic) != copy.remote_id:
             return False
         self._lanes[copy.node].ready[copy] = None
         return True

@@ -29,12 +29,7 @@ class Connections:
         self.net = NetworkSelector(slow_task_threshold_secs=0)
         self.source = Wire(self.net, cluster=flow.source.alias, config=for_kafka_python(flow.source, role="consumer"))
         self.target = Wire(self.net, cluster=flow.target.alias, config=for_kafka_python(flow.target, role="producer"))
-        self.progress = ProgressTopic(
-            topic=flow.offset_storage_topic,
-            source_alias=flow.source.alias,
-            cluster=flow.target,
-            admin=Admin(flow.target),
-        )
+        self.progress = ProgressTopic(flow, Admin(flow.target))
 
     def run(self, work: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
         """Run a coroutine to its end."""

@@ -26,6 +26,11 @@ class Control:
         if self.folder is not None:
             (Path(self.folder) / _STOP).touch()
 
+    def begin(self) -> None:
+        """Take a stop that was asked for back: another run begins."""
+        if self.folder is not None:
+            (Path(self.folder) / _STOP).unlink(missing_ok=True)
+
     def stopping(self) -> bool:
         """Whether a stop was asked for."""
         return self.folder is not None and (Path(self.folder) / _STOP).exists()

@@ -9,6 +9,7 @@ from kafka import errors as kafka_errors
 
 from mirrorless.batches.header import FormatError
 from mirrorless.batches.stamp import stamp
+from mirrorless.clusters.failures import grant
 from mirrorless.copy import wire as wires
 from mirrorless.copy.intake import PassedTo, take_in
 from mirrorless.copy.leaders import TROUBLE
@@ -230,6 +231,7 @@ class Fetcher:
         if fetched.diverges_at is not None:
             self._keeper.gap(copy, cut_at(copy, fetched.diverges_at))
             return
+        copy.suspected = None  # what was looked for is there
         if not self._bounded:
             copy.source_end = fetched.last_stable_offset
         if not fetched.records and fetched.last_stable_offset > copy.fetch_from:
@@ -241,7 +243,9 @@ class Fetcher:
         except FormatError as error:
             self._keeper.damaged(copy, error)
         if copy.queue and not self._appender.offer(copy):
-            self._keeper.later(copy, f"{copy.row.remote_topic}-{copy.row.partition} has another leader now")
+            self._keeper.later(
+                copy, f"{copy.row.remote_topic}-{copy.row.partition} has another leader now, or was created again"
+            )
         self._keeper.moved(copy)
 
     def _queue(self, copy: PartitionCopy, fetched: Fetched) -> None:
@@ -283,6 +287,7 @@ class Fetcher:
         if issubclass(wires.error_for(fetched.error_code), TROUBLE):
             self._keeper.later(copy, f"fetch: {name}")
         else:
+            name += grant(fetched.error_code, "READ on the topic")
             self._keeper.halt(copy, copy.error_at_fetch(f"the source refuses to be read: {name}"))
 
 

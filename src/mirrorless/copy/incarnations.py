@@ -155,7 +155,7 @@ class Incarnations:
             node, [(journal, bytes(builder.build()))], timeout_ms=_ANNOUNCE_TIMEOUT_MS
         )
         if written.error_code:
-            raise wires.error_for(written.error_code)
+            raise wires.refusal(written.error_code, right="WRITE", topic=self._journal_topic)
         records = await self._target.read_at(node, journal, written.base_offset)
         for header, at in scan(records):
             if header.producer_id == producer:

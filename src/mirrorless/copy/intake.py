@@ -8,16 +8,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.admission import AbortedTransactions, fits_as_it_is, refusal
-from mirrorless.batches.header import BatchHeader, FormatError, scan
+from mirrorless.batches.header import CODEC_MASK, BatchHeader, FormatError, scan
 from mirrorless.batches.legacy import convert, legacy_end
-from mirrorless.batches.rebuild import rebuild
+from mirrorless.batches.lone import is_lone, take_lone
+from mirrorless.batches.rebuild import merge, rebuild
 from mirrorless.batches.stamp import body_of, is_intact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
+
+    from mirrorless.batches.rebuild import Rebuilt
 
 _TINY_BYTES = 4_096
+_SMALL_BYTES = 16 << 10
+_FEW_RECORDS = 64
 _MANY = 4
+_LONG_RUN = 16
 _REBUILT_BYTES = 256 << 10
 _MAGIC_AT = 16
 
@@ -63,18 +69,44 @@ def take_in(
             yield Ready(built.header, built.body, built.first_offset, built.last_offset)
             wanted_from = built.last_offset + 1
         records = records[end:]
-    loose: list[tuple[BatchHeader, bytes]] = []
-    loose_from = reached = wanted_from
-    headers, cut_short = scanned(records)
+    headers, failure = scanned(records)
     leader_epoch = headers[-1][0].partition_leader_epoch if headers else -1
+    coalesce = sum(_is_tiny(header) for header, _ in headers) >= _MANY
+    follower = AbortedTransactions(aborted)
+    reached = wanted_from
+    for lone, run in _runs(headers, wanted_from, until) if coalesce else [(False, headers)]:
+        rest = run
+        if lone:
+            groups, taken = take_lone(records, run, max_bytes=limit)
+            yield from _ready(merge(((0, group) for group in groups), max_bytes=limit), leader_epoch)
+            reached = run[taken - 1][0].next_offset if taken else reached
+            rest = run[taken:]
+        batches = _data_batches(records, rest, follower, wanted_from=wanted_from, until=until)
+        reached, worse = yield from _one_by_one(batches, reached, coalesce, max_batch_bytes, leader_epoch)
+        if worse is not None:
+            failure = worse
+            break
+    yield PassedTo(reached, leader_epoch)
+    if failure is not None:
+        raise failure
+
+
+def _one_by_one(
+    batches: Iterator[tuple[int, tuple[BatchHeader, bytes] | None]],
+    reached: int,
+    coalesce: bool,
+    max_batch_bytes: int | None,
+    leader_epoch: int,
+) -> Generator[Ready, None, tuple[int, FormatError | None]]:
+    """Yield batches as they came or rebuilt; returns the offset behind them, and what is wrong with the next one."""
+    limit = max_batch_bytes if max_batch_bytes is not None else _REBUILT_BYTES
+    loose: list[tuple[BatchHeader, bytes]] = []
+    loose_from = reached
     failure: FormatError | None = None
-    batches = _data_batches(records, headers, AbortedTransactions(aborted), wanted_from=wanted_from, until=until)
-    coalesce = sum(header.size_bytes < _TINY_BYTES for header, _ in headers) >= _MANY
-    while failure is None:
+    while True:
         try:
             passed, batch = next(batches)
         except StopIteration:
-            failure = cut_short
             break
         except FormatError as error:
             failure = error
@@ -82,23 +114,52 @@ def take_in(
         if batch is not None:
             header, body = batch
             whole = fits_as_it_is(header, wanted_from=reached, max_bytes=max_batch_bytes)
-            if whole and not (coalesce and header.size_bytes < _TINY_BYTES):
-                yield from _rebuilt(loose, loose_from, limit, leader_epoch)
+            if whole and not (coalesce and _is_tiny(header)):
+                yield from _ready(rebuild(loose, max_bytes=limit, wanted_from=loose_from), leader_epoch)
                 loose, loose_from = [], header.next_offset
                 yield Ready(header, body, header.base_offset, header.last_offset, leader_epoch)
             else:
                 loose.append(batch)
         reached = passed
-    yield from _rebuilt(loose, loose_from, limit, leader_epoch)
-    yield PassedTo(reached, leader_epoch)
-    if failure is not None:
-        raise failure
+    yield from _ready(rebuild(loose, max_bytes=limit, wanted_from=loose_from), leader_epoch)
+    return reached, failure
 
 
-def _rebuilt(
-    loose: list[tuple[BatchHeader, bytes]], wanted_from: int, limit: int, leader_epoch: int
-) -> Iterator[Ready]:
-    for built in rebuild(loose, max_bytes=limit, wanted_from=wanted_from):
+def _is_tiny(header: BatchHeader) -> bool:
+    """Whether a batch costs more as one of many than its records do that are put among others.
+
+    Not compressed ones are cheap to open: a batch of its own costs as much as about sixty of their records.
+    """
+    if header.size_bytes < _TINY_BYTES:
+        return True
+    plain = not header.attributes & CODEC_MASK
+    return plain and header.record_count <= _FEW_RECORDS and header.size_bytes < _SMALL_BYTES
+
+
+def _runs(
+    headers: list[tuple[BatchHeader, int]], wanted_from: int, until: int | None
+) -> Iterator[tuple[bool, list[tuple[BatchHeader, int]]]]:
+    """Part batches into long runs of small lone records, all of them wanted, and what lies between them."""
+    start = lone_from = 0
+    end = len(headers)
+    for number in range(end + 1):
+        if number < end:
+            header = headers[number][0]
+            wanted = header.base_offset >= wanted_from and (until is None or header.base_offset < until)
+            if wanted and is_lone(header) and _is_tiny(header):
+                continue
+        if number - lone_from >= _LONG_RUN:
+            if start < lone_from:
+                yield False, headers[start:lone_from]
+            yield True, headers[lone_from:number]
+            start = number
+        lone_from = number + 1
+    if start < end:
+        yield False, headers[start:]
+
+
+def _ready(rebuilt: Iterable[Rebuilt], leader_epoch: int) -> Iterator[Ready]:
+    for built in rebuilt:
         yield Ready(built.header, built.body, built.first_offset, built.last_offset, leader_epoch)
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from mirrorless.clusters.admin import QUIET
-from mirrorless.copy.progress import CONNECTOR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,14 +19,16 @@ if TYPE_CHECKING:
 
 
 class Journal:
-    """A producer for the progress topic of one flow; `error` is the latest failed write, None while all is well.
+    """A producer for the progress topic of one flow.
 
+    `error` is the latest failed write, None while all is well; `failures` counts them all, whatever was written since.
     `config` are confluent-kafka's producer settings for the target cluster.
     """
 
     def __init__(self, *, topic: str, config: Mapping[str, Any]) -> None:
         self.topic = topic
         self.error: str | None = None
+        self.failures = 0
         # murmur2 is the Java client's partitioner: a key must stay on the partition where Connect looks for it.
         self._producer = Producer({**config, "partitioner": "murmur2", "acks": "all", "linger.ms": 5, "logger": QUIET})
 
@@ -36,6 +37,7 @@ class Journal:
         try:
             self._producer.produce(self.topic, key=key, value=value, on_delivery=self._delivered)
         except (BufferError, KafkaException) as error:
+            self.failures += 1
             self.error = f"progress was not written to {self.topic}: {error}"
         self._producer.poll(0)
 
@@ -47,7 +49,7 @@ class Journal:
                 "topic": where.topic,
                 "partition": str(where.partition),
                 "offset": str(what.offset),
-                "connector.name": CONNECTOR,
+                "connector.name": where.connector,
                 "stage": "TASK_PUT",
                 "exception.message": what.reason,
             }.items()
@@ -65,6 +67,7 @@ class Journal:
         try:
             self._producer.produce(topic, value=value, headers=headers, on_delivery=self._delivered)
         except (BufferError, KafkaException) as error:
+            self.failures += 1
             self.error = f"{topic} was not written to: {error}"
 
     def flush(self, seconds: float) -> bool:
@@ -72,4 +75,5 @@ class Journal:
         return self._producer.flush(seconds) == 0
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        self.failures += error is not None
         self.error = None if error is None else f"{message.topic()} was not written to: {error.str()}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from kafka import errors as kafka_errors
@@ -10,6 +11,8 @@ from mirrorless.copy.wire import RETRIABLE
 from mirrorless.errors import MirrorlessError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mirrorless.copy.requests import Place
     from mirrorless.copy.wire import Wire
 
@@ -30,3 +33,11 @@ def leader_of(wire: Wire, place: Place) -> int:
     if node is None:
         raise NotNow(f"{place[0]}-{place[1]} has no leader at the moment")
     return node
+
+
+def by_leader(wire: Wire, places: Iterable[Place]) -> dict[int, list[Place]]:
+    """Group partitions by the broker id of their leader; raises `NotNow` if one has none."""
+    led: dict[int, list[Place]] = defaultdict(list)
+    for place in places:
+        led[leader_of(wire, place)].append(place)
+    return led

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka import errors as kafka_errors
 
+from mirrorless.clusters.failures import grant
 from mirrorless.copy import wire as wires
 from mirrorless.copy.appender import Appender
 from mirrorless.copy.budget import Budget
@@ -38,9 +39,11 @@ _LANDING_S = 3.0
 _MAX_BACKOFF_S = 5.0
 _HURRIES = 5
 
-_PATIENCE = 6
 _MAY_PASS = frozenset({GapKind.TRUNCATED, GapKind.TARGET_LOST})
-"""So many looks, some seconds, until such a gap is believed: a new leader's offsets may lag behind for a moment."""
+_PATIENCE = 6
+"""So many looks, some seconds, until a gap that may pass is believed: a new leader's offsets may lag for a moment."""
+_WAY_ON = "mirrorless offsets reset begins the topic anew"
+_WAYS_ON = f"mirrorless.on.gap=continue goes on behind it, {_WAY_ON}"
 _TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
 _UNFIT = frozenset({32, 87})  # INVALID_TIMESTAMP, INVALID_RECORD
 # OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, UNKNOWN_PRODUCER_ID
@@ -67,7 +70,7 @@ class Terms:
 
 
 class Lease:
-    """Copies the partitions of `rows`; `source_id` is the source's cluster id, `source_alias` its name in the settings.
+    """Copies the partitions of `rows`; `source_id` is the source's cluster id.
 
     `stopping` is asked often and ends the lease early; `observe` hears reports while it runs.
     """
@@ -263,6 +266,7 @@ class Lease:
         else:
             self._ledger.halted(copy, gap)
             self.halt(copy, gap)
+            copy.error = f"{gap}; {_WAY_ON if gap.kind is GapKind.UNEXPLAINED else _WAYS_ON}"
 
     def damaged(self, copy: PartitionCopy, error: FormatError) -> None:
         """Fetch a bad batch again, since it may have suffered on the way; what came before it is good and goes over."""
@@ -322,6 +326,7 @@ class Lease:
             self.later(copy, f"append: {name}, batches are split to {copy.max_batch_bytes} bytes")
         else:
             reason = f"{copy.row.remote_topic} refuses the batch of {len(pending.batch)} bytes: {name}"
+            reason += grant(code, f"WRITE on {copy.row.remote_topic}")
             if code in _TOO_LARGE:
                 reason += f"; raise max.message.bytes of {copy.row.remote_topic}"
             elif message:

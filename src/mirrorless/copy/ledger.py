@@ -17,23 +17,18 @@ if TYPE_CHECKING:
     from mirrorless.copy.partition import LeaveOut, PartitionCopy, Pending
     from mirrorless.copy.sync_feed import SyncFeed
     from mirrorless.errors import Gap
+    from mirrorless.settings import Flow
 
 _EVERY_S = 1.0
 
 
 class Ledger:
-    """Keeps account of copies; `alias` is the source's, `dead_letters` the topic for what is left out, if any.
+    """Keeps account of a flow's copies; `syncs` takes the pairs of offsets, unless none are wanted."""
 
-    `syncs` takes the pairs of offsets, unless none are wanted.
-    """
-
-    def __init__(
-        self, journal: Journal, *, alias: str, syncs: SyncFeed | None = None, dead_letters: str | None = None
-    ) -> None:
+    def __init__(self, journal: Journal, flow: Flow, *, syncs: SyncFeed | None = None) -> None:
         self._journal = journal
         self._syncs = syncs
-        self._alias = alias
-        self._dead_letters = dead_letters
+        self._flow = flow
         self._unwritten: dict[PartitionCopy, None] = {}
 
     def moved(self, copy: PartitionCopy) -> None:
@@ -88,24 +83,26 @@ class Ledger:
 
         It may be there twice, if this process dies before it can go on; it is never missing.
         """
-        if self._dead_letters is not None:
-            self._journal.dead_letter(self._dead_letters, self._where(copy), what)
-        return self._journal.flush(5.0)
+        failures = self._journal.failures
+        if self._flow.dead_letter_topic:
+            self._journal.dead_letter(self._flow.dead_letter_topic, self._where(copy), what)
+        return self._journal.flush(5.0) and self._journal.failures == failures
 
     def land(self, seconds: float) -> None:
-        """Write the progress and the offset syncs of everything and wait for them."""
+        """Write the progress and the offset syncs of everything and wait for them, so long in all."""
+        until = time.monotonic() + seconds
         self.write(None)
-        if self._syncs is not None:
-            self._syncs.land()
         if not self._journal.flush(seconds) and self._journal.error is None:
             self._journal.error = f"progress was not acknowledged by {self._journal.topic} in time"
+        if self._syncs is not None:
+            self._syncs.land(max(0.1, until - time.monotonic()))
 
     def reports(self, copies: Iterable[PartitionCopy]) -> list[Report]:
         """Say what every partition did so far."""
         return [self._report(copy) for copy in copies]
 
     def _where(self, copy: PartitionCopy) -> SourcePartition:
-        return SourcePartition(self._alias, *copy.place)
+        return SourcePartition(self._flow.source.alias, *copy.place, self._flow.connector_name)
 
     def _report(self, copy: PartitionCopy) -> Report:
         progress = copy.known_progress if copy.acked is None else copy.progress()
@@ -120,7 +117,7 @@ class Ledger:
             first_offset=copy.first_offset,
             next_offset=next_offset,
             lag_records=max(0, copy.source_end - (next_offset or 0)),
-            latency_ms=copy.latency_ms,
+            latency_ms=copy.latency.last,
             began_ms=copy.began_ms,
             ended_ms=copy.ended_ms,
             left_out=copy.left_out,
@@ -128,4 +125,12 @@ class Ledger:
             foreign=copy.foreign,
             events="\n".join(copy.events),
             error=copy.error or self._journal.error or (None if self._syncs is None else self._syncs.error),
+            batches=copy.latency.count,
+            latency_min_ms=copy.latency.least,
+            latency_max_ms=copy.latency.greatest,
+            latency_avg_ms=copy.latency.average,
+            age_ms=copy.age.last,
+            age_min_ms=copy.age.least,
+            age_max_ms=copy.age.greatest,
+            age_avg_ms=copy.age.average,
         )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.header import SEQUENCES
 from mirrorless.copy.progress import Progress
+from mirrorless.copy.spread import Spread
 from mirrorless.errors import AppendRefused, Gap, GapKind, PartitionError
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ class PartitionCopy:
     copied_bytes: int = 0
     first_offset: int | None = None
     source_end: int = 0
-    latency_ms: int | None = None
+    latency: Spread = field(default_factory=Spread)
+    age: Spread = field(default_factory=Spread)
     began_ms: int | None = None
     ended_ms: int | None = None
     left_out: int = 0
@@ -192,8 +194,10 @@ class PartitionCopy:
 
     def enqueue(self, pending: Pending) -> None:
         """Take a stamped batch that follows everything taken before."""
+        now_ms = int(time.time() * 1000)
         if self.began_ms is None:
-            self.began_ms = int(time.time() * 1000)
+            self.began_ms = now_ms
+        self.age.note(now_ms - pending.max_timestamp_ms)
         self.queue.append(pending)
         self.queued_bytes += len(pending.batch)
         self.fetch_from = pending.last_offset + 1
@@ -234,7 +238,7 @@ class PartitionCopy:
         self.copied_bytes += len(pending.batch)
         if self.first_offset is None:
             self.first_offset = pending.base_offset
-        self.latency_ms = max(0, now_ms - pending.max_timestamp_ms)
+        self.latency.note(now_ms - pending.max_timestamp_ms)
         self.ended_ms = now_ms
         self.attempts = 0
         self.suspected = self.doubted = None

@@ -11,7 +11,7 @@ from mirrorless.copy.control import Control
 from mirrorless.copy.planning import Planner
 from mirrorless.copy.rows import LeaseRow, as_tuple, spark_schema
 from mirrorless.copy.slot import FlowPlace
-from mirrorless.errors import ConfigurationError, MirrorlessError
+from mirrorless.errors import ConfigurationError, FlowPaused, MirrorlessError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,6 +85,12 @@ class LeaseReader(DataSourceStreamReader):
                 return []
             try:
                 piles = self._plan()
+            except FlowPaused as paused:
+                if self._place.bounded:
+                    raise  # an end with nothing copied would look like everything copied
+                self._control.complain(str(paused))
+                time.sleep(_RETRY_S)
+                return []
             except MirrorlessError as error:
                 if not error.retriable or (self._place.bounded and attempt == _ATTEMPTS):
                     raise
@@ -110,6 +116,7 @@ class LeaseReader(DataSourceStreamReader):
             self.stop()
         if self._planner is None:
             self._planner = Planner(flow, bounded=self._place.bounded)
+        self._planner.refuse_paused()
         return self._planner.plan(flow)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:

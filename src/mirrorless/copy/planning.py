@@ -12,11 +12,12 @@ from kafka.errors import KafkaError, RetriableError
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.identity import refuse_same
+from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
 from mirrorless.clusters.topics import last_stable_offsets, partition_counts
 from mirrorless.copy.dealing import deal
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.rows import LeaseRow
-from mirrorless.errors import ClusterUnavailable
+from mirrorless.errors import ClusterUnavailable, FlowPaused
 from mirrorless.metadata.plan import replicated
 
 if TYPE_CHECKING:
@@ -38,13 +39,15 @@ class Planner:
         self._ends: dict[Place, int] = {}
         self._source = Admin(flow.source)
         self._target = Admin(flow.target)
-        self._progress = ProgressTopic(
-            topic=flow.offset_storage_topic,
-            source_alias=flow.source.alias,
-            cluster=flow.target,
-            admin=self._target,
-        )
+        self._progress = ProgressTopic(flow, self._target)
         self._sizes: Sizes | None = Sizes(flow)
+        self._states = TargetStates(flow, admin=self._target)
+
+    def refuse_paused(self) -> None:
+        """Raise `FlowPaused` if the flow's target state is not STARTED, `ClusterUnavailable` if that is not known."""
+        state = self._states.read()
+        if state is not TargetState.STARTED:
+            raise FlowPaused(flow=self.flow.name, state=state, topic=configs_topic(self.flow).name)
 
     def plan(self, flow: Flow) -> list[list[LeaseRow]]:
         """One list of rows a slot; `flow` is the configuration as it is now, with the same `connections`.
@@ -73,6 +76,7 @@ class Planner:
     def close(self) -> None:
         """Close what was opened."""
         self._progress.close()
+        self._states.close()
         if self._sizes is not None:
             self._sizes.close()
 
@@ -86,7 +90,8 @@ class Planner:
             if copied is None:
                 return False
             remote_end = remote_ends.get((row.remote_topic, row.partition))
-            lost = remote_end is not None and (copied.last_downstream or -1) >= remote_end
+            last = -1 if copied.last_downstream is None else copied.last_downstream
+            lost = remote_end is not None and last >= remote_end
             return lost or copied.last_offset >= row.source_end
 
         return [row for row in rows if row.lag_records > 0 or is_short(row)]

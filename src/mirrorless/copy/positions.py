@@ -86,7 +86,7 @@ class Positions:
     ) -> TargetState:
         for code in (start.error_code, end.error_code, known if isinstance(known, int) else 0):
             if code:
-                raise wires.error_for(code)
+                raise wires.refusal(code, right="READ", topic=copy.row.remote_topic)
         if isinstance(known, ProducerState):
             return TargetState(
                 log_end=end.offset, epoch=known.epoch, last_sequence=known.last_sequence, remembered=True

@@ -7,7 +7,7 @@ round. Our fields beside `offset` are ignored by Connect. Announcements of an ep
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mirrorless.errors import GapKind
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CONNECTOR = "MirrorSourceConnector"
+"""The name that MirrorMaker 2 gives its connector in dedicated mode."""
 _OWN = "mirrorless"
 
 
@@ -143,15 +144,19 @@ Said = Progress | Announcement | Halt
 
 @dataclass(frozen=True, slots=True)
 class SourcePartition:
-    """A partition of the source as the progress topic names it: by the source's alias."""
+    """A partition of the source as the progress topic names it: by the source's alias, and by the connector's name.
+
+    Only progress itself is kept by connector, since only it is Connect's.
+    """
 
     cluster: str
     topic: str
     partition: int
+    connector: str = CONNECTOR
 
     def progress_key(self) -> bytes:
         """Key of its progress record: Connect's bytes, in the order of Java's HashMap."""
-        return _json([CONNECTOR, {"cluster": self.cluster, "partition": self.partition, "topic": self.topic}])
+        return _json([self.connector, {"cluster": self.cluster, "partition": self.partition, "topic": self.topic}])
 
     def announcement_key(self, epoch: int) -> bytes:
         """Key of the announcement of one of its epochs."""
@@ -206,21 +211,18 @@ def parse(key: bytes | None, value: bytes | None) -> tuple[SourcePartition, Said
     """Read a record of the progress topic.
 
     Returns the partition and what is said of it, with None for a tombstone; None for everything that is not ours to
-    read: other connectors' positions, and records that are malformed.
+    read: positions of other kinds of connectors, and records that are malformed.
     """
     try:
         connector, fields = json.loads(key or b"")
         where = SourcePartition(str(fields["cluster"]), str(fields["topic"]), int(fields["partition"]))
-        if connector == CONNECTOR:
+        if connector != _OWN:
+            where = replace(where, connector=str(connector))
             return where, None if value is None else Progress.read(json.loads(value))
-        if connector == _OWN and value is not None:
-            content = json.loads(value)
-            if "halt" in fields:
-                return where, Halt.read(content)
-            return where, Announcement.read(int(fields["epoch"]), content)
+        content = json.loads(value or b"")
+        return where, Halt.read(content) if "halt" in fields else Announcement.read(int(fields["epoch"]), content)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
-    return None
 
 
 def _json(content: object) -> bytes:

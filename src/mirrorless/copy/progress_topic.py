@@ -7,27 +7,28 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
-from mirrorless.clusters.admin import QUIET
-from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.clusters.failures import grant
+from mirrorless.clusters.reading import reader
 from mirrorless.clusters.topics import last_stable_offsets
-from mirrorless.copy.progress import Known, parse
+from mirrorless.copy.progress import Known, Progress, parse
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
-    from mirrorless.settings import Cluster
+    from mirrorless.settings import Flow
 
 _TIMEOUT_S = 60.0
 
 
 class ProgressTopic:
-    """What the progress topic says of the partitions of `source_alias`; `cluster` is the target, `admin` its client."""
+    """What the progress topic says of a flow's source partitions; `admin` is a client of the target."""
 
-    def __init__(self, *, topic: str, source_alias: str, cluster: Cluster, admin: Admin) -> None:
-        self._topic = topic
-        self._alias = source_alias
-        self._cluster = cluster
+    def __init__(self, flow: Flow, admin: Admin) -> None:
+        self._topic = flow.offset_storage_topic
+        self._alias = flow.source.alias
+        self._connector = flow.connector_name
+        self._cluster = flow.target
         self._admin = admin
         self._consumer: Consumer | None = None
         self._read_to: dict[int, int] = {}
@@ -49,7 +50,8 @@ class ProgressTopic:
                     raise ClusterUnavailable(reason, cluster=self._cluster.alias)
         except KafkaException as error:
             self.close()
-            raise ClusterUnavailable(f"{self._topic}: {error.args[0].str()}", cluster=self._cluster.alias) from error
+            reason = f"{error.args[0].str()}{grant(error.args[0].code(), 'READ on it')}"
+            raise ClusterUnavailable(f"{self._topic}: {reason}", cluster=self._cluster.alias) from error
         return self._known
 
     def close(self) -> None:
@@ -59,19 +61,7 @@ class ProgressTopic:
             self._consumer = None
 
     def _open(self) -> Consumer:
-        consumer = Consumer(
-            for_confluent(
-                self._cluster,
-                role="consumer",
-                extra={
-                    "logger": QUIET,
-                    "group.id": "mirrorless",  # the library insists; nothing is committed
-                    "enable.auto.commit": False,
-                    "enable.partition.eof": True,
-                    "auto.offset.reset": "earliest",
-                },
-            )
-        )
+        consumer = reader(self._cluster)
         topics = consumer.list_topics(self._topic, timeout=_TIMEOUT_S).topics
         partitions = sorted(topics[self._topic].partitions)
         if not partitions:
@@ -104,4 +94,6 @@ class ProgressTopic:
         if read is None or read[0].cluster != self._alias:
             return
         where, said = read
+        if isinstance(said, Progress | None) and where.connector != self._connector:
+            return
         self._known.setdefault((where.topic, where.partition), Known()).take(said)

@@ -12,15 +12,14 @@ from mirrorless.copy import wire as wires
 from mirrorless.copy.connections import Connections
 from mirrorless.copy.incarnations import Incarnations
 from mirrorless.copy.journal import Journal
-from mirrorless.copy.leaders import leader_of
+from mirrorless.copy.leaders import by_leader
 from mirrorless.copy.producer_identity import producer_id
 from mirrorless.copy.progress import Announcement, Known, Progress, SourcePartition
-from mirrorless.copy.requests import ProducerState
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.metadata.plan import replicated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from mirrorless.copy.requests import Place
     from mirrorless.copy.wire import Wire
@@ -85,13 +84,13 @@ class Resetter:
         flow = self._flow
         journal = Journal(topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer"))
         for one in resets:
-            where = SourcePartition(flow.source.alias, one.topic, one.partition)
+            where = SourcePartition(flow.source.alias, one.topic, one.partition, flow.connector_name)
             # MirrorMaker 2 would go on from here too.
             progress = Progress(
                 last_offset=one.start - 1, sequence=0, epoch=one.epoch, last_downstream=one.remote_end - 1
             )
             journal.write(where.progress_key(), progress.to_bytes())
-        if not journal.flush(_FLUSH_S) or journal.error:
+        if not journal.flush(_FLUSH_S) or journal.failures:
             reason = journal.error or f"{flow.offset_storage_topic} does not take the new positions"
             raise ClusterError(f"{reason}; the new epochs are announced, repeat the reset", cluster=flow.target.alias)
 
@@ -111,39 +110,59 @@ class Resetter:
         if not partitions:
             raise ConfigurationError(f"{self._flow.source.alias} has no such topic", key="topic", value=topic)
         known = self._ends.progress.read()
-        return [
-            await self._plan_one((topic, number), (remote, number), to, known.get((topic, number), Known()))
-            for number in range(min(partitions, self._target.partition_count(remote)))
-        ]
+        numbers = range(min(partitions, self._target.partition_count(remote)))
+        places, remotes = ([(name, number) for number in numbers] for name in (topic, remote))
+        first, end = [await self._offsets(self._source, places, at) for at in (wires.EARLIEST, wires.LATEST)]
+        remembered = await self._epochs({(remote, number): (topic, number) for number in numbers})
+        begins, ends = [await self._offsets(self._target, remotes, at) for at in (wires.EARLIEST, wires.LATEST)]
+        timed = await self._offsets(self._source, places, -to) if to < wires.EARLIEST else {}
+        topic_id = self._source.topic_id(topic)
+        resets = []
+        for place, there in zip(places, remotes, strict=True):
+            start = {wires.EARLIEST: first[place], wires.LATEST: end[place]}.get(to, to)
+            if timed:
+                start = end[place] if timed[place] < 0 else timed[place]
+            now = known.get(place, Known())
+            epochs = [-1, *now.announced, *remembered.get(there, [])]
+            if now.progress is not None and now.progress.epoch is not None:
+                epochs.append(now.progress.epoch)
+            resets.append(
+                Reset(
+                    topic=topic,
+                    partition=place[1],
+                    remote_topic=remote,
+                    position=None if now.progress is None else now.progress.last_offset + 1,
+                    start=min(max(start, first[place]), end[place]),
+                    end=end[place],
+                    remote_begin=begins[there],
+                    remote_end=ends[there],
+                    epoch=max(epochs) + 1,
+                    topic_id=None if topic_id is None else str(topic_id),
+                )
+            )
+        return resets
 
-    async def _plan_one(self, place: Place, remote: Place, to: int, known: Known) -> Reset:
-        earliest = await self._offset(self._source, place, wires.EARLIEST)
-        end = await self._offset(self._source, place, wires.LATEST)
-        start = {wires.EARLIEST: earliest, wires.LATEST: end}.get(to, to)
-        if to < wires.EARLIEST:
-            start = await self._offset(self._source, place, -to)
-            start = end if start < 0 else start
-        node = leader_of(self._target, remote)
-        producer = producer_id(self._source.cluster_id, *place)
-        state = (await self._target.producers(node, {remote: producer}))[remote]
-        epochs = [-1, *known.announced]
-        if isinstance(state, ProducerState):
-            epochs.append(state.epoch)
-        if known.progress is not None and known.progress.epoch is not None:
-            epochs.append(known.progress.epoch)
-        topic_id = self._source.topic_id(place[0])
-        return Reset(
-            topic=place[0],
-            partition=place[1],
-            remote_topic=remote[0],
-            position=None if known.progress is None else known.progress.last_offset + 1,
-            start=min(max(start, earliest), end),
-            end=end,
-            remote_begin=await self._offset(self._target, remote, wires.EARLIEST),
-            remote_end=await self._offset(self._target, remote, wires.LATEST),
-            epoch=max(epochs) + 1,
-            topic_id=None if topic_id is None else str(topic_id),
-        )
+    async def _epochs(self, remotes: Mapping[Place, Place]) -> dict[Place, list[int]]:
+        """The epoch that the target's brokers remember of our producer on each remote partition, if they do."""
+        found: dict[Place, list[int]] = {}
+        for node, led in by_leader(self._target, remotes).items():
+            wanted = {there: producer_id(self._source.cluster_id, *remotes[there]) for there in led}
+            for there, state in (await self._target.producers(node, wanted)).items():
+                if isinstance(state, int):
+                    raise wires.error_for(state)
+                if state is not None:
+                    found[there] = [state.epoch]
+        return found
+
+    async def _offsets(self, wire: Wire, places: Sequence[Place], at: int) -> dict[Place, int]:
+        isolation = wires.READ_COMMITTED if wire is self._source else wires.READ_UNCOMMITTED
+        found: dict[Place, int] = {}
+        for node, led in by_leader(wire, places).items():
+            for place, one in (await wire.offsets(node, led, at=at, isolation=isolation)).items():
+                if one.error_code:
+                    raise wires.error_for(one.error_code)
+                found[place] = one.offset
+        return found
 
     async def _announce(self, resets: Sequence[Reset]) -> None:
         flow = self._flow
@@ -167,13 +186,6 @@ class Resetter:
                     f"{one.topic}-{one.partition}: another process began epoch {one.epoch} just now; repeat the reset",
                     cluster=flow.target.alias,
                 )
-
-    async def _offset(self, wire: Wire, place: Place, at: int) -> int:
-        isolation = wires.READ_COMMITTED if wire is self._source else wires.READ_UNCOMMITTED
-        found = (await wire.offsets(leader_of(wire, place), [place], at=at, isolation=isolation))[place]
-        if found.error_code:
-            raise wires.error_for(found.error_code)
-        return found.offset
 
 
 def flow_of(flows: Sequence[Flow], topic: str) -> Flow:

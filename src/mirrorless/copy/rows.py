@@ -55,7 +55,8 @@ class Report:
     copied record's timestamp to its acknowledgement. `began_ms` is when the first batch came, `ended_ms` when the last
     one was acknowledged. `left_out` counts records or batches that could not go over, `gaps` what was passed over by
     `mirrorless.on.gap`, `foreign` offsets of the remote partition that another writer took; `events` says of each, in a
-    line, where and why.
+    line, where and why. `batches` were acknowledged; over these are the least, greatest and average latency, and the
+    age, from a batch's newest record to when the batch was fetched.
     """
 
     topic: str
@@ -75,6 +76,14 @@ class Report:
     foreign: int = 0
     events: str = ""
     error: str | None = None
+    batches: int = 0
+    latency_min_ms: int | None = None
+    latency_max_ms: int | None = None
+    latency_avg_ms: int | None = None
+    age_ms: int | None = None
+    age_min_ms: int | None = None
+    age_max_ms: int | None = None
+    age_avg_ms: int | None = None
 
     def as_row(self) -> dict[str, Any]:
         """The report as a row of `REPORT_SCHEMA`."""

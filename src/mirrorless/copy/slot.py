@@ -76,9 +76,7 @@ class Slot:
             feed = None
             if self._syncs is not None and flow.emit_offset_syncs_enabled:
                 feed = SyncFeed(self._syncs, lag_max=flow.offset_lag_max, index_records=flow.sync_index_records)
-            ledger = Ledger(
-                self._journal, alias=flow.source.alias, syncs=feed, dead_letters=flow.dead_letter_topic or None
-            )
+            ledger = Ledger(self._journal, flow, syncs=feed)
             incarnations = Incarnations(
                 source=ends.source,
                 target=ends.target,

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from mirrorless.copy.sync_writer import SyncWriter
     from mirrorless.formats import OffsetSync
 
-_FLUSH_S = 2.0
-
 
 class SyncFeed:
     """Says what is acknowledged to the schedules, and gives the writer what they ask for.
@@ -65,11 +63,11 @@ class SyncFeed:
         if schedule is not None:
             self._write(schedule.rest(time_ms=_now_ms()))
 
-    def land(self) -> None:
+    def land(self, seconds: float) -> None:
         """Write the last sync of every partition and wait for it; the next lifetime writes what is still missing."""
         for copy in list(self._schedules):
             self.rest(copy)
-        self._writer.flush(_FLUSH_S)
+        self._writer.flush(seconds)
 
     def run_at(self, copy: PartitionCopy, progress: Progress) -> int | None:
         """How many records end at this progress without a hole, None if that is not known or it is not at a record."""

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from mirrorless.clusters.admin import QUIET
 from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.clusters.failures import grant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -97,8 +98,10 @@ class SyncWriter:
                 partition=0,
                 on_delivery=partial(self._delivered, place, sync),
             )
-        except (BufferError, KafkaException) as error:
+        except BufferError as error:
             self._again(place, sync, str(error))
+        except KafkaException as error:
+            self._again(place, sync, _reason(error.args[0]))
         else:
             self._under_way.add(place)
 
@@ -108,7 +111,7 @@ class SyncWriter:
             self.written += 1
             self.error = None
         else:
-            self._again(place, sync, error.str())
+            self._again(place, sync, _reason(error))
 
     def _again(self, place: _Place, sync: OffsetSync, reason: str) -> None:
         """Put a sync back in front, unless a newer one with its key waits."""
@@ -118,3 +121,8 @@ class SyncWriter:
         waiting = self._waiting.setdefault(place, deque())
         if all(newer.block != sync.block for newer in waiting):
             waiting.appendleft(sync)
+
+
+def _reason(error: KafkaError) -> str:
+    # What is known when a record is queued and what comes back for it are the same to whoever reads it.
+    return f"{error.str().removeprefix('Unable to produce message: ')}{grant(error.code(), 'WRITE on it')}"

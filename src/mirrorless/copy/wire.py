@@ -10,10 +10,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from kafka import errors as kafka_errors
-from kafka.net.manager import KafkaConnectionManager
 from kafka.structs import TopicPartition
 
+from mirrorless.clusters.failures import grant
 from mirrorless.copy import requests
+from mirrorless.copy.transport import Manager
 from mirrorless.errors import ClusterError, ClusterUnavailable
 
 if TYPE_CHECKING:
@@ -36,32 +37,7 @@ _REQUEST_TIMEOUT_MS = 35_000
 """A little more than the library's own limit, which begins when a request is written to its socket."""
 _METADATA_TIMEOUT_MS = 5_000
 _ONE_BATCH_BYTES = 1 << 16
-_READ_BYTES = 256 << 10
 _THROTTLED_ATTEMPTS = 100
-
-
-class _LargeReads:
-    """A socket that reads as much as there is: the library asks for 4 KiB at a time, 250 times a megabyte."""
-
-    def __init__(self, sock: Any) -> None:  # noqa: ANN401 -- plain or TLS
-        self._sock = sock
-        self.fileno = sock.fileno
-        self.send = sock.send
-
-    def recv(self, _size: int) -> bytes:
-        """Read what there is, at most 256 KiB."""
-        received: bytes = self._sock.recv(_READ_BYTES)
-        return received
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        return getattr(self._sock, name)
-
-
-class _Manager(KafkaConnectionManager):
-    async def _build_transport(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
-        transport: Any = await super()._build_transport(*arguments, **options)  # type: ignore[no-untyped-call]
-        transport._sock = _LargeReads(transport._sock)
-        return transport
 
 
 class Wire:
@@ -72,7 +48,7 @@ class Wire:
 
     def __init__(self, net: NetworkSelector, *, cluster: str, config: Mapping[str, Any]) -> None:
         self._cluster = cluster
-        self._manager: Any = _Manager(  # type: ignore[no-untyped-call]
+        self._manager: Any = Manager(  # type: ignore[no-untyped-call]
             net,
             **{
                 **config,
@@ -222,7 +198,7 @@ class Wire:
         """What the leader `node` holds of one partition from the batch with `offset` on, uncommitted."""
         fetched = await self.fetch_one(node, (place, offset, -1), isolation=READ_UNCOMMITTED)
         if fetched.error_code:
-            raise error_for(fetched.error_code)
+            raise refusal(fetched.error_code, right="READ", topic=place[0])
         return fetched.records
 
     def topic_id(self, topic: str) -> UUID | None:
@@ -244,6 +220,12 @@ def error_for(code: int) -> type[Exception]:
     """kafka-python's class for a broker's error code."""
     found: type[Exception] = kafka_errors.for_code(code)
     return found
+
+
+def refusal(code: int, *, right: str, topic: str) -> Exception:
+    """kafka-python's error for a broker's code; its text says which right to grant, if one is missing."""
+    advice = grant(code, f"{right} on topic {topic}").removeprefix("; ")
+    return error_for(code)(*([advice] if advice else []))
 
 
 def error_name(code: int) -> str:

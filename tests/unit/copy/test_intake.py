@@ -13,6 +13,10 @@ from mirrorless.batches.stamp import stamp
 from mirrorless.copy.intake import PassedTo, Ready, take_in
 
 SIZES = st.lists(st.integers(1, 40), min_size=1, max_size=12)
+# Long runs of one record a batch among others, which go another way.
+MIXED = st.lists(st.just([1] * 20) | st.lists(st.integers(1, 3), max_size=20), min_size=1, max_size=5).map(
+    lambda runs: [size for run in runs for size in run] or [1]
+)
 
 
 def log_of(sizes: list[int], *, value_bytes: int = 10) -> tuple[bytes, list[bytes]]:
@@ -45,7 +49,7 @@ def values_of(taken: list[Ready | PassedTo]) -> list[bytes]:
     return found
 
 
-@given(SIZES, st.data())
+@given(SIZES | MIXED, st.data())
 def test_everything_from_the_wanted_offset_on(sizes: list[int], data: st.DataObject) -> None:
     log, values = log_of(sizes)
     start = data.draw(st.integers(0, len(values)))
@@ -56,7 +60,7 @@ def test_everything_from_the_wanted_offset_on(sizes: list[int], data: st.DataObj
     assert taken[-1] == PassedTo(len(values), 0)
 
 
-@given(SIZES, st.integers(0, 500))
+@given(SIZES | MIXED, st.integers(0, 500))
 def test_a_bounded_copy_takes_no_batch_from_its_end_on(sizes: list[int], until: int) -> None:
     log, values = log_of(sizes)
     starts = [sum(sizes[:number]) for number in range(len(sizes) + 1)]
@@ -76,6 +80,36 @@ def test_many_tiny_batches_become_one() -> None:
     log, values = log_of([1] * 300)
     taken = list(take_in(log, [], wanted_from=0, until=None, max_batch_bytes=None))
     assert len(taken) == 2
+    assert values_of(taken) == values
+
+
+def test_a_bad_batch_among_many_of_one_record() -> None:
+    log, values = log_of([1] * 100)
+    at = log.index(values[42])
+    taken: list[Ready | PassedTo] = []
+    with pytest.raises(FormatError, match="the batch 42 to 42 does not match its checksum"):
+        taken.extend(take_in(log[:at] + b"\xff" + log[at + 1 :], [], wanted_from=0, until=None, max_batch_bytes=None))
+    assert values_of(taken) == values[:42]
+    assert taken[-1] == PassedTo(42, 0)
+
+
+def test_large_batches_of_one_record_go_over_as_they_came_also_among_tiny_ones() -> None:
+    small, values = log_of([1] * 20)
+    large, more = log_of([1] * 20, value_bytes=10_000)
+    at, moved = 0, b""
+    for number in range(20):
+        header = BatchHeader.parse(large, at)
+        moved += header._replace(base_offset=20 + number).pack() + large[at + 61 : at + header.size_bytes]
+        at += header.size_bytes
+    taken = list(take_in(small + moved, [], wanted_from=0, until=None, max_batch_bytes=None))
+    assert b"".join(one.header.pack() + one.body for one in taken[1:] if isinstance(one, Ready)) == moved
+    assert values_of(taken) == values + more
+
+
+def test_batches_of_a_few_records_become_one_where_there_are_many() -> None:
+    log, values = log_of([25] * 40, value_bytes=60)
+    taken = list(take_in(log, [], wanted_from=0, until=None, max_batch_bytes=None))
+    assert len(taken) < 6
     assert values_of(taken) == values
 
 

@@ -1,0 +1,100 @@
+"""The copy of one flow as a job: a query, and when it has done what it was started for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyspark.errors import PySparkException
+
+from mirrorless.copy.query import start_copy
+from mirrorless.copy.rows import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from mirrorless.copy.control import Control
+    from mirrorless.copy.rows import Report
+    from mirrorless.copy.slot import FlowPlace
+
+LANDING_S: Final = 3.5
+"""How long a lease may take to end once a stop was asked for."""
+_FRUITLESS_LEASES: Final = 3
+_LOOK_EVERY_S: Final = 0.1
+_IDLE: Final = "Waiting for data to arrive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a job ended: `complete` says that a copy with an end reached it, `stuck` that it gave up before."""
+
+    complete: bool
+    stuck: bool
+
+
+def copy_flow(
+    spark: SparkSession,
+    place: FlowPlace,
+    *,
+    checkpoint: str,
+    control: Control,
+    on_lease: Callable[[list[Report]], None],
+) -> Outcome:
+    """Copy until `control` asks for a stop, or a copy with an end is at it, or gives up; raises what ended the query.
+
+    `on_lease` hears every finished lease. A copy with an end gives up after three leases in a row that got nowhere.
+    """
+    job = _Job(place, control, on_lease)
+    query = start_copy(spark, place, checkpoint=checkpoint, control=control, on_reports=job.lease_ended)
+    job.wait(query)
+    with suppress(PySparkException):  # it does not end in time: the session is about to
+        query.stop()
+    if not job.landed.is_set() and (failure := query.exception()) is not None:
+        raise failure
+    return Outcome(complete=job.complete, stuck=job.stuck)
+
+
+class _Job:
+    def __init__(self, place: FlowPlace, control: Control, on_lease: Callable[[list[Report]], None]) -> None:
+        self._bounded = place.bounded
+        self._control = control
+        self._on_lease = on_lease
+        self._fruitless = 0
+        self._reached = -1
+        self.landed = threading.Event()
+        self.complete = False
+        self.stuck = False
+
+    def wait(self, query: StreamingQuery) -> None:
+        """Wait until no other lease is wanted, and what was in flight has arrived."""
+        until: float | None = None
+        while query.isActive and not self.landed.wait(_LOOK_EVERY_S):
+            if self._control.stopping():
+                until = until or time.monotonic() + LANDING_S
+                if time.monotonic() >= until or query.status["message"] == _IDLE:
+                    break
+
+    def lease_ended(self, reports: list[Report]) -> None:
+        self._on_lease(reports)
+        if self._bounded and not self._control.stopping():
+            self._at_the_end(reports)
+        if self._control.stopping():
+            self.landed.set()
+
+    def _at_the_end(self, reports: list[Report]) -> None:
+        totals = summary(reports)
+        reached = sum(report.next_offset or 0 for report in reports)
+        self._fruitless = 0 if reached > self._reached else self._fruitless + 1
+        self._reached = reached
+        self.complete = totals.over and not totals.errors
+        self.stuck = not totals.over and self._fruitless >= _FRUITLESS_LEASES
+        if totals.over or self.stuck:
+            # Before this returns, or Spark would begin another lease.
+            self._control.ask_to_stop()
+            self.landed.set()

@@ -1,0 +1,113 @@
+"""Answers come out whole however the network cuts them, and are what the library would have read."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kafka import errors as kafka_errors
+from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
+from kafka.protocol.parser import KafkaProtocol
+
+from mirrorless.copy.transport import read_answers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERSION = 12
+
+
+class Connection:
+    """What `read_answers` needs of a transport and of its connection."""
+
+    def __init__(self, sock: socket.socket, answers: int) -> None:
+        sock.setblocking(False)
+        self._sock = sock
+        self.parser: Any = KafkaProtocol()
+        self.records: list[bytes] = []
+        for _ in range(answers):
+            request = FetchRequest(topics=[], forgotten_topics_data=[])
+            request.API_VERSION = VERSION
+            self.parser.send_request(request)
+
+    def get_protocol(self) -> Connection:
+        return self
+
+    def is_closing(self) -> bool:
+        return False
+
+    def data_received(self, data: bytes) -> None:
+        for _, response in self.parser.receive_bytes(data):
+            self.records.append(bytes(response.responses[0].partitions[0].records))
+
+
+def answer(number: int, records: bytes) -> bytes:
+    part = FetchResponse.FetchableTopicResponse.PartitionData(
+        partition_index=0,
+        error_code=0,
+        high_watermark=0,
+        last_stable_offset=0,
+        log_start_offset=0,
+        aborted_transactions=[],
+        preferred_read_replica=-1,
+        records=records,
+    )
+    topic = FetchResponse.FetchableTopicResponse(topic="t", partitions=[part])
+    response: Any = FetchResponse(throttle_time_ms=0, error_code=0, session_id=0, responses=[topic])
+    response.API_VERSION = VERSION
+    response.with_header(correlation_id=number)
+    return bytes(response.encode(header=True, framed=True))
+
+
+def received(stream: bytes, cuts: Sequence[int], answers: int) -> list[bytes]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        connection = Connection(ours, answers)
+        for begin, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+            theirs.sendall(stream[begin:end])
+            assert read_answers(connection) is None
+        return connection.records
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary(max_size=300), min_size=1, max_size=5), st.data())
+def test_frames_in_pieces(records: list[bytes], data: st.DataObject) -> None:
+    stream = b"".join(answer(number, content) for number, content in enumerate(records, 1))
+    cuts = data.draw(st.lists(st.integers(0, len(stream)), max_size=8).map(sorted))
+    assert received(stream, cuts, len(records)) == records
+
+
+def test_every_cut() -> None:
+    records = [b"", b"x" * 40, b"y"]
+    stream = b"".join(answer(number, content) for number, content in enumerate(records, 1))
+    for cut in range(len(stream)):
+        assert received(stream, [cut], len(records)) == records
+
+
+def test_the_end_of_the_stream_is_an_error() -> None:
+    ours, theirs = socket.socketpair()
+    with ours:
+        connection = Connection(ours, 1)
+        with theirs:
+            theirs.sendall(answer(1, b"records")[:-1])
+        assert isinstance(read_answers(connection), kafka_errors.KafkaConnectionError)
+
+
+@pytest.mark.parametrize("size", [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff"], ids=["negative", "far too large"])
+def test_a_size_that_cannot_be(size: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        connection = Connection(ours, 1)
+        theirs.sendall(size)
+        assert isinstance(read_answers(connection), kafka_errors.InvalidReceiveError)
+
+
+def test_an_answer_nobody_asked_for() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        connection = Connection(ours, 0)
+        theirs.sendall(answer(1, b"records"))
+        assert isinstance(read_answers(connection), kafka_errors.CorrelationIdError)
