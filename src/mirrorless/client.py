@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.replay import Replay
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.formats import Checkpoint, Malformed
-from mirrorless.offsets.replay import Replay
 from mirrorless.policy import DefaultReplicationPolicy
 
 if TYPE_CHECKING:

@@ -14,11 +14,16 @@ _COMMANDS = {
     "config": ("mirrorless.cli.config", "group"),
     "consume": ("mirrorless.cli.consume", "consume"),
     "demo": ("mirrorless.cli.demo", "demo"),
+    "doctor": ("mirrorless.cli.doctor", "doctor"),
     "failover-plan": ("mirrorless.cli.failover_plan", "failover_plan"),
     "kafka": ("mirrorless.cli.kafka", "group"),
     "offsets": ("mirrorless.cli.offsets", "group"),
+    "pause": ("mirrorless.cli.pause", "pause"),
     "plan": ("mirrorless.cli.plan", "plan"),
+    "resume": ("mirrorless.cli.resume", "resume"),
     "run": ("mirrorless.cli.run", "run"),
+    "status": ("mirrorless.cli.status", "status"),
+    "verify": ("mirrorless.cli.verify", "verify"),
 }
 
 

@@ -10,8 +10,8 @@ import click
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.internal_topics import checkpoints_topic, heartbeats_topic, offset_syncs_topic
+from mirrorless.clusters.replay import Replay
 from mirrorless.formats import Checkpoint, Heartbeat, Malformed, OffsetSync
-from mirrorless.offsets.replay import Replay
 from mirrorless.settings import load
 
 if TYPE_CHECKING:

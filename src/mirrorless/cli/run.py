@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
 from mirrorless.local.display import LiveTable, LogLines, ProgressBar
+from mirrorless.local.measuring import measured
 from mirrorless.local.runner import StopRequest, run_flows
 from mirrorless.settings import load
 from mirrorless.settings.mirrormaker1 import location
+
+if TYPE_CHECKING:
+    from mirrorless.local.audience import Display
 
 
 @click.command
@@ -20,6 +25,12 @@ from mirrorless.settings.mirrormaker1 import location
 @click.option("--consumer.config", "consumer", help="A MirrorMaker 1's consumer file, instead of FILES.")
 @click.option("--producer.config", "producer", help="A MirrorMaker 1's producer file.")
 @click.option("--include", "--whitelist", "include", help="A MirrorMaker 1's topics, a pattern such as 'a|b'.")
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Serve metrics as Prometheus text on this port, at /metrics; 0 takes any free one.",
+)
 @click.option("--spark-master", help="A Spark master other than this process, such as 'local-cluster[2,1,1024]'.")
 def run(
     files: tuple[str, ...],
@@ -28,6 +39,7 @@ def run(
     consumer: str | None,
     producer: str | None,
     include: str | None,
+    metrics_port: int | None,
     spark_master: str | None,
 ) -> None:
     """Replicate the flows of FILES until Ctrl-C or SIGTERM.
@@ -50,7 +62,7 @@ def run(
     for warning in settings.warnings:
         click.echo(f"warning: {warning}", err=True)
     console = Console()
-    display: LiveTable | ProgressBar | nullcontext[LogLines]
+    display: AbstractContextManager[Display]
     if not console.is_terminal:
         display = nullcontext(LogLines(sys.stdout))
     elif available_now:
@@ -58,6 +70,9 @@ def run(
     else:
         display = LiveTable(console)
     stop = StopRequest()
-    with stop.on_signals(), display as shown:
+    with stop.on_signals(), ExitStack() as stack:
+        shown: Display = stack.enter_context(display)
+        if metrics_port is not None:
+            shown = stack.enter_context(measured(settings, shown, port=metrics_port))
         went_well = run_flows(settings, bounded=available_now, display=shown, stop=stop, master=spark_master)
     sys.exit(0 if went_well else 1)

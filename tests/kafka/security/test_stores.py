@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,10 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 OF_THE_KEY, WRONG = "of-the-key", "wrong-fish"
-
-needs_cryptography = pytest.mark.skipif(
-    importlib.util.find_spec("cryptography") is None, reason="PKCS12 needs the package cryptography"
-)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +68,6 @@ def test_a_jks_trust_store_is_the_authority_s_certificate(authority: Authority) 
         assert Path(found["ssl.ca.location"]).read_text() == expected
 
 
-@needs_cryptography
 @pytest.mark.parametrize("kind", ["PKCS12", "JKS"])
 def test_a_pkcs12_trust_store_under_either_name(authority: Authority, kind: str) -> None:
     found = confluent(trust(authority.trust_store(), kind))
@@ -102,7 +96,6 @@ def test_a_jks_key_store(authority: Authority, client: Path, key_password: str) 
     assert Path(found["ssl.certificate.location"]).read_text() == plain.certificates
 
 
-@needs_cryptography
 def test_a_pkcs12_key_store(authority: Authority, client: Path) -> None:
     found = confluent(key(client, "PKCS12"))
 
@@ -171,7 +164,6 @@ def test_one_line_for_each_mistake(authority: Authority, client: Path, tmp_path:
     assert "BCFKS is not supported; use JKS or PKCS12 or PEM" in line(trust(trusted, "BCFKS"))
 
 
-@needs_cryptography
 def test_a_pkcs12_store_and_a_wrong_password(client: Path) -> None:
     assert "the store's password does not fit" in line(key(client, "PKCS12", WRONG))
 

@@ -1,0 +1,87 @@
+"""`mirrorless status`: how every flow is, told from the topics."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.table import Table
+
+from mirrorless.cli.tables import print_table
+from mirrorless.clusters.target_state import TargetState
+from mirrorless.copy.flow_status import status_of
+from mirrorless.errors import MirrorlessError
+from mirrorless.heartbeats import last_heartbeat
+from mirrorless.settings import load
+
+if TYPE_CHECKING:
+    from mirrorless.settings import Flow
+
+
+@click.command
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--flow", "name", metavar="A->B", help="One of FILE's flows; all of them if it is left out.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a flow and line.")
+def status(file: str, *, name: str | None, as_json: bool) -> None:
+    """Print for each flow whether it is paused, how much is left to copy, halted partitions and the last heartbeat.
+
+    It asks the clusters only, so it works from anywhere and whoever copies; it cannot see whether a copy runs: lag
+    that grows and heartbeats that age say that. Exit status 1 if a partition waits at a gap or a cluster does not
+    answer.
+    """
+    settings = load(file)
+    found = [_fields(flow) for flow in (settings.flows if name is None else [settings.flow(name)])]
+    if as_json:
+        for fields in found:
+            click.echo(json.dumps(fields))
+    else:
+        _print(found)
+    if any("error" in fields or fields["halted"] for fields in found):
+        sys.exit(1)
+
+
+def _fields(flow: Flow) -> dict[str, Any]:
+    try:
+        now = status_of(flow)
+        beat = last_heartbeat(flow)
+    except MirrorlessError as error:
+        return {"flow": flow.name, "error": str(error)}
+    return {
+        "flow": flow.name,
+        "state": "running" if now.state is TargetState.STARTED else now.state.lower(),
+        "topics": now.topics,
+        "partitions": now.partitions,
+        "begun": now.begun,
+        "lag_records": now.lag_records,
+        "last_heartbeat_ms": None if beat is None else beat.timestamp_ms,
+        "halted": [
+            {"topic": topic, "partition": partition, "offset": halt.offset, "gap": halt.kind, "reason": halt.reason}
+            for (topic, partition), halt in now.halted.items()
+        ],
+        "unknown": [f"{topic}-{partition}: {reason}" for (topic, partition), reason in now.unknown.items()],
+    }
+
+
+def _print(found: list[dict[str, Any]]) -> None:
+    table = Table("flow", "state", "topics", "partitions", "begun", "lag", "last heartbeat", "halted")
+    for fields in found:
+        if "error" in fields:
+            continue
+        beat_ms = fields["last_heartbeat_ms"]
+        counts = (f"{fields[key]:,}" for key in ("topics", "partitions", "begun", "lag_records"))
+        age = "never" if beat_ms is None else f"{max(0.0, time.time() - beat_ms / 1000):,.0f} s ago"
+        table.add_row(fields["flow"], fields["state"], *counts, age, f"{len(fields['halted']):,}")
+    if table.row_count:
+        print_table(table)
+    for fields in found:
+        if "error" in fields:
+            click.echo(f"{fields['flow']}: {fields['error']}", err=True)
+            continue
+        for gap in fields["halted"]:
+            where = f"{gap['topic']}-{gap['partition']} at offset {gap['offset']}"
+            click.echo(f"{fields['flow']}: {where} is halted: {gap['reason']}")
+        for line in fields["unknown"]:
+            click.echo(f"{fields['flow']}: {line}", err=True)

@@ -1,0 +1,176 @@
+"""All checks of one flow, in an order in which each may rely on those before it."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.groups import list_groups
+from mirrorless.clusters.topics import partition_counts
+from mirrorless.doctor.clocks import clock_agrees
+from mirrorless.doctor.examples import literals
+from mirrorless.doctor.findings import Finding, Status, some_of
+from mirrorless.doctor.internal_topics import End, internal_topics, replication_factors
+from mirrorless.doctor.limits import SIZE, TIMESTAMPS, Limits
+from mirrorless.doctor.mirrormaker2 import signs_of_mirrormaker2
+from mirrorless.doctor.probes import Probes
+from mirrorless.doctor.reaching import reach
+from mirrorless.doctor.rights_there import Names, rights_there
+from mirrorless.errors import ClusterError
+from mirrorless.filters import group_filter_for, replicated_topics
+from mirrorless.metadata.plan import replicated
+from mirrorless.rights import Function, Side, functions_of, needed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from confluent_kafka.admin import ClusterMetadata
+
+    from mirrorless.settings import Cluster, Flow
+
+_IDS: Final = "cluster ids"
+_COPYING: Final = frozenset({Function.TOPIC_DISCOVERY, Function.CONFIG_SYNC, Function.PARTITION_COPY})
+_OF_GROUPS: Final = frozenset({Function.CHECKPOINT, Function.VERIFY_COPY})
+
+# What a failed connection means is in the findings; the library would tell it on stderr too.
+logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
+
+def examine(flow: Flow, functions: Iterable[Function] | None = None) -> list[Finding]:
+    """Check both ends of a flow, for all of its functions or for some, without writing anything.
+
+    Raises ConfigurationError for a policy or a filter that cannot be used.
+    """
+    chosen = functions_of(flow) if functions is None else frozenset(functions)
+    clusters = {Side.SOURCE: flow.source, Side.TARGET: flow.target}
+    wanted = {row.side for row in needed(flow, chosen)}
+    found: list[Finding] = []
+    ends: dict[Side, ClusterMetadata] = {}
+    for side in (side for side in Side if side in wanted):
+        steps, metadata = reach(clusters[side])
+        found += steps
+        if metadata is not None:
+            ends[side] = metadata
+    return [*found, *_Examination(flow, chosen, clusters, wanted, ends).all()]
+
+
+class _Examination:
+    """The checks behind those of `reaching`; `ends` are the sides that could be reached, with their metadata."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        functions: frozenset[Function],
+        clusters: Mapping[Side, Cluster],
+        wanted: set[Side],
+        ends: Mapping[Side, ClusterMetadata],
+    ) -> None:
+        self._flow = flow
+        self._functions = functions
+        self._clusters = clusters
+        self._wanted = wanted
+        self._metadata = ends
+        self._admins = {side: Admin(clusters[side]) for side in ends}
+        self._ends = {
+            side: End(side, clusters[side].alias, frozenset(metadata.topics), len(metadata.brokers))
+            for side, metadata in ends.items()
+        }
+
+    def all(self) -> list[Finding]:
+        """Every check; those that need an end that cannot be reached are not checked."""
+        found = [self._ids()] if len(self._wanted) > 1 else []
+        if any(one.status is Status.FAILED for one in found):
+            return found  # one cluster at both ends: whatever else is found would be about another flow
+        with ExitStack() as stack:
+            probes = {side: stack.enter_context(Probes(self._clusters[side])) for side in self._metadata}
+            for side in (side for side in Side if side in self._wanted):
+                found += self._one_end(side, probes.get(side))
+            if self._functions & _COPYING:
+                found += self._limits(probes)
+        if Function.PARTITION_COPY in self._functions:
+            found += self._mirrormaker2()
+        return found
+
+    def _ids(self) -> Finding:
+        if (missing := self._unreached(*Side)) is not None:
+            return Finding(check=_IDS, status=Status.NOT_CHECKED, text=missing)
+        ids = {side: str(metadata.cluster_id) for side, metadata in self._metadata.items()}
+        if len(set(ids.values())) == 1:
+            text = f"source and target are the same cluster ({ids[Side.SOURCE]})"
+            fix = "give each alias the bootstrap servers of its own cluster"
+            return Finding(check=_IDS, status=Status.FAILED, text=text, fix=fix)
+        return Finding(check=_IDS, status=Status.OK, text=f"they differ: {', '.join(ids.values())}")
+
+    def _one_end(self, side: Side, probes: Probes | None) -> list[Finding]:
+        alias = self._clusters[side].alias
+        if probes is None:
+            reason = f"{alias} cannot be reached"
+            checks = ("rights", "internal topics", "replication factors", "clock")
+            return [Finding(check=one, status=Status.NOT_CHECKED, text=reason, cluster=alias) for one in checks]
+        flow, end = self._flow, self._ends[side]
+        found = rights_there(flow, side, probes=probes, names=self._names(), functions=self._functions)
+        factors = replication_factors(flow, end, functions=self._functions)
+        topics = internal_topics(flow, end, admin=self._admins[side], probes=probes, functions=self._functions)
+        return [*found, factors, *topics, clock_agrees(probes, alias)]
+
+    def _names(self) -> Names:
+        """What can be seen of the source; nothing where it cannot be reached."""
+        metadata, admin = self._metadata.get(Side.SOURCE), self._admins.get(Side.SOURCE)
+        if metadata is None or admin is None:
+            return Names((), ())
+        groups: list[str] = []
+        if self._functions & _OF_GROUPS:
+            try:
+                groups = sorted(filter(group_filter_for(self._flow).selects, list_groups(admin)[0]))
+            except ClusterError:
+                groups = []
+        return Names(tuple(replicated(self._flow, partition_counts(metadata))), tuple(groups))
+
+    def _limits(self, probes: Mapping[Side, Probes]) -> list[Finding]:
+        alias = self._flow.target.alias
+        reason = self._unreached(*Side)
+        if reason is None:
+            counts = partition_counts(self._metadata[Side.SOURCE])
+            remote = replicated(self._flow, counts)
+            limits = Limits(
+                flow=self._flow,
+                source=self._admins[Side.SOURCE],
+                target=self._admins[Side.TARGET],
+                probes=probes[Side.TARGET],
+                remote=remote,
+                counts=counts,
+                there=self._ends[Side.TARGET].topics,
+            )
+            try:
+                return [self._topics(remote), *limits.check()]
+            except ClusterError as error:
+                reason = str(error)
+        return [
+            Finding(check=check, status=Status.NOT_CHECKED, text=reason, cluster=alias) for check in (SIZE, TIMESTAMPS)
+        ]
+
+    def _topics(self, remote: Mapping[str, str]) -> Finding:
+        """Say what would be replicated; a topic that is named and cannot be seen would be left out silently."""
+        alias = self._flow.source.alias
+        unseen = [topic for topic in literals(self._flow.topics, replicated_topics(self._flow)) if topic not in remote]
+        if unseen:
+            text = f"{some_of(unseen)} cannot be seen, and would not be replicated"
+            fix = "correct topics, create what is not there yet, or grant DESCRIBE on it"
+            return Finding(check="topics", status=Status.WARNING, text=text, cluster=alias, fix=fix)
+        if not remote:
+            text = "no topic that can be seen would be replicated"
+            fix = "correct topics or topics.exclude, or grant DESCRIBE on those to replicate"
+            return Finding(check="topics", status=Status.WARNING, text=text, cluster=alias, fix=fix)
+        return Finding(check="topics", status=Status.OK, text=f"{len(remote)} to replicate", cluster=alias)
+
+    def _mirrormaker2(self) -> list[Finding]:
+        if (reason := self._unreached(Side.TARGET)) is not None:
+            alias = self._flow.target.alias
+            return [Finding(check="MirrorMaker 2", status=Status.NOT_CHECKED, text=reason, cluster=alias)]
+        return signs_of_mirrormaker2(self._flow, self._admins[Side.TARGET], topics=set(self._ends[Side.TARGET].topics))
+
+    def _unreached(self, *sides: Side) -> str | None:
+        missing = [self._clusters[side].alias for side in sides if side not in self._metadata]
+        return f"{' and '.join(missing)} cannot be reached" if missing else None

@@ -1,0 +1,36 @@
+"""Names that patterns tell of, for asking about what cannot be seen."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+_FIXED: Final = re.compile(r"[^\\^$|?*+()\[\]{}]*")
+_NAME: Final = "mirrorless-doctor"
+
+
+def literals(patterns: Iterable[str], selects: Callable[[str], bool]) -> list[str]:
+    """Return the patterns that are plain names, of those that the filter selects."""
+    plain = (_plain(pattern) for pattern in patterns)
+    return [name for name in plain if _FIXED.fullmatch(name) and selects(name)]
+
+
+def examples(patterns: Iterable[str], selects: Callable[[str], bool]) -> list[str]:
+    """Return plain names, and for `billing-.*` an invented one that begins like that, if the filter selects it."""
+    found = []
+    for pattern in patterns:
+        name = _plain(pattern)
+        fixed = "".join(_FIXED.findall(name)[:1])
+        if fixed != name:
+            quantified = name[len(fixed)] in "*+?{"
+            name = f"{fixed[:-1] if quantified else fixed}{_NAME}"
+        if selects(name):
+            found.append(name)
+    return found
+
+
+def _plain(pattern: str) -> str:
+    return re.sub(r"\\([.\-_])", r"\1", pattern)

@@ -1,0 +1,140 @@
+"""Looks for a MirrorMaker 2 that still runs for the flow: each of the two would copy what the other copied.
+
+Three signs on the target: members of its Connect group; progress without our fields that is newer than ours; a task
+that lately said it was running. No right is demanded for any of them: what may not be seen is told.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
+
+from mirrorless.clusters.reading import reader
+from mirrorless.copy.progress import Progress, SourcePartition, parse
+from mirrorless.doctor.findings import Finding, Status, some_of
+from mirrorless.errors import ClusterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.settings import Cluster, Flow
+
+_CHECK: Final = "MirrorMaker 2"
+_RECENT_MS: Final = 10 * 60_000
+_READING_S: Final = 20.0
+
+
+class _Unreadable(Exception):
+    """A topic may not be read, or not in time."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the progress topic tells: when each of us wrote last (ms, 0: never), and connectors of other names."""
+
+    theirs_ms: int = 0
+    ours_ms: int = 0
+    strangers: dict[str, int] = field(default_factory=dict)
+
+    def take(self, flow: Flow, key: bytes | None, value: bytes | None, timestamp_ms: int) -> None:
+        """Note one record."""
+        match parse(key, value):
+            case (SourcePartition(cluster=flow.source.alias, connector=name), Progress(sequence=sequence)):
+                if name != flow.connector_name:
+                    self.strangers[name] = self.strangers.get(name, 0) + 1
+                if sequence is None:
+                    self.theirs_ms = max(self.theirs_ms, timestamp_ms)
+                else:
+                    self.ours_ms = max(self.ours_ms, timestamp_ms)
+
+
+def signs_of_mirrormaker2(flow: Flow, target: Admin, *, topics: set[str]) -> list[Finding]:
+    """Look for a MirrorMaker 2; `topics` are those of the target that can be seen."""
+    alias = flow.target.alias
+    signs: list[str] = []
+    unseen: list[str] = []
+    seen = _Seen()
+    group = f"{flow.source.alias}-mm2"
+    try:
+        members = len(target.result(target.client.describe_consumer_groups([group])[group]).members)
+        if members:
+            signs.append(f"group {group} has {members} member{'' if members == 1 else 's'}")
+    except ClusterError:
+        unseen.append(f"group {group}")
+    now_ms = time.time() * 1000
+    status = f"mm2-status.{flow.source.alias}.internal"
+    try:
+        for key, value, at_ms in _records(flow.target, flow.offset_storage_topic, topics):
+            seen.take(flow, key, value, at_ms)
+    except _Unreadable:
+        unseen.append(flow.offset_storage_topic)
+    if seen.theirs_ms > seen.ours_ms and now_ms - seen.theirs_ms < _RECENT_MS:
+        signs.append(f"it wrote progress {(now_ms - seen.theirs_ms) / 1000:.0f} s ago")
+    try:
+        running = [at_ms for _, value, at_ms in _records(flow.target, status, topics) if b'"RUNNING"' in (value or b"")]
+        if running and now_ms - max(running) < _RECENT_MS:
+            signs.append(f"{status} says since {(now_ms - max(running)) / 1000:.0f} s that it is running")
+    except _Unreadable:
+        unseen.append(status)
+    return [_told(alias, signs, unseen), *_strangers(flow, seen)]
+
+
+def _told(alias: str, signs: list[str], unseen: list[str]) -> Finding:
+    if signs:
+        fix = "stop it before this flow runs: both at once copy everything twice"
+        return Finding(check=_CHECK, status=Status.WARNING, text=_and(signs), cluster=alias, fix=fix)
+    if len(unseen) > 2:
+        return Finding(check=_CHECK, status=Status.NOT_CHECKED, text=f"may not see {_and(unseen)}", cluster=alias)
+    told = f"no sign of it{f'; may not see {_and(unseen)}' if unseen else ''}"
+    return Finding(check=_CHECK, status=Status.OK, text=told, cluster=alias)
+
+
+def _strangers(flow: Flow, seen: _Seen) -> list[Finding]:
+    if not seen.strangers:
+        return []
+    names = some_of(sorted(seen.strangers))
+    return [
+        Finding(
+            check="progress to take over",
+            status=Status.WARNING,
+            text=f"{sum(seen.strangers.values())} positions are those of connector {names}, and are not taken over",
+            cluster=flow.target.alias,
+            fix=f"the copy goes on from progress of {flow.connector_name}; name another in mirrorless.connector.name "
+            "to take over from it",
+        )
+    ]
+
+
+def _records(cluster: Cluster, topic: str, topics: set[str]) -> Iterator[tuple[bytes | None, bytes | None, int]]:
+    """Yield all records of a topic, none if it is not there."""
+    if topic not in topics:
+        return
+    consumer = reader(cluster)
+    try:
+        partitions = consumer.list_topics(topic, timeout=_READING_S).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
+        missing = set(partitions)
+        until = time.monotonic() + _READING_S
+        while missing and time.monotonic() < until:
+            for message in consumer.consume(10_000, timeout=0.2):
+                error = message.error()
+                if error is None:
+                    yield message.key(), message.value(), message.timestamp()[1]
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    missing.discard(message.partition() or 0)
+                elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
+                    raise _Unreadable
+        if missing:
+            raise _Unreadable
+    except KafkaException as error:
+        raise _Unreadable from error
+    finally:
+        consumer.close()
+
+
+def _and(parts: list[str]) -> str:
+    return ", ".join(parts)

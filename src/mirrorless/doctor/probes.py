@@ -1,0 +1,195 @@
+"""Requests that brokers authorize as they do the real ones, and that cannot change anything.
+
+A right is asked for by doing nothing with it: producing no records, fetching behind every end, altering no config.
+Brokers look at rights first (`KafkaApis`, `ControllerApis`), so the answer is an authorization error or something
+else, whether the topic is there or not; and no right is needed to ask. What rights are on a cluster brokers say
+themselves (DescribeCluster, KIP-700).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from kafka import errors as kafka_errors
+from kafka.admin import ACLOperation, KafkaAdminClient
+from kafka.protocol.admin.cluster import DescribeClusterRequest
+from kafka.protocol.admin.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
+from kafka.protocol.admin.groups import DescribeGroupsRequest
+from kafka.protocol.admin.topics import CreatePartitionsRequest, CreateTopicsRequest
+from kafka.protocol.consumer.group import HeartbeatRequest
+from kafka.protocol.metadata.metadata import MetadataRequest
+
+from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.copy import requests
+from mirrorless.copy.wire import error_for
+from mirrorless.errors import ClusterUnavailable
+from mirrorless.rights import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from types import TracebackType
+
+    from mirrorless.settings import Cluster
+
+_A_REQUEST: Final = 500
+_TIMEOUT_MS: Final = 15_000
+_TOPIC: Final = 2
+"""The protocol's number of topics among what has configs."""
+_BEHIND_EVERY_END: Final = 1 << 62
+_TOPIC_REFUSED: Final = 29
+_GROUP_REFUSED: Final = 30
+_CLUSTER_REFUSED: Final = 31
+_REFUSED: Final = (_TOPIC_REFUSED, _GROUP_REFUSED, _CLUSTER_REFUSED)
+_NOBODY: Final = "mirrorless-doctor"
+
+
+class NotSaid(Exception):
+    """A broker does not answer such a question; the text says why."""
+
+
+class Probes:
+    """Asks one cluster, as the user of its settings; raises `ClusterUnavailable` where it does not answer at all."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._alias = cluster.alias
+        try:
+            self._client: Any = KafkaAdminClient(**for_kafka_python(cluster, role="admin"))
+        except (kafka_errors.KafkaError, OSError) as error:
+            raise ClusterUnavailable(str(error) or type(error).__name__, cluster=cluster.alias) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._client.close()
+
+    def refused_topics(self, operation: Operation, topics: Iterable[str]) -> list[str]:
+        """Return the topics on which we lack the right, be they there or not; raises `NotSaid`."""
+        ask = _TOPICS[operation]
+        return [topic for some in _chunks(topics) for topic, code in ask(self, some) if code in _REFUSED]
+
+    def refused_groups(self, operation: Operation, groups: Iterable[str]) -> list[str]:
+        """Return the groups on which we lack the right, be they there or not; raises `NotSaid`."""
+        if operation is Operation.DESCRIBE:
+            return [
+                one.group_id
+                for some in _chunks(groups)
+                for one in self.ask(DescribeGroupsRequest(groups=some)).groups
+                if one.error_code in _REFUSED
+            ]
+        return [
+            group
+            for group in groups
+            if self.ask(HeartbeatRequest(group_id=group, generation_id=-1, member_id=_NOBODY)).error_code in _REFUSED
+        ]
+
+    def may_on_cluster(self, operation: Operation) -> bool:
+        """Whether we have a right on the cluster; raises `NotSaid` for brokers before 2.8."""
+        response = self.ask(DescribeClusterRequest(include_cluster_authorized_operations=True))
+        return int(ACLOperation[operation.value]) in response.authorized_operations
+
+    def creation(
+        self, topic: str, *, partitions: int, replication_factor: int, config: Mapping[str, str]
+    ) -> tuple[int, str, dict[str, str | None] | None]:
+        """Ask what would become of a new topic: error code (0 if it could be created), its text, all its configs.
+
+        The configs are None where we have no right to see them, and from brokers before 2.4 (KIP-525).
+        """
+        new = CreateTopicsRequest.CreatableTopic(
+            name=topic,
+            num_partitions=partitions,
+            replication_factor=replication_factor,
+            assignments=[],
+            configs=[
+                CreateTopicsRequest.CreatableTopic.CreatableTopicConfig(name=name, value=value)
+                for name, value in config.items()
+            ],
+        )
+        request = CreateTopicsRequest(topics=[new], timeout_ms=_TIMEOUT_MS, validate_only=True)
+        (found,) = self.ask(request, controller=True).topics
+        configs = getattr(found, "configs", None)
+        known = None if not configs else {one.name: one.value for one in configs}
+        return found.error_code, found.error_message or error_for(found.error_code).__name__, known
+
+    def ask(self, request: Any, *, controller: bool = False) -> Any:  # noqa: ANN401 -- the library's messages
+        """Send any request to some broker, or to the controller; raises `NotSaid`."""
+        try:
+            if controller:
+                return self._client._manager.run(self._client._send_request_to_controller, request, lambda _: (), False)
+            return self._client._manager.run(self._client._manager.send, request)
+        except kafka_errors.IncompatibleBrokerVersion as error:
+            raise NotSaid("its brokers are too old to be asked") from error
+        except kafka_errors.KafkaError as error:
+            raise NotSaid(str(error) or type(error).__name__) from error
+
+    def _described(self, topics: Sequence[str]) -> Iterator[tuple[str, int]]:
+        wanted = [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
+        response = self.ask(MetadataRequest(topics=wanted, allow_auto_topic_creation=False))
+        return ((one.name, one.error_code) for one in response.topics)
+
+    def _fetched(self, topics: Sequence[str]) -> Iterator[tuple[str, int]]:
+        request = requests.fetch(
+            [((topic, 0), _BEHIND_EVERY_END, -1) for topic in topics],
+            None,
+            isolation=0,
+            max_wait_ms=0,
+            max_bytes=1,
+            partition_max_bytes=1,
+        )
+        return ((one.place[0], one.error_code) for one in requests.fetched(self.ask(request), None))
+
+    def _produced(self, topics: Sequence[str]) -> Iterator[tuple[str, int]]:
+        request = requests.produce([((topic, 0), b"") for topic in topics], None, timeout_ms=_TIMEOUT_MS)
+        return ((one.place[0], one.error_code) for one in requests.appended(self.ask(request), None))
+
+    def _created(self, topics: Sequence[str]) -> Iterator[tuple[str, int]]:
+        new = [
+            CreateTopicsRequest.CreatableTopic(
+                name=topic, num_partitions=1, replication_factor=1, assignments=[], configs=[]
+            )
+            for topic in topics
+        ]
+        request = CreateTopicsRequest(topics=new, timeout_ms=_TIMEOUT_MS, validate_only=True)
+        return ((one.name, one.error_code) for one in self.ask(request, controller=True).topics)
+
+    def _grown(self, topics: Sequence[str]) -> Iterator[tuple[str, int]]:
+        # To one partition, which every topic has: no broker could grow it, even if it took this for more than a test.
+        new = [CreatePartitionsRequest.CreatePartitionsTopic(name=topic, count=1, assignments=None) for topic in topics]
+        request = CreatePartitionsRequest(topics=new, timeout_ms=_TIMEOUT_MS, validate_only=True)
+        return ((one.name, one.error_code) for one in self.ask(request, controller=True).results)
+
+    def _configs_described(self, topics: Sequence[str]) -> Iterator[tuple[str, int]]:
+        wanted = [
+            DescribeConfigsRequest.DescribeConfigsResource(
+                resource_type=_TOPIC, resource_name=topic, configuration_keys=["cleanup.policy"]
+            )
+            for topic in topics
+        ]
+        request = DescribeConfigsRequest(resources=wanted, include_synonyms=False, include_documentation=False)
+        return ((one.resource_name, one.error_code) for one in self.ask(request).results)
+
+    def _configs_altered(self, topics: Sequence[str]) -> Iterator[tuple[str, int]]:
+        wanted = [
+            IncrementalAlterConfigsRequest.AlterConfigsResource(resource_type=_TOPIC, resource_name=topic, configs=[])
+            for topic in topics
+        ]
+        request = IncrementalAlterConfigsRequest(resources=wanted, validate_only=True)
+        return ((one.resource_name, one.error_code) for one in self.ask(request, controller=True).responses)
+
+
+_TOPICS: Final[Mapping[Operation, Callable[[Probes, Sequence[str]], Iterator[tuple[str, int]]]]] = {
+    Operation.DESCRIBE: Probes._described,
+    Operation.READ: Probes._fetched,
+    Operation.WRITE: Probes._produced,
+    Operation.CREATE: Probes._created,
+    Operation.ALTER: Probes._grown,
+    Operation.DESCRIBE_CONFIGS: Probes._configs_described,
+    Operation.ALTER_CONFIGS: Probes._configs_altered,
+}
+
+
+def _chunks(names: Iterable[str]) -> Iterator[list[str]]:
+    all_names = list(names)
+    return (all_names[at : at + _A_REQUEST] for at in range(0, len(all_names), _A_REQUEST))

@@ -1,0 +1,116 @@
+"""Checks that each right is there that a flow needs: one line a right, by the table in `mirrorless.rights`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.doctor.examples import examples, literals
+from mirrorless.doctor.findings import Finding, Status, some_of
+from mirrorless.doctor.probes import NotSaid
+from mirrorless.filters import GroupFilter, TopicFilter
+from mirrorless.policy import policy_for
+from mirrorless.rights import CONNECT, SWITCHES, On, Operation, When, needed, topic_of, without_implied
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from mirrorless.doctor.probes import Probes
+    from mirrorless.rights import Function, Row, Side
+    from mirrorless.settings import Flow
+
+_GROUPS_ASKED: Final = 500  # some rights are asked for one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What of the source can be seen: topics that the flow replicates, and groups whose offsets it translates."""
+
+    topics: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+def rights_there(
+    flow: Flow, side: Side, *, probes: Probes, names: Names, functions: Iterable[Function] | None = None
+) -> list[Finding]:
+    """Check the rights on one side, for all functions of the flow or for some."""
+    rows = [row for row in needed(flow, functions) if row.side is side and row.when is not When.OLD_BROKERS]
+    grouped: dict[tuple[On, Operation], list[Row]] = {}
+    for row in without_implied(rows):
+        grouped.setdefault((row.on, row.operation), []).append(row)
+    return [_check(flow, side, some, probes=probes, names=names) for some in grouped.values()]
+
+
+def _check(flow: Flow, side: Side, rows: Sequence[Row], *, probes: Probes, names: Names) -> Finding:
+    row = rows[0]
+    alias = (flow.source if side == "source" else flow.target).alias
+    check = f"{row.operation} on {row.on}"
+    things = _things(flow, row.on, names)
+    if not things and row.on is not On.CLUSTER:
+        text = f"no {_word(row.on)} can be seen on {flow.source.alias}, and the patterns tell of none to ask for"
+        return Finding(check=check, status=Status.NOT_CHECKED, text=text, cluster=alias)
+    try:
+        refused = sorted(_refused(probes, row, things))
+    except NotSaid as error:
+        return Finding(check=check, status=Status.NOT_CHECKED, text=str(error), cluster=alias)
+    if not refused:
+        text = f"granted on {_on(row.on, things)}" if things else "granted"
+        return Finding(check=check, status=Status.OK, text=text, cluster=alias)
+    required = [one for one in rows if one.required]
+    fix = f"on {alias}, allow the flow's user {row.operation} on {_on(row.on, refused)}"
+    fix += f" (MSK IAM: {', '.join((CONNECT, *row.iam_actions))})"
+    if not required:
+        return Finding(check=check, status=Status.WARNING, text=_lesser(row, refused), cluster=alias, fix=fix)
+    which = _on(row.on, refused)
+    if len(refused) < len(things):
+        which = f"{len(refused)} of {len(things)} {_word(row.on)}s, among them {some_of(refused)}"
+    functions = dict.fromkeys(f"{one.function} to {one.why}" for one in required)
+    needing = {one.function for one in required}
+    if len(needing) == 1 and (switch := SWITCHES.get(required[0].function)) is not None:
+        fix += f", or set {switch}=false"
+    text = f"no {row.operation} on {which}; needed by {', '.join(functions)}"
+    return Finding(check=check, status=Status.FAILED, text=text, cluster=alias, fix=fix)
+
+
+def _lesser(row: Row, refused: Sequence[str]) -> str:
+    return f"no {row.operation} on {_on(row.on, refused)}; {row.when.value if row.when is not None else ''}"
+
+
+def _things(flow: Flow, on: On, names: Names) -> list[str]:
+    """Return the names to ask for; where none can be seen, what the patterns would let through."""
+    if on is On.CLUSTER:
+        return []
+    if on is On.GROUPS:
+        selects = GroupFilter.of(flow).selects
+        return _all(names.groups, flow.groups, selects)[:_GROUPS_ASKED]
+    if (topic := topic_of(flow, on)) is not None:
+        return [topic]
+    topics = _all(names.topics, flow.topics, TopicFilter.of(flow).selects)
+    if on is On.TOPICS:
+        return topics
+    policy = policy_for(flow)
+    return [policy.format_remote_topic(flow.source.alias, topic) for topic in topics]
+
+
+def _all(seen: Sequence[str], patterns: Sequence[str], selects: Callable[[str], bool]) -> list[str]:
+    return list(dict.fromkeys((*seen, *literals(patterns, selects)))) or examples(patterns, selects)
+
+
+def _refused(probes: Probes, row: Row, things: list[str]) -> list[str]:
+    if row.on is On.CLUSTER:
+        return [] if probes.may_on_cluster(row.operation) else ["the cluster"]
+    if row.on is On.GROUPS:
+        return probes.refused_groups(row.operation, things)
+    return probes.refused_topics(row.operation, things)
+
+
+def _on(on: On, things: Sequence[str]) -> str:
+    if on is On.CLUSTER:
+        return "the cluster"
+    if len(things) == 1:
+        return f"{_word(on)} {things[0]}"
+    return f"{len(things)} {_word(on)}s: {some_of(list(things))}"
+
+
+def _word(on: On) -> str:
+    return "group" if on is On.GROUPS else "topic"
