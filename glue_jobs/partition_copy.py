@@ -3,50 +3,56 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-import threading
+import sys
+import tempfile
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
 from mirrorless.copy.control import Control
-from mirrorless.copy.query import start_copy
-from mirrorless.copy.rows import summary
+from mirrorless.copy.job import Outcome, copy_flow
+from mirrorless.copy.rows import Report, summary
 from mirrorless.copy.slot import FlowPlace
+from mirrorless.publishing.cloudwatch import CloudWatch
 
 if TYPE_CHECKING:
-    from mirrorless.copy.rows import Report
+    from collections.abc import Callable, Sequence
 
 
-def main() -> None:
-    """Start the query and wait for its end; with `--available-now`, for all that was there at the start."""
+def main(
+    given: Sequence[str] | None = None,
+    *,
+    control: Control | None = None,
+    folder: str | None = None,
+    told: Callable[[list[Report]], None] | None = None,
+) -> Outcome:
+    """Copy until the end; on one machine `mirrorless run` gives the arguments, controls it, and is told of leases."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--settings", required=True, help="location of the MirrorMaker 2 configuration")
-    parser.add_argument("--flow", required=True, help="the flow to copy, such as primary->backup")
-    parser.add_argument("--checkpoint", required=True, help="a folder for Spark; losing it loses nothing")
+    parser.add_argument("--MIRRORLESS_CONFIG", dest="config", required=True, help="location of the configuration")
+    parser.add_argument("--MIRRORLESS_FLOW", dest="flow", required=True, help="the flow to copy: primary->backup")
+    parser.add_argument("--MIRRORLESS_METRICS", dest="metrics", choices=["cloudwatch"], help="where metrics go")
     parser.add_argument("--available-now", action="store_true", help="end when everything that is there was copied")
-    arguments, _glues_own = parser.parse_known_args()
-    complete = threading.Event()
+    arguments, _glues_own = parser.parse_known_args(given)
 
     def lease_ended(reports: list[Report]) -> None:
-        totals = summary(reports)
-        print(json.dumps({"flow": arguments.flow, "event": "Lease"} | totals.as_fields()), flush=True)  # noqa: T201
-        if arguments.available_now and totals.over:
-            complete.set()
+        print(json.dumps({"flow": arguments.flow, "event": "Lease"} | summary(reports).as_fields()), flush=True)  # noqa: T201
+        if cloudwatch is not None:
+            cloudwatch.lease_ended(reports)
 
-    query = start_copy(
-        SparkSession.builder.appName(f"mirrorless {arguments.flow}").getOrCreate(),
-        FlowPlace(location=arguments.settings, flow=arguments.flow, bounded=arguments.available_now),
-        checkpoint=arguments.checkpoint,
-        control=Control(),
-        on_reports=lease_ended,
-    )
-    while query.isActive and not complete.wait(0.5):
-        pass
-    query.stop()
-    if not complete.is_set() and (failure := query.exception()) is not None:
-        raise failure
+    with contextlib.ExitStack() as ended:
+        # On the driver's own disk: losing it loses nothing, and nobody has to clean up after a run.
+        own = tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True)
+        checkpoint = folder or ended.enter_context(own)
+        cloudwatch = ended.enter_context(CloudWatch(arguments.flow)) if arguments.metrics else None
+        spark = SparkSession.builder.appName(f"mirrorless {arguments.flow}").getOrCreate()
+        place = FlowPlace(location=arguments.config, flow=arguments.flow, bounded=arguments.available_now)
+        return copy_flow(
+            spark, place, checkpoint=f"file://{checkpoint}", control=control or Control(), on_lease=told or lease_ended
+        )
 
 
 if __name__ == "__main__":
-    main()
+    if main().stuck:
+        sys.exit(1)

@@ -19,8 +19,13 @@ def test_groups_find_their_offsets_and_clients_the_heartbeats(world: World) -> N
     group = f"group-{topic}"
     fill(world.source, topic, (b"%d" % n for n in range(1_000)), partitions=4)
     commit(world.source, group, {(topic, partition): 100 + partition for partition in range(4)})
+    back = f"{world.target_alias}->{world.source_alias}"
     world.write_settings(
         **{
+            # Two flows in one process, each with functions of its own.
+            f"{back}.enabled": "true",
+            f"{back}.topics": "none",
+            f"{back}.groups": "none",
             "groups": group,
             "emit.heartbeats.enabled": "true",
             "refresh.topics.interval.seconds": "2",
@@ -38,6 +43,8 @@ def test_groups_find_their_offsets_and_clients_the_heartbeats(world: World) -> N
         wait_for(lambda: client.replication_hops(world.source_alias) == 1, running=running, seconds=60)
         running.process.send_signal(signal.SIGTERM)
         assert running.wait(30) == 0, running.text()
+        assert {line["flow"] for line in running.lines("Checkpoints")} == {world.flow, back}
+        assert running.lines("Trouble") == []
     assert "heartbeats" in client.heartbeat_topics()
     translated = client.translate_offsets(world.source_alias, group)
     assert {place: offset for place, (offset, _) in translated.items()} == expected

@@ -1,0 +1,72 @@
+"""Verifies flows on a local Spark, and tells how far it is."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from mirrorless.local.jars import SPARK_KAFKA, class_path
+from mirrorless.local.spark import spark_session
+from mirrorless.verify.comparison import verify_flow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark import SparkContext
+
+    from mirrorless.settings import Flow
+    from mirrorless.verify.comparison import ComparedWindow, Terms
+    from mirrorless.verify.findings import Verdict
+
+_LOOK_EVERY_S: Final = 0.3
+
+
+class Shown(Protocol):
+    """Who tells people how far it is; called from several threads."""
+
+    def step(self, flow: str, text: str) -> None:
+        """Something else is being done."""
+
+    def tasks(self, done: int, total: int) -> None:
+        """So many of the tasks that are known are done."""
+
+
+def verify_flows(
+    flows: Sequence[Flow], terms: Terms, *, shown: Shown, master: str | None
+) -> list[tuple[Verdict, list[ComparedWindow]]]:
+    """Verify flows one after the other; raises `PrerequisiteError` without Java or Spark's Kafka source."""
+    threads = os.cpu_count() or 1
+    jars = class_path(SPARK_KAFKA, say=lambda text: shown.step("", text))
+    with (
+        tempfile.TemporaryDirectory(prefix="mirrorless-verify-") as folder,
+        spark_session(master=master or f"local[{threads}]", folder=Path(folder), jars=jars) as spark,
+        _watched(spark.sparkContext, shown),
+    ):
+        return [verify_flow(spark, flow, terms, say=partial(shown.step, flow.name)) for flow in flows]
+
+
+@contextmanager
+def _watched(context: SparkContext, shown: Shown) -> Iterator[None]:
+    """Look every now and then how many tasks of the running stages are done."""
+    over = threading.Event()
+
+    def look() -> None:
+        tracker = context.statusTracker()
+        while not over.wait(_LOOK_EVERY_S):
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            known = [stage for stage in stages if stage is not None]
+            if known:
+                shown.tasks(sum(one.numCompletedTasks for one in known), sum(one.numTasks for one in known))
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()

@@ -1,0 +1,276 @@
+"""Compares both sides of one flow: metadata, records, group offsets. Reads only, and goes on past every difference."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from mirrorless.clusters.configs import topic_configs
+from mirrorless.errors import ClusterError, ConfigurationError, MirrorlessError, one_line
+from mirrorless.metadata.planning import Admins
+from mirrorless.settings.patterns import compile_patterns
+from mirrorless.settings.values import timestamp_ms
+from mirrorless.verify.findings import Difference, PartitionResult, Verdict
+from mirrorless.verify.fingerprints import Fingerprints
+from mirrorless.verify.group_offsets import GroupComparison
+from mirrorless.verify.latest import compare_latest
+from mirrorless.verify.narrowing import MOST_DIFFERENCES, READ_RECORDS, narrow
+from mirrorless.verify.pairing import Paired, Pairing
+from mirrorless.verify.results import State, failed, keyed_result, result, shortage, touched
+from mirrorless.verify.settings_of_topics import Metadata, compare_metadata
+from mirrorless.verify.stretches import pieces
+from mirrorless.verify.windows import WINDOW_RECORDS, Window, compare_windows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from mirrorless.clusters.configs import Configs
+    from mirrorless.clusters.topics import Place
+    from mirrorless.settings import Flow
+    from mirrorless.verify.stretches import Stretch
+
+_ROUNDS: Final = 20
+_SPARK: Final = (PySparkException, Py4JError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What to compare: topics whose whole name matches one of `topics`, records from `since_ms` on, a `share` of them.
+
+    Windows are of `window_records`; around differences, up to `read_records` are read one by one.
+    """
+
+    topics: tuple[str, ...] = (".*",)
+    since_ms: int | None = None
+    share: float = 1.0
+    window_records: int = WINDOW_RECORDS
+    read_records: int = READ_RECORDS
+
+    @classmethod
+    def read(cls, *, topics: str, since: str | None, percent: float | None) -> Terms:
+        """Read what people give: patterns with commas, a time with its zone or in ms, and percent of the records.
+
+        Raises `ConfigurationError`.
+        """
+        patterns = tuple(one.strip() for one in topics.split(",") if one.strip())
+        try:
+            compile_patterns(patterns)
+        except ValueError as error:
+            raise ConfigurationError(str(error), key="--topics", value=topics) from None
+        try:
+            since_ms = None if since is None else int(str(timestamp_ms(since)))
+        except ValueError:
+            reason = "use a time with its zone such as 2026-01-31T12:00:00Z"
+            raise ConfigurationError(reason, key="--since", value=since) from None
+        return cls(topics=patterns, since_ms=since_ms, share=1.0 if percent is None else percent / 100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedWindow:
+    """A window as it is kept for machines; `round` counts how often its partition was paired anew."""
+
+    topic: str
+    partition: int
+    round: int
+    window: Window
+
+
+class Comparison:
+    """One flow, once. `say` hears what is being done, in a few words; `windows` is filled as they are compared."""
+
+    def __init__(self, spark: SparkSession, flow: Flow, terms: Terms, *, say: Callable[[str], None]) -> None:
+        self._spark = spark
+        self._flow = flow
+        self._terms = terms
+        self._say = say
+        self._troubles: list[str] = []
+        self._notes: list[str] = []
+        self.windows: list[ComparedWindow] = []
+
+    def run(self) -> Verdict:
+        """Compare everything; what cannot be compared is in the verdict. Raises `MirrorlessError` if nothing can."""
+        began_ms = int(time.time() * 1000)
+        admins = Admins.of(self._flow)
+        patterns = compile_patterns(self._terms.topics)
+        self._say("metadata")
+        metadata = compare_metadata(
+            self._flow, admins, wanted=lambda topic: any(one.fullmatch(topic) for one in patterns)
+        )
+        results, differences = self._records(admins, metadata)
+        self._say("group offsets")
+        groups = GroupComparison(self._flow, source=admins.source, target=admins.target, remote=metadata.remote)
+        try:
+            compared = groups.compare()
+        finally:
+            groups.close()
+        troubles = [f"{one.topic}-{one.partition}: {one.trouble}" for one in results if one.trouble is not None]
+        return Verdict(
+            flow=self._flow.name,
+            began_ms=began_ms,
+            ended_ms=int(time.time() * 1000),
+            partitions=tuple(results),
+            differences=(*metadata.differences, *differences, *compared.differences),
+            troubles=(*metadata.troubles, *self._troubles, *troubles, *compared.troubles),
+            notes=(*metadata.notes, *self._notes, *compared.notes),
+        )
+
+    def _records(self, admins: Admins, metadata: Metadata) -> tuple[list[PartitionResult], list[Difference]]:
+        configs, refused = topic_configs(admins.source, metadata.remote)
+        self._troubles += [f"{topic}: its configs cannot be read: {one.text}" for topic, one in refused.items()]
+        compacted = {topic for topic, one in configs.items() if _is_compacted(one)}
+        results, differences, unread = self._of_topics(admins, metadata.remote, compacted)
+        if unread:
+            # Retention may have overtaken the comparison: once more, from where both sides begin now.
+            remote = {topic: metadata.remote[topic] for topic in unread}
+            self.windows = [one for one in self.windows if one.topic not in unread]
+            again, more, _ = self._of_topics(admins, remote, compacted)
+            results = [one for one in results if one.topic not in unread] + again
+            differences = [one for one in differences if one.topic not in unread] + more
+        return sorted(results, key=lambda one: (one.topic, one.partition)), differences
+
+    def _of_topics(
+        self, admins: Admins, remote: Mapping[str, str], compacted: set[str]
+    ) -> tuple[list[PartitionResult], list[Difference], set[str]]:
+        """Results, differences, and the topics of which something could not be read."""
+        self._say("offsets on both sides")
+        pairing = Pairing(self._flow, source=admins.source, target=admins.target, remote=remote)
+        try:
+            paired = pairing.pair(since_ms=self._terms.since_ms)
+        finally:
+            pairing.close()
+        left_out = [failed(one, one.trouble) for one in paired if one.trouble is not None]
+        whole = [one for one in paired if one.trouble is None]
+        plain = [one for one in whole if one.place[0] not in compacted]
+        keyed = [one for one in whole if one.place[0] in compacted]
+        compared, differences = self._by_windows(plain)
+        by_keys, of_keys = self._by_keys(keyed)
+        compared, differences = compared + by_keys, differences + of_keys
+        unread = {one.topic for one in compared if one.trouble is not None}
+        return [*left_out, *compared], differences, unread
+
+    def _by_windows(self, partitions: Sequence[Paired]) -> tuple[list[PartitionResult], list[Difference]]:
+        states = {one.place: State(one, [*shortage(one)], not_copied=one.not_copied) for one in partitions}
+        todo = [piece for one in partitions for stretch in one.stretches for piece in self._pieces(one, stretch)]
+        source = Fingerprints(self._flow.source, isolation="read_committed")
+        target = Fingerprints(self._flow.target, isolation="read_uncommitted")
+        try:
+            for number in range(_ROUNDS):
+                if not todo:
+                    break
+                self._say("records" if number == 0 else f"records behind differences, round {number}")
+                rest: list[Stretch] = []
+                for stretch, windows in self._compared(todo, states):
+                    state = states[stretch.topic, stretch.partition]
+                    self._take(state, windows, number)
+                    if all(one.same for one in windows):
+                        continue
+                    try:
+                        found = narrow(
+                            stretch, windows, source=source, target=target, read_records=self._terms.read_records
+                        )
+                    except ClusterError as error:
+                        state.paired.trouble = str(error)
+                        continue
+                    if found.unexplained:
+                        state.paired.trouble = "its windows differ, but record by record both sides are the same"
+                        continue
+                    state.not_copied += found.not_copied
+                    state.differences += found.differences
+                    state.different += touched(windows, found.differences)
+                    state.more = state.more or found.more
+                    if found.rest is not None and len(state.differences) < MOST_DIFFERENCES:
+                        rest.append(found.rest)
+                    elif found.rest is not None:
+                        state.more = True
+                todo = rest
+            for stretch in todo:
+                states[stretch.topic, stretch.partition].more = True
+        finally:
+            source.close()
+            target.close()
+        left = [state for state in states.values() if state.paired.trouble is None]
+        lost = [failed(one.paired, one.paired.trouble) for one in states.values() if one.paired.trouble is not None]
+        return [*map(result, left), *lost], [one for state in states.values() for one in state.differences]
+
+    def _pieces(self, one: Paired, stretch: Stretch) -> Iterable[Stretch]:
+        share = self._terms.share
+        if not stretch.closed:
+            return [stretch]
+        return pieces(stretch, one.line, share=share, least_records=self._terms.window_records)
+
+    def _compared(self, stretches: Sequence[Stretch], states: dict[Place, State]) -> list[tuple[Stretch, list[Window]]]:
+        """Windows of the stretches; where Spark fails, topic by topic, so that one does not hold up the others."""
+        try:
+            found = compare_windows(self._spark, self._flow, stretches, window_records=self._terms.window_records)
+        except _SPARK as error:
+            topics = sorted({one.topic for one in stretches})
+            if len(topics) == 1:
+                for state in states.values():
+                    if state.paired.place[0] == topics[0]:
+                        state.paired.trouble = f"Spark could not read it: {_first_line(error)}"
+                return []
+            return [
+                done
+                for topic in topics
+                for done in self._compared([one for one in stretches if one.topic == topic], states)
+            ]
+        return list(zip(stretches, found, strict=True))
+
+    def _take(self, state: State, windows: Sequence[Window], number: int) -> None:
+        topic, partition = state.paired.place
+        self.windows += [ComparedWindow(topic=topic, partition=partition, round=number, window=one) for one in windows]
+        state.size_bytes += sum(one.size_bytes for one in windows)
+        if number == 0:
+            state.windows += len(windows)
+            state.records += sum(min(one.records, one.remote_records) for one in windows)
+
+    def _by_keys(self, partitions: Sequence[Paired]) -> tuple[list[PartitionResult], list[Difference]]:
+        if not partitions:
+            return [], []
+        self._say("latest values of compacted topics")
+        try:
+            found = compare_latest(self._spark, self._flow, partitions)
+        except _SPARK as error:
+            if len(partitions) > 1:
+                halves = [self._by_keys([one]) for one in partitions]
+                return [one for results, _ in halves for one in results], [one for _, some in halves for one in some]
+            return [failed(partitions[0], f"Spark could not read it: {_first_line(error)}")], []
+        results: list[PartitionResult] = []
+        differences: list[Difference] = []
+        for one, latest in zip(partitions, found, strict=True):
+            results.append(keyed_result(one, latest))
+            differences += [*shortage(one), *latest.differences]
+        return results, differences
+
+
+def _is_compacted(configs: Configs) -> bool:
+    policy = configs.get("cleanup.policy")
+    return policy is not None and "compact" in (policy.value or "")
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip().splitlines()
+    causes = [line for line in text if line.startswith("Caused by: ")]
+    return one_line(
+        (causes[-1].removeprefix("Caused by: ") if causes else text[0] if text else type(error).__name__)[:300]
+    )
+
+
+def verify_flow(
+    spark: SparkSession, flow: Flow, terms: Terms, *, say: Callable[[str], None]
+) -> tuple[Verdict, list[ComparedWindow]]:
+    """Compare one flow; where nothing can be compared, the verdict says why."""
+    comparison = Comparison(spark, flow, terms, say=say)
+    began_ms = int(time.time() * 1000)
+    try:
+        return comparison.run(), comparison.windows
+    except MirrorlessError as error:
+        now_ms = int(time.time() * 1000)
+        verdict = Verdict(flow=flow.name, began_ms=began_ms, ended_ms=now_ms, troubles=(str(error),))
+        return verdict, comparison.windows

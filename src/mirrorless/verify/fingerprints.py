@@ -1,0 +1,91 @@
+"""Reads single records around a difference, with an ordinary consumer; only hashes of them are kept."""
+
+from __future__ import annotations
+
+import time
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from mirrorless.clusters.reading import reader
+from mirrorless.errors import ClusterUnavailable
+from mirrorless.verify.alignment import Print
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from confluent_kafka import Message
+
+    from mirrorless.settings import Cluster
+
+_TIMEOUT_S: Final = 60.0
+_A_TIME: Final = 1_000
+_BUFFER_KB: Final = 8_192
+_WAIT_MS: Final = 20
+
+
+class Fingerprints:
+    """Records of one cluster; `isolation` is Kafka's `isolation.level`."""
+
+    def __init__(self, cluster: Cluster, *, isolation: str) -> None:
+        self._cluster = cluster
+        self._consumer = reader(
+            cluster,
+            isolation_level=isolation,
+            auto_offset_reset="error",  # what retention takes meanwhile must not pass for a difference
+            queued_max_messages_kbytes=_BUFFER_KB,
+            fetch_wait_max_ms=_WAIT_MS,  # what is looked for is there
+        )
+
+    def read(self, topic: str, partition: int, *, first: int, end: int) -> Iterator[Print]:
+        """Yield what is committed at offsets `[first, end)`; raises `ClusterUnavailable`. One reading at a time."""
+        if first >= end:
+            return
+        self._consumer.assign([TopicPartition(topic, partition, first)])
+        until = time.monotonic() + _TIMEOUT_S
+        while True:
+            for message in self._consumer.consume(_A_TIME, timeout=0.05):
+                until = time.monotonic() + _TIMEOUT_S
+                error, offset = message.error(), message.offset()
+                if error is not None:
+                    if error.code() == KafkaError._PARTITION_EOF:
+                        return
+                    if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+                        continue  # nothing is committed for it
+                    raise ClusterUnavailable(
+                        f"{topic}-{partition}: {error.str()}", cluster=self._cluster.alias
+                    ) from KafkaException(error)
+                assert offset is not None
+                if offset >= end:
+                    return
+                yield fingerprint(message)
+                if offset == end - 1:
+                    return
+            if time.monotonic() > until:
+                reason = f"{topic}-{partition} could not be read: nothing came for {_TIMEOUT_S:.0f} s"
+                raise ClusterUnavailable(reason, cluster=self._cluster.alias)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._consumer.close()
+
+
+def fingerprint(message: Message) -> Print:
+    """Hash a record; headers with their order and repeats, and what is null apart from what is empty."""
+    offset = message.offset()
+    assert offset is not None
+    headers = message.headers()
+    return Print(offset, _hash(message.key()), _hash(message.value()), _headers(headers), message.timestamp()[1])
+
+
+def _hash(content: str | bytes | None) -> bytes | None:
+    if content is None:
+        return None
+    return blake2b(content if isinstance(content, bytes) else content.encode(), digest_size=16).digest()
+
+
+def _headers(headers: object) -> bytes | None:
+    if not headers:
+        return None
+    return blake2b(repr(headers).encode(), digest_size=16).digest()

@@ -1,0 +1,60 @@
+"""Spark's Kafka source with a flow's own client settings, and exactly the offsets that are asked for."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.clusters.java_settings import HONOURED_COMMON_KEYS, JavaSettings
+from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, SECURITY_KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from mirrorless.clusters.topics import Place
+    from mirrorless.settings import Cluster
+
+Ranges = dict["Place", tuple[int, int]]
+"""First and end offset by topic and partition."""
+
+# More than Java's 500 records a poll and 1 MB a partition: a task reads one partition, from one end to the other.
+_READING: Final = {
+    "kafka.max.poll.records": "5000",
+    "kafka.max.partition.fetch.bytes": str(8 << 20),
+    "kafka.fetch.max.bytes": str(50 << 20),
+}
+
+
+def java_options(cluster: Cluster, *, isolation: str) -> dict[str, str]:
+    """Return the options by which Spark's executors read `cluster`; they hold secrets.
+
+    The settings go to Java's client as they stand in the file, references resolved: they are its own.
+    """
+    settings = JavaSettings(cluster, "consumer")
+    found = {f"kafka.{key}": settings.raw(key) for key in (BOOTSTRAP_SERVERS, *SECURITY_KEYS, *HONOURED_COMMON_KEYS)}
+    return {key: value for key, value in found.items() if value is not None} | {
+        **_READING,
+        "kafka.isolation.level": isolation,
+        "includeHeaders": "true",
+    }
+
+
+def read(spark: SparkSession, options: Mapping[str, str], ranges: Ranges) -> DataFrame:
+    """Rows of these offsets, a Spark partition for each Kafka partition, in the order of its offsets."""
+    firsts: dict[str, dict[str, int]] = defaultdict(dict)
+    ends: dict[str, dict[str, int]] = defaultdict(dict)
+    for (topic, partition), (first, end) in ranges.items():
+        firsts[topic][str(partition)] = first
+        ends[topic][str(partition)] = end
+    assigned = {topic: sorted(map(int, some)) for topic, some in firsts.items()}
+    return (
+        spark.read.format("kafka")
+        .options(**options)
+        .option("assign", json.dumps(assigned))
+        .option("startingOffsets", json.dumps(firsts))
+        .option("endingOffsets", json.dumps(ends))
+        .load()
+    )

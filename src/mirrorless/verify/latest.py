@@ -1,0 +1,187 @@
+"""Compacted topics: the latest value of each key on both sides, computed by Spark.
+
+The cleaner takes what it likes of the older values, on each side at its own time. What it leaves alone is the last
+record of each key; a tombstone goes after `delete.retention.ms`, so one that is gone is as good as one that is there.
+Both sides are cut at the last pair of offsets that is certain; a key with a newer record behind the cut, on either
+side, is not compared, because the cleaner may have taken the one before it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as F  # noqa: N812 -- as all of Spark's users have it
+
+from mirrorless.verify.findings import Difference, Kind
+from mirrorless.verify.kafka_source import Ranges, java_options, read
+from mirrorless.verify.stretches import Pair
+from mirrorless.verify.windows import headers_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from mirrorless.clusters.topics import Place
+    from mirrorless.settings import Flow
+    from mirrorless.verify.pairing import Paired
+
+MOST_KEYS: Final = 100
+_KEY: Final = ("topic", "partition", "key")
+_FIELDS: Final = ("value", "headers", "timestamp")
+_SAME, _IN_FLIGHT, _MISSING, _EXTRA, _CHANGED = "same", "in flight", "missing", "extra", "changed"
+_SIDE: Final = (
+    "topic string, partition int, key binary, {0}offset bigint, {0}tombstone boolean, {0}value bigint, "
+    "{0}headers bigint, {0}timestamp timestamp, {0}newer int, {0}size bigint"
+)
+
+
+@dataclass(slots=True)
+class Latest:
+    """One compacted partition: `keys` compared, how many of them differ, and the differences of the first.
+
+    `in_flight` are keys with a newer record behind the cut, `by_retention` those whose record one side has deleted
+    with everything before its first offset.
+    """
+
+    keys: int = 0
+    different: int = 0
+    size_bytes: int = 0
+    in_flight: int = 0
+    by_retention: int = 0
+    differences: list[Difference] = field(default_factory=list)
+
+
+def compare_latest(spark: SparkSession, flow: Flow, partitions: Sequence[Paired]) -> list[Latest]:
+    """Compare the latest values of these partitions; raises Spark's errors."""
+    numbers = {one.place: number for number, one in enumerate(partitions)}
+    here: dict[Place, tuple[Place, int]] = {one.place: (one.place, cut_of(one).upstream) for one in partitions}
+    there: dict[Place, tuple[Place, int]] = {
+        (one.remote_topic, one.place[1]): (one.place, cut_of(one).downstream) for one in partitions
+    }
+    ours = {one.place: one.source for one in partitions}
+    theirs = {(one.remote_topic, one.place[1]): one.target for one in partitions}
+    left = _latest(spark, java_options(flow.source, isolation="read_committed"), ours, here, "")
+    right = _latest(spark, java_options(flow.target, isolation="read_uncommitted"), theirs, there, "remote_")
+    joined = left.join(right, list(_KEY), "full").withColumn("outcome", _outcome()).drop("key").cache()
+    found = [Latest() for _ in partitions]
+    size = F.coalesce("size", F.lit(0)) + F.coalesce("remote_size", F.lit(0))
+    counted = joined.groupBy("topic", "partition", "outcome").agg(F.count("*").alias("keys"), F.sum(size).alias("size"))
+    for row in counted.toArrow().to_pylist():
+        one = found[numbers[row["topic"], row["partition"]]]
+        one.size_bytes += row["size"]
+        if row["outcome"] == _IN_FLIGHT:
+            one.in_flight += row["keys"]
+        else:
+            one.keys += row["keys"]
+            one.different += row["keys"] if row["outcome"] != _SAME else 0
+    wrong = [(*partitions[number].place,) for number, one in enumerate(found) if one.different]
+    for topic, partition in wrong:
+        of_one = joined.where((F.col("topic") == topic) & (F.col("partition") == partition))
+        rows = of_one.where(F.col("outcome").isin(_MISSING, _EXTRA, _CHANGED)).orderBy("offset", "remote_offset")
+        for row in rows.limit(MOST_KEYS).toArrow().to_pylist():
+            number = numbers[topic, partition]
+            _note(found[number], partitions[number], row)
+    joined.unpersist()
+    return found
+
+
+def cut_of(one: Paired) -> Pair:
+    """Up to where both sides of a partition are compared."""
+    return one.known_end or Pair(one.source[1], one.target[1])
+
+
+def _latest(
+    spark: SparkSession, options: Mapping[str, str], ranges: Ranges, cuts: Mapping[Place, tuple[Place, int]], side: str
+) -> DataFrame:
+    """The last record of each key before the cut, whether there is a newer one behind it, and all records' bytes."""
+    ranges = {place: both for place, both in ranges.items() if both[0] < both[1]}
+    if not ranges:
+        return spark.createDataFrame([], _SIDE.format(side))
+    limits = [(*place, cuts[place][0][0], cuts[place][1]) for place in ranges]
+    rows = (
+        read(spark, options, ranges)
+        .join(
+            F.broadcast(spark.createDataFrame(limits, "topic string, partition int, name string, cut bigint")),
+            ["topic", "partition"],
+        )
+        .drop("topic")
+        .withColumnRenamed("name", "topic")
+    )
+    before = F.col("offset") < F.col("cut")
+    record = F.struct(
+        F.col("offset"),
+        F.col("value").isNull().alias("tombstone"),
+        F.xxhash64("value").alias("value"),
+        headers_hash().alias("headers"),
+        F.col("timestamp"),
+    )
+    size = F.coalesce(F.length("key"), F.lit(0)) + F.coalesce(F.length("value"), F.lit(0))
+    latest = rows.groupBy(*_KEY).agg(
+        F.max(F.when(before, record)).alias("latest"),
+        F.max(F.when(before, 0).otherwise(1)).alias(f"{side}newer"),
+        F.sum(size).alias(f"{side}size"),
+    )
+    names = ("offset", "tombstone", *_FIELDS)
+    return latest.select(
+        *_KEY,
+        *(F.col(f"latest.{name}").alias(f"{side}{name}") for name in names),
+        f"{side}newer",
+        f"{side}size",
+    )
+
+
+def _outcome() -> Column:
+    gone = F.col("offset").isNull() | F.col("tombstone")
+    remote_gone = F.col("remote_offset").isNull() | F.col("remote_tombstone")
+    same = F.expr("true")
+    for name in _FIELDS:
+        same = same & F.col(name).eqNullSafe(F.col(f"remote_{name}"))
+    return (
+        F.when((F.coalesce("newer", F.lit(0)) == 1) | (F.coalesce("remote_newer", F.lit(0)) == 1), _IN_FLIGHT)
+        .when(gone & remote_gone, _SAME)
+        .when(remote_gone & F.col("remote_offset").isNull(), _MISSING)
+        .when(gone & F.col("offset").isNull(), _EXTRA)
+        .when(same & (F.col("tombstone") == F.col("remote_tombstone")), _SAME)
+        .otherwise(_CHANGED)
+    )
+
+
+def _note(found: Latest, paired: Paired, row: Mapping[str, Any]) -> None:
+    """Take one key that differs, unless retention explains it."""
+    if _deleted(paired, row):
+        found.different -= 1
+        found.by_retention += 1
+        return
+    kind = {_MISSING: Kind.MISSING, _EXTRA: Kind.EXTRA, _CHANGED: Kind.CHANGED}[row["outcome"]]
+    changed = kind is Kind.CHANGED
+    found.differences.append(
+        Difference(
+            kind=kind,
+            topic=paired.place[0],
+            remote_topic=paired.remote_topic,
+            partition=paired.place[1],
+            upstream=row["offset"],
+            downstream=row["remote_offset"],
+            records=1,
+            fields=tuple(name for name in _FIELDS if changed and row[name] != row[f"remote_{name}"]),
+        )
+    )
+
+
+def _deleted(paired: Paired, row: Mapping[str, Any]) -> bool:
+    """Whether the side that lacks a record has deleted everything up to there (`compact,delete`)."""
+    line = paired.line
+    if row["outcome"] == _MISSING and paired.target[0]:
+        run, following = line.at_downstream(paired.target[0])
+        reached = run or following
+        if run is not None and paired.target[0] <= run.end_downstream:
+            return bool(row["offset"] < run.first_upstream + paired.target[0] - run.first_downstream)
+        return reached is not None and bool(row["offset"] < (following or reached).first_upstream)
+    if row["outcome"] == _EXTRA and paired.source[0]:
+        run, following = line.at(paired.source[0])
+        if run is not None and paired.source[0] <= run.end_upstream:
+            return bool(row["remote_offset"] < run.first_downstream + paired.source[0] - run.first_upstream)
+        return following is not None and bool(row["remote_offset"] < following.first_downstream)
+    return False

@@ -1,0 +1,124 @@
+"""A verdict as one HTML page that needs nothing else: no script, no network."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.verify.findings import OF_RECORDS, by_topic
+from mirrorless.verify.plots import AMBER, GREEN, RED, Bar, bars
+from mirrorless.verify.report import RESULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mirrorless.verify.findings import Difference, Verdict
+    from mirrorless.verify.repair import Step
+
+MOST_ROWS: Final = 1_000
+_COLOURS: Final = (GREEN, RED, AMBER)
+_STYLE: Final = """
+body { font: 15px/1.45 system-ui, sans-serif; color: #1a202c; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; } h3 { font-size: 1rem; margin: 1rem 0 .3rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid #e2e8f0; vertical-align: top; }
+th { font-weight: 600; background: #f7fafc; } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
+.verdict { color: #fff; border-radius: .3rem; padding: .15rem .7rem; }
+svg { width: 100%; height: auto; font-size: 12px; } ul { padding-left: 1.2rem; } p.small { color: #4a5568; }
+"""
+
+
+def page(verdicts: Sequence[Verdict], plans: Sequence[Sequence[Step]] = ()) -> str:
+    """Return the page; `plans` are repair plans, one for each verdict, or nothing."""
+    parts = [
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>mirrorless verify</title>',
+        f"<style>{_STYLE}</style></head><body><h1>mirrorless verify</h1>",
+    ]
+    for number, verdict in enumerate(verdicts):
+        parts += _flow(verdict)
+        if plans and plans[number]:
+            rows = [(one.place, one.mends, one.action) for one in plans[number]]
+            parts += ["<h3>What would mend it</h3>", _table(("where", "what", "how"), rows)]
+    return "".join([*parts, "</body></html>\n"])
+
+
+def _flow(verdict: Verdict) -> Iterable[str]:
+    result = RESULTS[verdict.status]
+    when = datetime.fromtimestamp(verdict.began_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    seconds = (verdict.ended_ms - verdict.began_ms) / 1000
+    topics = by_topic(verdict)
+    yield (
+        f'<h2>{escape(verdict.flow)} <span class="verdict" style="background:{_COLOURS[verdict.status]}">'
+        f"{escape(result)}</span></h2>"
+        f"<p>{verdict.records:,} records of {len(verdict.partitions):,} partitions compared, "
+        f"{verdict.size_bytes / 1e6:,.1f} MB read on both sides; {len(verdict.differences):,} differences; "
+        f"{verdict.not_copied:,} records not copied yet.</p>"
+        f'<p class="small">Begun {when}, took {seconds:,.1f} s.</p>'
+    )
+    if topics:
+        windows = [
+            Bar(
+                one.topic,
+                ((one.windows - one.different, GREEN), (one.different, RED)),
+                f"{one.windows:,}" + (f", {one.different:,} differ" if one.different else ""),
+            )
+            for one in topics
+        ]
+        yield bars("Windows compared, by topic (keys, of compacted topics)", windows, shares=True)
+        lag = [Bar(one.topic, ((one.not_copied, AMBER),), f"{one.not_copied:,}") for one in topics]
+        yield bars("Lag: records not copied yet, by topic", lag)
+        yield "<h3>Topics</h3>"
+        yield _table(
+            ("topic", "remote topic", "#partitions", "#records", "#windows", "#differences", "#not copied"),
+            [
+                (
+                    *(one.topic, one.remote_topic, f"{one.partitions:,}", f"{one.records:,}", f"{one.windows:,}"),
+                    *(f"{one.differences:,}", f"{one.not_copied:,}"),
+                )
+                for one in topics
+            ],
+        )
+    if verdict.differences:
+        yield "<h3>Differences</h3>"
+        yield _table(
+            ("where", "#source offset", "#target offset", "what"), [*map(_row, verdict.differences[:MOST_ROWS])]
+        )
+        if len(verdict.differences) > MOST_ROWS:
+            yield f"<p>The first {MOST_ROWS:,} of {len(verdict.differences):,}; the JSON has all of them.</p>"
+    more = [
+        f"{one.topic}-{one.partition}: there are more differences than are shown"
+        for one in verdict.partitions
+        if one.more
+    ]
+    yield _list("Could not be compared", verdict.troubles)
+    yield _list("More", more)
+    notes = [f"{one.topic}-{one.partition}: {note}" for one in verdict.partitions for note in one.notes]
+    yield _list("No differences, but worth knowing", [*verdict.notes, *notes])
+
+
+def _row(one: Difference) -> tuple[str, ...]:
+    offsets = one.kind in OF_RECORDS or one.upstream is not None
+    return (
+        one.place,
+        "" if one.upstream is None or not offsets else f"{one.upstream:,}",
+        "" if one.downstream is None or not offsets else f"{one.downstream:,}",
+        one.text,
+    )
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table; columns that begin with # hold numbers."""
+    marks = [' class="n"' if name.startswith("#") else "" for name in columns]
+    head = "".join(f"<th{mark}>{escape(name.lstrip('#'))}</th>" for name, mark in zip(columns, marks, strict=True))
+    body = "".join(
+        "<tr>" + "".join(f"<td{mark}>{escape(cell)}</td>" for cell, mark in zip(row, marks, strict=True)) + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _list(title: str, lines: Sequence[str]) -> str:
+    if not lines:
+        return ""
+    return f"<h3>{escape(title)}</h3><ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"

@@ -1,0 +1,241 @@
+"""Finds, for every partition, from where on and up to where both sides can be compared. Reads only."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from mirrorless.clusters.topics import last_stable_offsets, partition_counts
+from mirrorless.errors import ClusterError
+from mirrorless.offsets.runs import Line, taken_over
+from mirrorless.offsets.translation import Translated
+from mirrorless.offsets.translator import Translator
+from mirrorless.offsets.walk import Search, Walk, Walker
+from mirrorless.verify.stretches import Pair, Stretch, upstream_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.topics import Place
+    from mirrorless.settings import Flow
+
+_WALKING_S: Final = 120.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Paired:
+    """One source partition and its copy. `source` and `target` are the offsets that are there, first and end.
+
+    `stretches` are to be compared. `lost` is the pair from which on the target lacks what had been copied, and `owed`
+    how many records that is. `not_copied` are offsets of the source beyond the copy, where no record was looked at.
+    """
+
+    place: Place
+    remote_topic: str
+    source: tuple[int, int] = (0, 0)
+    target: tuple[int, int] = (0, 0)
+    line: Line = field(default_factory=lambda: Line(()))
+    stretches: list[Stretch] = field(default_factory=list)
+    lost: tuple[int | None, int] | None = None
+    owed: int = 0
+    not_copied: int = 0
+    notes: list[str] = field(default_factory=list)
+    trouble: str | None = None
+
+    @property
+    def known_end(self) -> Pair | None:
+        """The last pair that is certain."""
+        runs = self.line.runs
+        return Pair(runs[-1].end_upstream, runs[-1].end_downstream) if runs else None
+
+
+class Pairing:
+    """Pairs the partitions of one flow; `remote` has the topics to look at with their remote topics."""
+
+    def __init__(self, flow: Flow, *, source: Admin, target: Admin, remote: Mapping[str, str]) -> None:
+        self._flow = flow
+        self._source, self._target = source, target
+        self._remote = remote
+        self._translator = Translator(flow, source=source, target=target)
+        self._walker = Walker(flow.source)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._translator.close()
+        self._walker.close()
+
+    def pair(self, *, since_ms: int | None = None) -> list[Paired]:
+        """Pair every partition that both sides have; raises `ClusterError` where an end does not answer.
+
+        The order of questions makes the common cut: first what was copied, then the target's ends, then the source's.
+        So the source has everything that the target has, and the target everything that was said to be copied.
+        """
+        counts = partition_counts(self._source.metadata())
+        remote_counts = partition_counts(self._target.metadata())
+        places = [
+            (topic, partition)
+            for topic, remote in sorted(self._remote.items())
+            for partition in range(min(counts.get(topic, 0), remote_counts.get(remote, 0)))
+        ]
+        found = {place: Paired(place=place, remote_topic=self._remote[place[0]]) for place in places}
+        self._translator.refresh(places)
+        theirs = {place: (self._remote[place[0]], place[1]) for place in places}
+        remote_ends, remote_missing = last_stable_offsets(self._target, theirs.values())
+        ends, missing = last_stable_offsets(self._source, places)
+        remote_firsts = _first_offsets(self._target, theirs.values())
+        firsts = _first_offsets(self._source, places)
+        since = self._since(places, since_ms) if since_ms is not None else {}
+        for place, one in found.items():
+            there = theirs[place]
+            trouble = missing.get(place) or remote_missing.get(there)
+            trouble = trouble or (None if place in firsts and there in remote_firsts else "its first offset is unknown")
+            if trouble is not None:
+                one.trouble = trouble
+                continue
+            one.source, one.target = (firsts[place], ends[place]), (remote_firsts[there], remote_ends[there])
+            one.line = self._translator.line(place)
+            self._stretch(one, since.get(place))
+        return list(found.values())
+
+    def _stretch(self, one: Paired, since: int | None) -> None:
+        begin = self._begin(one)
+        if begin is not None and since is not None and since > begin.upstream:
+            begin = self._translated(one, since)
+        if begin is None:
+            return
+        topic, partition = one.place
+        (_, end), (_, remote_end) = one.source, one.target
+        whole = Stretch(
+            topic=topic,
+            partition=partition,
+            remote_topic=one.remote_topic,
+            first_upstream=begin.upstream,
+            end_upstream=max(end, begin.upstream),
+            first_downstream=begin.downstream,
+            end_downstream=max(remote_end, begin.downstream),
+            closed=False,
+        )
+        known = one.known_end
+        if known is not None and known.downstream > remote_end:
+            one.lost, one.owed = (upstream_of(one.line, remote_end), remote_end), known.downstream - remote_end
+            one.stretches.append(whole)
+            return
+        if known is not None and begin.downstream <= known.downstream and begin.upstream < known.upstream <= end:
+            one.stretches.append(whole.part(begin, known))
+            whole = whole.rest(known)
+        if whole.first_downstream < whole.end_downstream:
+            one.stretches.append(whole)
+        else:
+            one.not_copied = whole.end_upstream - whole.first_upstream
+
+    def _begin(self, one: Paired) -> Pair | None:
+        """The first pair that both sides still have; None, with a note or a trouble, if there is none."""
+        first, (remote_first, remote_end) = one.source[0], one.target
+        if not one.line.runs:
+            return self._without_runs(one)
+        begin = Pair(one.line.runs[0].first_upstream, one.line.runs[0].first_downstream)
+        known = self._translator.progress.get(one.place)
+        if known is not None and begin.upstream in taken_over(known.announced):
+            begin = self._behind_mirrormaker(one, begin)
+        elif begin.downstream > remote_first:
+            one.notes.append(f"the target's records {remote_first} to {begin.downstream - 1} are of an earlier copy")
+        _note_heads(one, begin)
+        if first > begin.upstream:
+            moved = self._at_upstream(one, first)
+            if moved is None:
+                return None
+            begin = moved
+        if remote_first > begin.downstream:
+            upstream = upstream_of(one.line, remote_first)
+            if upstream is None:
+                upstream = self._count(Search(one.place, begin.upstream, [remote_first - begin.downstream]))
+            if upstream is None:
+                if remote_first < remote_end:
+                    one.trouble = f"no upstream offset is known for the target's first offset {remote_first}"
+                return None
+            begin = Pair(upstream, remote_first)
+        return begin
+
+    def _without_runs(self, one: Paired) -> Pair:
+        """Where MirrorMaker 2 copied, and nobody else, there are only its pairs, if any."""
+        first, remote_first = one.source[0], one.target[0]
+        if not first and not remote_first:
+            return Pair(0, 0)
+        for sync in reversed(self._translator.syncs.slots.slots(one.place)):
+            if sync.last_upstream >= first and sync.last_downstream >= remote_first:
+                one.notes.append(f"before upstream {sync.last_upstream} nothing says how offsets correspond")
+                return Pair(sync.last_upstream, sync.last_downstream)
+        one.notes.append("nothing says how offsets correspond: compared from the first record on both sides")
+        return Pair(first, remote_first)
+
+    def _at_upstream(self, one: Paired, first: int) -> Pair | None:
+        """The pair at the source's first offset, whose head is gone: by its run, or counted back from the next one."""
+        run, following = one.line.at(first)
+        if run is not None and first <= run.end_upstream:
+            return Pair(first, run.first_downstream + first - run.first_upstream)
+        if following is not None:
+            records = self._count(Walk(one.place, first, [following.first_upstream]))
+            if records is not None:
+                return Pair(first, following.first_downstream - records)
+        one.trouble = f"the source begins at {first}, and nothing says where that is on the target"
+        return None
+
+    def _behind_mirrormaker(self, one: Paired, begin: Pair) -> Pair:
+        """Go back over what MirrorMaker 2 had copied, as far as both sides have it: counted from its end."""
+        first, remote_first = one.source[0], one.target[0]
+        there = begin.downstream - remote_first
+        records = self._count(Walk(one.place, first, [begin.upstream])) if begin.upstream > first else 0
+        if records is None or there <= 0:
+            return begin
+        if records <= there:
+            return Pair(first, begin.downstream - records)
+        upstream = self._count(Search(one.place, first, [records - there]))
+        return begin if upstream is None else Pair(upstream, remote_first)
+
+    def _count(self, walk: Walk) -> int | None:
+        self._walker.walk([walk], deadline=time.monotonic() + _WALKING_S)
+        return walk.counts.get(walk.until[0])
+
+    def _since(self, places: Iterable[Place], since_ms: int) -> dict[Place, int]:
+        """Upstream offsets of the first record at that time or later."""
+        wanted = {TopicPartition(*place): OffsetSpec.for_timestamp(since_ms) for place in places}
+        found: dict[Place, int] = {}
+        for place, future in (self._source.client.list_offsets(wanted) if wanted else {}).items():
+            offset = self._source.result(future).offset
+            found[place.topic, place.partition] = offset if offset >= 0 else 1 << 62
+        return found
+
+    def _translated(self, one: Paired, upstream: int) -> Pair | None:
+        upstream = min(upstream, one.source[1])
+        answer = self._translator.translate({one.place: [upstream]}, deadline=time.monotonic() + _WALKING_S)
+        found = answer[one.place][upstream]
+        if isinstance(found, Translated) and found.exact:
+            return Pair(upstream, min(found.downstream, one.target[1]))
+        one.trouble = f"nothing says where upstream offset {upstream} is on the target"
+        return None
+
+
+def _note_heads(one: Paired, begin: Pair) -> None:
+    (first, end), (remote_first, remote_end) = one.source, one.target
+    if begin.upstream > first:
+        one.notes.append(f"the copy began at {begin.upstream}, the source at {first}")
+    if begin.upstream < first < end:
+        one.notes.append(f"retention: the source begins at {first}")
+    if begin.downstream < remote_first < remote_end:
+        one.notes.append(f"retention: the target begins at {remote_first}")
+
+
+def _first_offsets(admin: Admin, places: Iterable[Place]) -> dict[Place, int]:
+    wanted = {TopicPartition(*place): OffsetSpec.earliest() for place in places}
+    found: dict[Place, int] = {}
+    for place, future in (admin.client.list_offsets(wanted) if wanted else {}).items():
+        try:
+            found[place.topic, place.partition] = admin.result(future).offset
+        except ClusterError:
+            continue  # told as the partition's trouble
+    return found

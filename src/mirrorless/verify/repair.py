@@ -1,0 +1,94 @@
+"""What would mend each difference. Says it, and writes nothing: a log cannot be changed in its middle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.verify.findings import OF_RECORDS, Kind, Method
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mirrorless.verify.findings import Difference, PartitionResult, Verdict
+
+_APPLY: Final = frozenset({Kind.TOPIC, Kind.PARTITIONS, Kind.CONFIG, Kind.ACL})
+_RETENTION: Final = "retention: the target begins"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing to do about `place`, and what it mends."""
+
+    place: str
+    mends: str
+    action: str
+
+
+def repair_plan(verdict: Verdict, *, file: str) -> list[Step]:
+    """Say for each difference what would mend it; `file` is the configuration that commands would be given."""
+    steps: list[Step] = []
+    latest = {(one.topic, one.partition) for one in verdict.partitions if one.method is Method.LATEST}
+    records = [one for one in verdict.differences if one.kind in OF_RECORDS]
+    for topic, some in groupby(sorted(records, key=lambda one: one.topic), key=lambda one: one.topic):
+        of_topic = list(some)
+        keyed = [one for one in of_topic if (topic, one.partition) in latest]
+        steps += _latest(keyed)
+        if rest := [one for one in of_topic if (topic, one.partition) not in latest]:
+            steps += _again(verdict.flow, topic, rest, file)
+    for one in verdict.differences:
+        if one.kind in _APPLY:
+            steps.append(Step(one.place, f"{one.kind} {one.what}".strip(), f"mirrorless apply {file}"))
+        elif one.kind is Kind.GROUP_OFFSET:
+            steps.append(Step(one.place, f"group {one.what}", _group(one)))
+    steps += _retention(verdict.partitions)
+    return steps
+
+
+def _again(flow: str, topic: str, some: list[Difference], file: str) -> Iterator[Step]:
+    """A whole range has to be copied again: into a fresh topic, or behind what is there where the end is lost."""
+    remote = some[0].remote_topic
+    for partition, of_one in groupby(sorted(some, key=lambda one: one.partition or 0), key=lambda one: one.partition):
+        every = list(of_one)
+        offsets = [one.upstream for one in every if one.upstream is not None]
+        where = f"{topic}-{partition}"
+        kinds = ", ".join(sorted({one.kind for one in every}))
+        if {one.kind for one in every} == {Kind.SHORT}:
+            at = str(offsets[0]) if offsets else "the offset behind the target's last record"
+            action = f"copy from upstream {at} on again: mirrorless offsets reset {file} --topic {topic} --to {at}"
+        else:
+            span = f"from upstream {min(offsets)} on " if offsets else ""
+            action = (
+                f"copy {where} {span}again into a fresh topic: delete {remote}, let discovery create it, "
+                f"mirrorless offsets reset {file} --flow '{flow}' --topic {topic} --to earliest"
+            )
+        yield Step(where, kinds, action)
+
+
+def _latest(some: Iterable[Difference]) -> Iterator[Step]:
+    for one in some:
+        what = f"{one.kind} at {'upstream' if one.upstream is not None else 'downstream'} "
+        at = one.upstream if one.upstream is not None else one.downstream
+        action = (
+            f"produce the source's record at {one.upstream} to {one.remote_topic} once more"
+            if one.upstream is not None
+            else f"produce a tombstone for the key at downstream {one.downstream} to {one.remote_topic}"
+        )
+        yield Step(one.place, f"{what}{at}", action)
+
+
+def _group(one: Difference) -> str:
+    exact = (one.source_has or "").partition("exactly ")[2].partition(" ")[0]
+    where = f"--group {one.what} --topic {one.remote_topic}:{one.partition} --to-offset {exact}"
+    return f"stop the group on the target, then kafka-consumer-groups --reset-offsets {where} --execute"
+
+
+def _retention(partitions: Iterable[PartitionResult]) -> Iterator[Step]:
+    for one in partitions:
+        if any(note.startswith(_RETENTION) for note in one.notes):
+            yield Step(
+                f"{one.topic}-{one.partition}",
+                "a head that is gone (no difference)",
+                f"raise retention.ms and retention.bytes of {one.remote_topic} if the target shall keep as much",
+            )

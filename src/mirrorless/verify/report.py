@@ -1,0 +1,156 @@
+"""A verdict for machines: JSON, and Parquet with every window that was compared."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mirrorless.settings.aws import client
+from mirrorless.verify.findings import by_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mirrorless.verify.comparison import ComparedWindow
+    from mirrorless.verify.findings import Verdict
+
+RESULTS: Final = ("identical", "differences", "could not compare")
+"""By exit status."""
+METRICS: Final = ("records-compared", "differences", "not-compared")
+"""What of `summary` are metrics."""
+
+_S3: Final = "s3://"
+_PARTITIONS: Final[dict[str, pa.DataType]] = {
+    "flow": pa.string(),
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "remote_topic": pa.string(),
+    "method": pa.string(),
+    "records": pa.int64(),
+    "size_bytes": pa.int64(),
+    "windows": pa.int64(),
+    "different": pa.int64(),
+    "not_copied": pa.int64(),
+    "first_upstream": pa.int64(),
+    "end_upstream": pa.int64(),
+    "first_downstream": pa.int64(),
+    "end_downstream": pa.int64(),
+    "notes": pa.list_(pa.string()),
+    "trouble": pa.string(),
+    "more": pa.bool_(),
+}
+_DIFFERENCES: Final[dict[str, pa.DataType]] = {
+    "flow": pa.string(),
+    "kind": pa.string(),
+    "topic": pa.string(),
+    "remote_topic": pa.string(),
+    "partition": pa.int32(),
+    "upstream": pa.int64(),
+    "downstream": pa.int64(),
+    "records": pa.int64(),
+    "fields": pa.list_(pa.string()),
+    "what": pa.string(),
+    "source_has": pa.string(),
+    "target_has": pa.string(),
+}
+_WINDOWS: Final[dict[str, pa.DataType]] = {
+    "flow": pa.string(),
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "round": pa.int32(),
+    "number": pa.int64(),
+    "records": pa.int64(),
+    "remote_records": pa.int64(),
+    "digest": pa.int64(),
+    "remote_digest": pa.int64(),
+    "first_upstream": pa.int64(),
+    "last_upstream": pa.int64(),
+    "first_downstream": pa.int64(),
+    "last_downstream": pa.int64(),
+    "size_bytes": pa.int64(),
+    "same": pa.bool_(),
+}
+
+
+def as_fields(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as JSON has it."""
+    return {
+        "flow": verdict.flow,
+        "result": RESULTS[verdict.status],
+        "status": verdict.status,
+        "began_ms": verdict.began_ms,
+        "ended_ms": verdict.ended_ms,
+        "records-compared": verdict.records,
+        "bytes-read": verdict.size_bytes,
+        "not-copied": verdict.not_copied,
+        "differences": [asdict(one) | {"text": one.text} for one in verdict.differences],
+        "troubles": list(verdict.troubles),
+        "notes": list(verdict.notes),
+        "topics": [asdict(one) for one in by_topic(verdict)],
+        "partitions": [asdict(one) for one in verdict.partitions],
+    }
+
+
+def summary(verdict: Verdict) -> dict[str, Any]:
+    """A verdict in one line of a log; those of its values that are metrics are in `METRICS`."""
+    return {
+        "flow": verdict.flow,
+        "event": "Verified",
+        "result": RESULTS[verdict.status],
+        "records-compared": verdict.records,
+        "differences": len(verdict.differences),
+        "not-compared": len(verdict.troubles),
+        "bytes-read": verdict.size_bytes,
+        "seconds": (verdict.ended_ms - verdict.began_ms) / 1000,
+    }
+
+
+def to_json(verdicts: Sequence[Verdict]) -> str:
+    """All verdicts as one JSON object."""
+    return json.dumps({"flows": [as_fields(one) for one in verdicts]}, indent=2) + "\n"
+
+
+def write(location: str, content: bytes) -> None:
+    """Write a file, on disk or at `s3://bucket/key`; raises `OSError`, with what S3 answered."""
+    if location.startswith(_S3):
+        bucket, _, key = location.removeprefix(_S3).partition("/")
+        # pyarrow's own S3 looks for the bucket's region, and whether it is there: rights that nothing else here needs.
+        try:
+            with client("s3", region=None) as s3:
+                s3.put_object(Bucket=bucket, Key=key, Body=content)
+        except ValueError as error:
+            raise OSError(f"{location} cannot be written: {error}") from None
+        return
+    Path(location).parent.mkdir(parents=True, exist_ok=True)
+    Path(location).write_bytes(content)
+
+
+def write_parquet(location: str, verdicts: Sequence[tuple[Verdict, Sequence[ComparedWindow]]]) -> None:
+    """Write partitions, differences and windows as Parquet files into a folder, on disk or in S3."""
+    partitions = [{"flow": verdict.flow} | asdict(one) for verdict, _ in verdicts for one in verdict.partitions]
+    differences = [{"flow": verdict.flow} | asdict(one) for verdict, _ in verdicts for one in verdict.differences]
+    windows = [
+        {"flow": verdict.flow, "topic": one.topic, "partition": one.partition, "round": one.round}
+        | one.window._asdict()
+        | {"same": one.window.same}
+        for verdict, some in verdicts
+        for one in some
+    ]
+    tables: tuple[tuple[str, list[dict[str, Any]], dict[str, pa.DataType]], ...] = (
+        ("partitions", partitions, _PARTITIONS),
+        ("differences", differences, _DIFFERENCES),
+        ("windows", windows, _WINDOWS),
+    )
+    for name, rows, columns in tables:
+        written = pa.BufferOutputStream()
+        pq.write_table(_table(rows, columns), written)
+        write(f"{location.rstrip('/')}/{name}.parquet", written.getvalue().to_pybytes())
+
+
+def _table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, pa.DataType]) -> pa.Table:
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=pa.schema(list(columns.items())))

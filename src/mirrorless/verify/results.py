@@ -1,0 +1,124 @@
+"""What became of one partition, from what was counted and found in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mirrorless.verify.findings import Difference, Kind, Method, PartitionResult
+from mirrorless.verify.latest import cut_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mirrorless.verify.latest import Latest
+    from mirrorless.verify.pairing import Paired
+    from mirrorless.verify.windows import Window
+
+
+@dataclass(slots=True)
+class State:
+    """A partition while it is compared; counts as in `PartitionResult`."""
+
+    paired: Paired
+    differences: list[Difference]
+    windows: int = 0
+    different: int = 0
+    records: int = 0
+    size_bytes: int = 0
+    not_copied: int = 0
+    more: bool = False
+
+
+def touched(windows: Sequence[Window], differences: Sequence[Difference]) -> int:
+    """How many windows have a difference in them; those behind a missing record differ only by being moved."""
+    if not differences:
+        return 0
+    return max(1, sum(any(_lies_in(one, window) for one in differences) for window in windows))
+
+
+def _lies_in(one: Difference, window: Window) -> bool:
+    upstream = one.upstream is not None
+    offset = one.upstream if upstream else one.downstream
+    first = window.first_upstream if upstream else window.first_downstream
+    last = window.last_upstream if upstream else window.last_downstream
+    return offset is not None and first is not None and last is not None and first <= offset <= last
+
+
+def shortage(one: Paired) -> Iterator[Difference]:
+    """What the target lacks although it was copied."""
+    if one.lost is not None:
+        yield Difference(
+            kind=Kind.SHORT,
+            topic=one.place[0],
+            remote_topic=one.remote_topic,
+            partition=one.place[1],
+            upstream=one.lost[0],
+            downstream=one.lost[1],
+            records=one.owed,
+        )
+
+
+def result(state: State) -> PartitionResult:
+    """Of a partition that was compared by windows."""
+    one = state.paired
+    kinds = Counter(difference.kind for difference in state.differences)
+    not_copied = max(0, state.not_copied - one.owed) if kinds[Kind.SHORT] else state.not_copied
+    first, last = (one.stretches[0], one.stretches[-1]) if one.stretches else (None, None)
+    return PartitionResult(
+        topic=one.place[0],
+        partition=one.place[1],
+        remote_topic=one.remote_topic,
+        method=Method.WINDOWS,
+        records=state.records,
+        size_bytes=state.size_bytes,
+        windows=state.windows,
+        different=state.different,
+        not_copied=not_copied,
+        first_upstream=None if first is None else first.first_upstream,
+        end_upstream=None if last is None else last.end_upstream,
+        first_downstream=None if first is None else first.first_downstream,
+        end_downstream=None if last is None else last.end_downstream,
+        notes=tuple(one.notes),
+        more=state.more,
+    )
+
+
+def failed(one: Paired, trouble: str | None) -> PartitionResult:
+    """Of a partition about which nothing can be said."""
+    return PartitionResult(
+        topic=one.place[0],
+        partition=one.place[1],
+        remote_topic=one.remote_topic,
+        method=Method.NONE,
+        notes=tuple(one.notes),
+        trouble=trouble,
+    )
+
+
+def keyed_result(one: Paired, latest: Latest) -> PartitionResult:
+    """Of a compacted partition."""
+    cut = cut_of(one)
+    notes = list(one.notes)
+    if latest.in_flight:
+        notes.append(f"{latest.in_flight} keys with newer records behind the cut are not compared")
+    if latest.by_retention:
+        notes.append(f"{latest.by_retention} keys were deleted by retention on one side only")
+    return PartitionResult(
+        topic=one.place[0],
+        partition=one.place[1],
+        remote_topic=one.remote_topic,
+        method=Method.LATEST,
+        records=latest.keys,
+        size_bytes=latest.size_bytes,
+        windows=latest.keys,
+        different=latest.different,
+        not_copied=max(0, one.source[1] - cut.upstream),
+        first_upstream=one.source[0],
+        end_upstream=cut.upstream,
+        first_downstream=one.target[0],
+        end_downstream=cut.downstream,
+        notes=tuple(notes),
+        more=latest.different > len(latest.differences),
+    )

@@ -1,0 +1,173 @@
+"""Number, digest and offsets of every window of a stretch, computed by Spark on both sides and joined.
+
+A window is so many records, counted from where the stretch begins, so holes of the source do not matter. Its digest is
+the exclusive or of each record's hash, which takes in the record's number: a record that is missing, doubled, changed
+or elsewhere gives another one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pyspark.sql import functions as F  # noqa: N812 -- as all of Spark's users have it
+
+from mirrorless.verify.kafka_source import Ranges, java_options, read
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from mirrorless.clusters.topics import Place
+    from mirrorless.settings import Flow
+    from mirrorless.verify.stretches import Stretch
+
+WINDOW_RECORDS: Final = 10_000
+_NUMBER_BITS: Final = 33
+_NULL: Final = "null 5d0c9a83f1e64b27"
+_KEY: Final = ("layer", "topic", "partition", "window")
+
+
+class Window(NamedTuple):
+    """One window of a stretch on both sides; `records` is 0 and offsets are None where a side has nothing there."""
+
+    number: int
+    records: int
+    remote_records: int
+    digest: int | None
+    remote_digest: int | None
+    first_upstream: int | None
+    last_upstream: int | None
+    first_downstream: int | None
+    last_downstream: int | None
+    size_bytes: int
+
+    @property
+    def same(self) -> bool:
+        """Whether both sides hold the same in it."""
+        return self.records == self.remote_records and self.digest == self.remote_digest
+
+
+def compare_windows(
+    spark: SparkSession, flow: Flow, stretches: Sequence[Stretch], *, window_records: int = WINDOW_RECORDS
+) -> list[list[Window]]:
+    """Windows of each stretch, in order; raises Spark's errors."""
+    layers = _layers(stretches)
+    source = java_options(flow.source, isolation="read_committed")
+    target = java_options(flow.target, isolation="read_uncommitted")
+    ours: list[DataFrame] = []
+    theirs: list[DataFrame] = []
+    for number, layer in enumerate(layers):
+        some = [stretches[index] for index in layer.values()]
+        here: Ranges = {(one.topic, one.partition): (one.first_upstream, one.end_upstream) for one in some}
+        there: Ranges = {(one.remote_topic, one.partition): (one.first_downstream, one.end_downstream) for one in some}
+        for ranges, options, side in ((here, source, ours), (there, target, theirs)):
+            if left := {place: both for place, both in ranges.items() if both[0] < both[1]}:
+                side.append(numbered(read(spark, options, left), number))
+    if not ours and not theirs:
+        return [[] for _ in stretches]
+    remote = {one.remote_topic: one.topic for one in stretches}
+    joined = _joined(spark, ours, theirs, remote, window_records)
+    found: list[list[Window]] = [[] for _ in stretches]
+    for row in joined.toArrow().to_pylist():
+        found[layers[row["layer"]][row["topic"], row["partition"]]].append(_window(row))
+    return [sorted(windows) for windows in found]
+
+
+def numbered(rows: DataFrame, layer: int) -> DataFrame:
+    """Number the rows of each Kafka partition from 0 in the order of its offsets.
+
+    Spark's own ids count the rows of a task, and a task reads one partition.
+    """
+    number = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << _NUMBER_BITS) - 1))
+    return rows.withColumn("number", number).withColumn("layer", F.lit(layer))
+
+
+def headers_hash() -> Column:
+    """Hash of the headers with their order and repeats, and 0 without any.
+
+    Spark's hash passes over nulls; where they stand, the joined values tell. Not by `transform`, which would keep Spark
+    from compiling the whole stage.
+    """
+    values = F.col("headers.value")
+    joined = F.array_join(values.cast("array<string>"), ",", _NULL)
+    hashed = F.xxhash64(F.size("headers"), F.col("headers.key"), values, joined)
+    return F.when(F.col("headers").isNull(), F.lit(0).cast("bigint")).otherwise(hashed)
+
+
+def record_hash(*first: Column) -> Column:
+    """Hash of everything that a record is; Spark's hash passes over nulls, so that something is null is hashed too."""
+    nulls = (F.col("key").isNull(), F.col("value").isNull())
+    return F.xxhash64(*first, *nulls, F.col("key"), F.col("value"), headers_hash(), F.col("timestamp"))
+
+
+def _digested(rows: DataFrame, window_records: int) -> DataFrame:
+    size = F.coalesce(F.length("key"), F.lit(0)) + F.coalesce(F.length("value"), F.lit(0))
+    return (
+        rows.withColumn("window", F.expr(f"number div {window_records}"))
+        .groupBy(*_KEY)
+        .agg(
+            F.count("*").alias("records"),
+            F.bit_xor(record_hash(F.col("number"))).alias("digest"),
+            F.min("offset").alias("first"),
+            F.max("offset").alias("last"),
+            F.sum(size).alias("size_bytes"),
+        )
+    )
+
+
+def _joined(
+    spark: SparkSession,
+    ours: Sequence[DataFrame],
+    theirs: Sequence[DataFrame],
+    remote: Mapping[str, str],
+    window_records: int,
+) -> DataFrame:
+    names = spark.createDataFrame(list(remote.items()), "topic string, source_topic string")
+    empty = _EMPTY
+    left = _digested(reduce(_union, ours), window_records) if ours else spark.createDataFrame([], empty)
+    right = _digested(reduce(_union, theirs), window_records) if theirs else spark.createDataFrame([], empty)
+    right = right.join(F.broadcast(names), "topic").drop("topic").withColumnRenamed("source_topic", "topic")
+    for name in ("records", "digest", "first", "last", "size_bytes"):
+        right = right.withColumnRenamed(name, f"remote_{name}")
+    return left.join(right, list(_KEY), "full")
+
+
+_EMPTY: Final = (
+    "layer int, topic string, partition int, window bigint, records bigint, digest bigint, first bigint, last bigint, "
+    "size_bytes bigint"
+)
+
+
+def _union(one: DataFrame, other: DataFrame) -> DataFrame:
+    return one.unionAll(other)
+
+
+def _layers(stretches: Sequence[Stretch]) -> list[dict[Place, int]]:
+    """Spark reads one range of a partition at a time: the k-th stretches of all partitions are read together."""
+    layers: list[dict[Place, int]] = []
+    depth: dict[Place, int] = defaultdict(int)
+    for index, one in enumerate(stretches):
+        place = (one.topic, one.partition)
+        if depth[place] == len(layers):
+            layers.append({})
+        layers[depth[place]][place] = index
+        depth[place] += 1
+    return layers
+
+
+def _window(row: Mapping[str, Any]) -> Window:
+    return Window(
+        number=row["window"],
+        records=row["records"] or 0,
+        remote_records=row["remote_records"] or 0,
+        digest=row["digest"],
+        remote_digest=row["remote_digest"],
+        first_upstream=row["first"],
+        last_upstream=row["last"],
+        first_downstream=row["remote_first"],
+        last_downstream=row["remote_last"],
+        size_bytes=(row["size_bytes"] or 0) + (row["remote_size_bytes"] or 0),
+    )

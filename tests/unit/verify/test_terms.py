@@ -1,0 +1,27 @@
+"""What people ask to be compared is read in one place; what cannot be is one line."""
+
+from __future__ import annotations
+
+import pytest
+
+from mirrorless.errors import ConfigurationError
+from mirrorless.verify.comparison import Terms
+
+
+def test_what_is_given() -> None:
+    found = Terms.read(topics="orders, pay.*,", since="2026-01-31T12:00:00Z", percent=25)
+    assert (found.topics, found.since_ms, found.share) == (("orders", "pay.*"), 1769860800000, 0.25)
+    assert Terms.read(topics=".*", since=None, percent=None) == Terms()
+
+
+@pytest.mark.parametrize(
+    ("topics", "since", "line"),
+    [
+        ("(a", None, "--topics=(a: pattern '(a' does not compile: "),
+        ("a", "yesterday", "--since=yesterday: use a time with its zone such as 2026-01-31T12:00:00Z"),
+    ],
+)
+def test_what_cannot_be(topics: str, since: str | None, line: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        Terms.read(topics=topics, since=since, percent=None)
+    assert str(caught.value).startswith(line)
