@@ -8,22 +8,24 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from mirrorless.clusters.admin import QUIET, Admin
 from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.clusters.failures import grant
 from mirrorless.clusters.internal_topics import ensure, heartbeats_topic
+from mirrorless.clusters.reading import reader
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.formats import Heartbeat
+from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from confluent_kafka import Message
 
     from mirrorless.settings import Flow
 
 _TIMEOUT_S: Final = 10.0
+_LAST_RECORDS: Final = 50
 
 
 class Heartbeats:
@@ -37,7 +39,7 @@ class Heartbeats:
         self._topic = heartbeats_topic(flow)
         if (reason := ensure(Admin(flow.target), self._topic)) is not None:
             raise ClusterError(f"topic {self._topic.name} cannot be created: {reason}", cluster=flow.target.alias)
-        self._error: KafkaError | None = None
+        self._error: str | None = None
         extra = {"acks": "all", "message.timeout.ms": int(_TIMEOUT_S * 1000), "logger": QUIET}
         self._producer = Producer(for_confluent(flow.target, role="producer", extra=extra))
 
@@ -55,32 +57,52 @@ class Heartbeats:
         )
         left = self._producer.flush(_TIMEOUT_S + 1)
         if left or self._error is not None:
-            reason = self._error.str() if self._error is not None else f"no acknowledgement in {_TIMEOUT_S:.0f} s"
+            reason = self._error or f"no acknowledgement in {_TIMEOUT_S:.0f} s"
             raise ClusterUnavailable(f"{self._topic.name}: {reason}", cluster=self._flow.target.alias)
 
-    def emit(
-        self,
-        seconds: float,
-        *,
-        stopping: Callable[[], bool] = lambda: False,
-        wait: Callable[[float], object] = time.sleep,
-    ) -> int:
-        """Beat once an interval for so many seconds, the first time after one interval, as MirrorMaker 2 does.
-
-        Returns how many heartbeats were written. A beat that is late does not make the next ones hurry.
-        """
-        interval_s = self._flow.emit_heartbeats_interval_seconds
-        until = time.monotonic() + seconds
-        beats = 0
-        due = time.monotonic() + interval_s
-        while due <= until and not stopping():
-            wait(max(0.0, due - time.monotonic()))
-            if stopping():
-                break
-            self.beat(timestamp_ms=int(time.time() * 1000))
-            beats += 1
-            due = max(due + interval_s, time.monotonic())
-        return beats
-
     def _delivered(self, error: KafkaError | None, _message: Message) -> None:
-        self._error = error
+        self._error = None if error is None else f"{error.str()}{grant(error.code(), 'WRITE on it')}"
+
+
+def replicated_heartbeats(flow: Flow) -> str:
+    """Name, on the target, of the heartbeats that came over from the source: `<source>.heartbeats`."""
+    policy = policy_for(flow)
+    return policy.format_remote_topic(flow.source.alias, policy.heartbeats_topic())
+
+
+def last_heartbeat(flow: Flow) -> Heartbeat | None:
+    """Read the newest heartbeat that came over from the source to the target; None where there is none yet.
+
+    Only the last records of each partition are read. Raises `ClusterUnavailable`.
+    """
+    topic = replicated_heartbeats(flow)
+    consumer = reader(flow.target)
+    try:
+        found = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+        places = [TopicPartition(topic, partition) for partition in found.partitions]
+        beats = [beat for place in places for beat in _last(consumer, place)]
+    except KafkaException as error:
+        raise ClusterUnavailable(f"{topic}: {error.args[0].str()}", cluster=flow.target.alias) from error
+    finally:
+        consumer.close()
+    return max(beats, key=lambda beat: beat.timestamp_ms, default=None)
+
+
+def _last(consumer: Consumer, place: TopicPartition) -> list[Heartbeat]:
+    low, high = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
+    begin = max(low, high - _LAST_RECORDS)
+    if begin >= high:
+        return []
+    consumer.assign([TopicPartition(place.topic, place.partition, begin)])
+    beats: list[Heartbeat] = []
+    until = time.monotonic() + _TIMEOUT_S
+    while time.monotonic() < until:
+        for message in consumer.consume(_LAST_RECORDS + 1, timeout=0.2):
+            error = message.error()
+            if error is None and isinstance(beat := Heartbeat.parse(message.key(), message.value()), Heartbeat):
+                beats.append(beat)
+            elif error is not None and error.code() == KafkaError._PARTITION_EOF:
+                return beats
+            elif error is not None and error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
+                raise KafkaException(error)
+    raise KafkaException(KafkaError(KafkaError._TIMED_OUT))

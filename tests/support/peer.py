@@ -2,51 +2,79 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Self
+from urllib.parse import quote
+from urllib.request import Request, urlopen
 
+from mirrorless.local.broker import SHIPPED_JVM, free_ports
 from mirrorless.local.jars import JarSet, class_path
 from mirrorless.local.java import java_executable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
+
+    from mirrorless.local.kafka import EmbeddedCluster
+    from tests.support.world import World
 
 MIRRORMAKER: Final = JarSet(
     name="connect-mirror-4.3.0",
     title="MirrorMaker 2 4.3.0",
     modules=("org.apache.kafka:connect-mirror:4.3.0", "org.slf4j:slf4j-simple:1.7.36"),
 )
+# Kafka's connect-mirror-maker.sh has another heap than its brokers.
+_SHIPPED_JVM: Final = (*SHIPPED_JVM, "-Xms256M", "-Xmx2G")
 _STOP_S: Final = 20
+_START_S: Final = 90
+_BYTES: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
 
 
-class MirrorMaker:
-    """A running MirrorMaker 2 in dedicated mode; leaving the context stops it."""
+def peer_settings(*worlds: World, **extra: str) -> dict[str, str]:
+    """Settings of a MirrorMaker 2 for the flows of worlds between the same two clusters; in a hurry where it can be."""
+    first = worlds[0]
+    factors = ("config.storage", "status.storage", "offset.storage", "offset-syncs.topic", "checkpoints.topic")
+    return {
+        "clusters": f"{first.source_alias}, {first.target_alias}",
+        f"{first.source_alias}.bootstrap.servers": first.source.bootstrap_servers,
+        f"{first.target_alias}.bootstrap.servers": first.target.bootstrap_servers,
+        **{f"{world.flow}.enabled": "true" for world in worlds},
+        "topics": ", ".join(topic for world in worlds for topic in world.topics),
+        "replication.factor": "1",
+        "heartbeats.topic.replication.factor": "1",
+        **{f"{one}.replication.factor": "1" for one in factors},
+        "emit.checkpoints.interval.seconds": "1",
+        "refresh.groups.interval.seconds": "5",
+        "refresh.topics.interval.seconds": "5",
+        **extra,
+    }
 
-    def __init__(self, folder: Path, settings: dict[str, str]) -> None:
+
+class _Peer:
+    """A Java program of MirrorMaker 2's class path with a properties file; leaving the context stops it."""
+
+    def __init__(
+        self, folder: Path, program: str, settings: Mapping[str, str], *, jvm: Sequence[str] = ("-Xmx512m",)
+    ) -> None:
         file = folder / f"peer-{time.monotonic_ns()}.properties"
         file.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
         self.log = file.with_suffix(".log")
         with self.log.open("wb") as output:
             self._process = subprocess.Popen(
-                [
-                    java_executable(),
-                    "-Xmx512m",
-                    "-cp",
-                    class_path(MIRRORMAKER),
-                    "org.apache.kafka.connect.mirror.MirrorMaker",
-                    str(file),
-                ],
+                [java_executable(), *jvm, "-cp", class_path(MIRRORMAKER), program, str(file)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=folder,
             )
+        self.pid = self._process.pid
 
-    def __enter__(self) -> MirrorMaker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -67,6 +95,57 @@ class MirrorMaker:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+
+
+class MirrorMaker(_Peer):
+    """A running MirrorMaker 2 in dedicated mode; as its own script starts it if `as_shipped`."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, str], *, as_shipped: bool = False) -> None:
+        program = "org.apache.kafka.connect.mirror.MirrorMaker"
+        super().__init__(folder, program, settings, **({"jvm": _SHIPPED_JVM} if as_shipped else {}))
+
+
+class ConnectWorker(_Peer):
+    """A Connect cluster of one worker in distributed mode, beside `cluster`; its progress is in `offsets_topic`."""
+
+    def __init__(self, folder: Path, cluster: EmbeddedCluster, *, offsets_topic: str) -> None:
+        (port,) = free_ports(1)
+        self._url = f"http://127.0.0.1:{port}"
+        settings = {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": offsets_topic,
+            "listeners": self._url,
+            "key.converter": _BYTES,
+            "value.converter": _BYTES,
+            "header.converter": _BYTES,
+            "offset.storage.topic": offsets_topic,
+            "config.storage.topic": f"{offsets_topic}-configs",
+            "status.storage.topic": f"{offsets_topic}-status",
+            "offset.flush.interval.ms": "1000",
+            "plugin.discovery": "hybrid_warn",
+            **{f"{kind}.storage.replication.factor": "1" for kind in ("offset", "config", "status")},
+        }
+        super().__init__(folder, "org.apache.kafka.connect.cli.ConnectDistributed", settings)
+
+    def start(self, connector: Mapping[str, Any]) -> None:
+        """Put a connector there as soon as the worker answers."""
+        until = time.monotonic() + _START_S
+        name = quote(str(connector["name"]))
+        while True:
+            try:
+                self._put(f"/connectors/{name}/config", connector["config"])
+            except OSError:
+                self.check()
+                assert time.monotonic() < until, self.log.read_text()[-3000:]
+                time.sleep(0.5)
+            else:
+                return
+
+    def _put(self, path: str, content: object) -> None:
+        data = json.dumps(content).encode()
+        request = Request(self._url + path, data, {"Content-Type": "application/json"}, method="PUT")  # noqa: S310
+        with urlopen(request, timeout=10):  # noqa: S310 -- loopback
+            pass
 
 
 def run_java(program: Path, *arguments: str) -> str:

@@ -37,6 +37,7 @@ class Secured:
         self._clusters = clusters
         self._folder = folder
         self._mark = f"n{next(_numbers):03}"
+        self._admins: dict[str, Admin] = {}
 
     def alias(self, cluster: str) -> str:
         """The alias of a cluster in this test."""
@@ -57,8 +58,10 @@ class Secured:
         return Cluster(alias=self.alias(cluster), bootstrap_servers=found.bootstrap_servers, client=settings)
 
     def admin(self, cluster: str) -> Admin:
-        """A client that may do everything."""
-        return Admin(self.cluster(cluster))
+        """A client that may do everything; it lives as long as this, as what it was asked for may take a while."""
+        if cluster not in self._admins:
+            self._admins[cluster] = Admin(self.cluster(cluster))
+        return self._admins[cluster]
 
     def file(self, *flows: tuple[str, str], users: Mapping[str, str] | None = None, **more: str) -> Path:
         """Write settings: flows by their clusters, the user for each cluster (`admin`), more keys with `_` for `.`."""
@@ -70,7 +73,7 @@ class Secured:
             lines |= {f"{cluster.alias}.{key}": value for key, value in cluster.client.items()}
         lines |= {f"{self.alias(source)}->{self.alias(target)}.enabled": "true" for source, target in flows}
         lines |= {"heartbeats.replication.enabled": "false"}  # another test's topic of that name is on all clusters
-        lines |= {"emit.offset-syncs.enabled": "false"}
+        lines |= {"emit.offset-syncs.enabled": "false", "emit.checkpoints.enabled": "false"}
         lines |= {"topics": f"(.*\\\\.)?{self._mark}-.*", "offset.storage.replication.factor": "1"}
         lines |= {key.replace("_", "."): value for key, value in more.items()}
         path = self._folder / "mm2.properties"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +19,7 @@ from mirrorless.errors import ClusterUnavailable
 from mirrorless.metadata.passes import Pass, discover_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from mirrorless.copy.rows import LeaseRow, Report
@@ -60,6 +61,10 @@ class World:
         admin = AdminClient({"bootstrap.servers": self.source.bootstrap_servers})
         settings = {key.replace("_", "."): value for key, value in config.items()}
         admin.create_topics([NewTopic(name, partitions, self.replicas, config=settings)])[name].result()
+        until = time.monotonic() + 10
+        while len(admin.list_topics(name, timeout=5).topics[name].partitions) < partitions:
+            assert time.monotonic() < until, f"{name} was made and is not there"
+            time.sleep(0.05)  # brokers hear of it later than the controller
         self.topics.append(name)
         self.write_settings()
         return name
@@ -85,6 +90,12 @@ class World:
             **self.extra,
         }
         self.file.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
+        return self.file
+
+    def write_json(self, connector: Mapping[str, object]) -> Path:
+        """Let a connector of Connect be the flow's configuration from now on."""
+        self.file = self.folder / "connector.json"
+        self.file.write_text(json.dumps(connector))
         return self.file
 
     def place(self, *, bounded: bool = True) -> FlowPlace:

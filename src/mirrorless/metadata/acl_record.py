@@ -17,11 +17,12 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, Producer, TopicPartition
 
 from mirrorless.clusters.acls import Acl
 from mirrorless.clusters.admin import QUIET
 from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.clusters.reading import reader
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.metadata.actions import CreateTopic
 
@@ -84,13 +85,7 @@ class AclRecord:
         self._write({_key(acl): None for acl in acls})
 
     def _latest(self) -> dict[bytes, bytes]:
-        own = {
-            "logger": QUIET,
-            "group.id": "mirrorless",  # the library insists; nothing is committed
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-        }
-        consumer = Consumer(for_confluent(self._target, role="consumer", extra=own))
+        consumer = reader(self._target)
         latest: dict[bytes, bytes] = {}
         try:
             consumer.assign([TopicPartition(self._topic, 0, OFFSET_BEGINNING)])

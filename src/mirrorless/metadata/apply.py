@@ -30,6 +30,7 @@ _GRANTS: Final = {
     AddAcl: "ALTER on the cluster",
     RemoveAcl: "ALTER on the cluster",
 }
+_ORDER: Final = (CreateTopic, GrowTopic, AlterConfigs, AddAcl, RemoveAcl, ForgetAcl)
 _AUTHORIZATION: Final = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 _Item = TypeVar("_Item")
 
@@ -41,6 +42,11 @@ class Applied:
     action: Action
     error: str | None
     note: str | None = None
+
+
+def batches(actions: Sequence[Action]) -> Iterable[Sequence[Action]]:
+    """Divide a plan into what is carried out at once: at most 500 actions, in the order of `apply`."""
+    return _chunks(sorted(actions, key=lambda action: _ORDER.index(type(action))))
 
 
 def apply(target: Admin, actions: Sequence[Action], *, record: AclRecord) -> list[Applied]:

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.metadata.actions import CreateTopic, GrowTopic
-from mirrorless.metadata.apply import Applied, apply
+from mirrorless.metadata.apply import Applied, apply, batches
 from mirrorless.metadata.planning import Admins, Part, Planner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.identity import Ends
-    from mirrorless.metadata.actions import LeftOutTopic, Problem
+    from mirrorless.metadata.actions import Action, LeftOutTopic, Problem
     from mirrorless.settings import Flow
 
 _VISIBLE_S: Final = 30.0
@@ -26,13 +26,17 @@ _LOOK_EVERY_S: Final = (0.05, 1.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """What one pass found and did; `ends` are the two clusters' ids, `notes` are to be said once."""
+    """What one pass found and did; `ends` are the two clusters' ids, `notes` are to be said once.
+
+    `left` are actions that were planned and not begun, because the pass was asked to stop.
+    """
 
     ends: Ends
     applied: tuple[Applied, ...]
     left_out: tuple[LeftOutTopic, ...]
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
+    left: tuple[Action, ...] = ()
 
     @property
     def failures(self) -> list[Applied]:
@@ -50,22 +54,42 @@ class Pass:
         return not self.problems and not any(isinstance(one.action, CreateTopic | GrowTopic) for one in self.failures)
 
 
-def one_pass(flow: Flow, parts: Iterable[Part], *, admins: Admins | None = None) -> Pass:
+def one_pass(
+    flow: Flow,
+    parts: Iterable[Part],
+    *,
+    admins: Admins | None = None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Pass:
     """Bring these parts of a flow's target in step with its source; may run as often as one likes, and beside itself.
 
     Nothing is written where both ends are one cluster (`SameClusterError`). Raises `ClusterError` if an end does not
     answer; what cannot be done about one topic is among the failures or problems and does not hold up the others.
+    Once `stopping` says so no other batch of actions is begun.
     """
     admins = admins or Admins.of(flow)
     planner = Planner(flow, admins)
     plan = planner.plan(parts)
     on_source = [one for one in plan.actions if isinstance(one, CreateTopic) and one.on_source]
     on_target = [one for one in plan.actions if not (isinstance(one, CreateTopic) and one.on_source)]
-    applied = (
-        *_seen(admins.target, apply(admins.target, on_target, record=planner.record)),
-        *_seen(admins.source, apply(admins.source, on_source, record=planner.record)),
+    applied: list[Applied] = []
+    left: list[Action] = []
+    for admin, actions in ((admins.target, on_target), (admins.source, on_source)):
+        done: list[Applied] = []
+        for batch in batches(actions):
+            if stopping():
+                left += batch
+            else:
+                done += apply(admin, batch, record=planner.record)
+        applied += _seen(admin, done)
+    return Pass(
+        ends=planner.ends,
+        applied=tuple(applied),
+        left_out=plan.left_out,
+        problems=plan.problems,
+        notes=plan.notes,
+        left=tuple(left),
     )
-    return Pass(ends=planner.ends, applied=applied, left_out=plan.left_out, problems=plan.problems, notes=plan.notes)
 
 
 def discover_topics(flow: Flow, *, admins: Admins | None = None) -> Pass:

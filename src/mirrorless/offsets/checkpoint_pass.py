@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, Producer
 
 from mirrorless.clusters.admin import QUIET, Admin
 from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.clusters.failures import grant
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic, ensure
 from mirrorless.errors import ClusterError
@@ -22,7 +23,7 @@ from mirrorless.offsets.translator import Translator
 from mirrorless.offsets.way_back import WayBack
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from confluent_kafka import Message
 
@@ -39,7 +40,8 @@ _BUFFER_KB: Final = 32_768
 class PassReport:
     """What a pass found and wrote. `how` counts the answers by kind, `unknown` the offsets without one by reason.
 
-    `troubles` are lines for the log: what was skipped this time and why.
+    `troubles` are lines for the log: what was skipped this time and why. `left` are groups that were not come to,
+    `latencies_ms` from each checkpoint's timestamp to its acknowledgement.
     """
 
     groups: int = 0
@@ -50,6 +52,8 @@ class PassReport:
     walked_records: int = 0
     malformed: int = 0
     troubles: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    latencies_ms: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -76,6 +80,7 @@ class Checkpoints:
             raise ClusterError(f"topic {topic.name} cannot be created: {reason}", cluster=flow.target.alias)
         self._topic = CheckpointTopic(topic, self._target, wanted=self._wants_group)
         self._troubles: list[str] = []
+        self._latencies_ms: list[int] = []
         self.translator = Translator(
             flow, source=self._source, target=self._target, must_read_to_end=not self._loaded()
         )
@@ -94,13 +99,14 @@ class Checkpoints:
             )
         )
 
-    def emit(self, *, walking_s: float = _WALKING_S) -> PassReport:
+    def emit(self, *, walking_s: float = _WALKING_S, stopping: Callable[[], bool] = lambda: False) -> PassReport:
         """Translate the offsets of all groups and write the checkpoints that are news; raises `ClusterError`.
 
-        A group or a partition that has no answer this time is left out and told. `walking_s` bounds the walks.
+        A group or a partition that has no answer this time is left out and told. `walking_s` bounds the walks. Once
+        `stopping` says so no other group is begun.
         """
-        self._troubles = []
-        report = PassReport(troubles=self._troubles)
+        self._troubles, self._latencies_ms = [], []
+        report = PassReport(troubles=self._troubles, latencies_ms=self._latencies_ms)
         self._topic.read()
         committed = self._committed(report)
         there: dict[Place, set[int]] = defaultdict(set)
@@ -116,7 +122,10 @@ class Checkpoints:
             report.walked_records += self._way_back.walked_records
             report.troubles += self._way_back.troubles
         for group, offsets in committed.items():
-            self._write_group(group, offsets, answers, report)
+            if report.left or stopping():
+                report.left.append(group)
+            else:
+                self._write_group(group, offsets, answers, report)
         if left := self._producer.flush(_FLUSH_S):
             report.troubles.append(f"{left} checkpoints were not acknowledged in {_FLUSH_S:.0f} s")
         report.walked_records += self.translator.walked.records
@@ -233,8 +242,12 @@ class Checkpoints:
         self._producer.poll(0)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
+        if error is None:
+            self._latencies_ms.append(max(0, int(time.time() * 1000) - message.timestamp()[1]))
+        else:
             checkpoint = Checkpoint.parse(message.key(), message.value())
             if isinstance(checkpoint, Checkpoint):
                 self._topic.known[checkpoint.group].pop((checkpoint.topic, checkpoint.partition), None)
-                self._troubles.append(f"{checkpoint.text} was not written: {error.str()}")
+                self._troubles.append(
+                    f"{checkpoint.text} was not written: {error.str()}{grant(error.code(), 'WRITE on it')}"
+                )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from mirrorless.clusters.replay import Replay
 from mirrorless.formats import Checkpoint, Malformed, read_checkpoint_key
-from mirrorless.offsets.replay import Replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

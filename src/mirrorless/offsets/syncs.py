@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mirrorless.clusters.replay import Replay
 from mirrorless.formats import Malformed, OffsetSync
-from mirrorless.offsets.replay import Replay
 from mirrorless.offsets.runs import RunStore
 from mirrorless.offsets.sync_store import SyncStore
 

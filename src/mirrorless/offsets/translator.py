@@ -61,9 +61,7 @@ class Translator:
         self.syncs = OffsetSyncs(
             offset_syncs_topic(flow), target if on_target else source, must_read_to_end=must_read_to_end
         )
-        self._progress = ProgressTopic(
-            topic=flow.offset_storage_topic, source_alias=flow.source.alias, cluster=flow.target, admin=target
-        )
+        self._progress = ProgressTopic(flow, target)
         self.progress: Mapping[Place, Known] = {}
         self._walker = Walker(flow.source)
         self._remembered: dict[tuple[Place, int], _Remembered] = {}

@@ -1,57 +1,54 @@
-"""A flow that runs keeps topics, configs and ACLs in step, each at its interval."""
+"""A flow that runs keeps topics, configs and ACLs in step, each by its function's schedule."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mirrorless.local.metadata_schedule import MetadataSchedule
-from tests.support.heard import Heard
+from tests.support.heard import Heard, without_copy
 from tests.support.secured import eventually
 
 if TYPE_CHECKING:
     from tests.support.secured import Secured
     from tests.support.world import World
 
+INTERVALS = ("refresh_topics", "sync_topic_configs", "sync_topic_acls")
+
 
 def test_what_changes_while_a_flow_runs_is_followed(secured: Secured) -> None:
     orders = secured.topic("a", "orders")
-    one_second = dict.fromkeys(
-        ("refresh_topics_interval_seconds", "sync_topic_configs_interval_seconds", "sync_topic_acls_interval_seconds"),
-        "1",
-    )
+    one_second = {f"{name}_interval_seconds": "1" for name in INTERVALS}
     heard = Heard()
-    schedule = MetadataSchedule(secured.flow("a", "b", users=None, **one_second), heard)
-    assert schedule.first().went_well
-    secured.set_config("a", orders, "retention.ms", "1234567")
-    secured.grant("a", secured.acl(orders, "READ"))
-    secured.topic("a", "payments")
-    remote = secured.remote("orders", "a")
-
-    def followed() -> bool:
-        schedule.tick()
-        return (
-            secured.overrides("b", remote) == {"retention.ms": "1234567"}
-            and secured.acl(remote, "READ") in secured.acls("b")
-            and secured.remote("payments", "a") in secured.topics("b")
+    with without_copy(
+        secured.file(("a", "b"), users=None, emit_heartbeats_enabled="false", **one_second), heard
+    ) as run:
+        first = run.first()
+        assert len(first) == 3
+        assert all(found.went_well for found in first)
+        secured.set_config("a", orders, "retention.ms", "1234567")
+        secured.grant("a", secured.acl(orders, "READ"))
+        secured.topic("a", "payments")
+        remote = secured.remote("orders", "a")
+        run.start()
+        eventually(
+            lambda: (
+                secured.overrides("b", remote) == {"retention.ms": "1234567"}
+                and secured.acl(remote, "READ") in secured.acls("b")
+                and secured.remote("payments", "a") in secured.topics("b")
+            )
         )
-
-    eventually(followed)
     assert heard.troubles == []
+    assert sum(heard.values["topics-created"]) >= 2
+    assert sum(heard.values["acls-changed"]) >= 1
 
 
 def test_that_there_is_no_authorizer_is_said_once(world: World) -> None:
     world.topic()
     world.write_settings(**{"sync.topic.acls.interval.seconds": "1", "sync.topic.configs.enabled": "false"})
     heard = Heard()
-    schedule = MetadataSchedule(world.place().load(), heard)
-
-    assert schedule.first().went_well
-
-    def third_pass() -> bool:
-        schedule.tick()
-        return len(heard.passes) >= 3
-
-    eventually(third_pass)
+    with without_copy(world.file, heard) as run:
+        assert all(found.went_well for found in run.first())
+        run.start()
+        eventually(lambda: len(heard.passes) >= 4)
     assert heard.troubles == []
     assert heard.notes == [
         f"{world.flow}: ACLs are not kept in step: cluster {world.source_alias} has no authorizer",
@@ -61,13 +58,12 @@ def test_that_there_is_no_authorizer_is_said_once(world: World) -> None:
 def test_what_is_switched_off_is_not_done(secured: Secured) -> None:
     orders = secured.topic("a", "orders")
     off = {"sync_topic_configs_enabled": "false", "sync_topic_acls_enabled": "false"}
+    file = secured.file(("a", "b"), users=None, refresh_topics_enabled="false", **off)
     heard = Heard()
-    schedule = MetadataSchedule(secured.flow("a", "b", users=None, **off), heard)
-    assert schedule.first().went_well
-    secured.set_config("a", orders, "retention.ms", "1234567")
-    secured.grant("a", secured.acl(orders, "READ"))
-
-    assert MetadataSchedule(secured.flow("a", "b", users=None, **off), heard).first().went_well
-
+    with without_copy(file, heard) as run:
+        assert len(run.first()) == 1
+        secured.set_config("a", orders, "retention.ms", "1234567")
+        secured.grant("a", secured.acl(orders, "READ"))
+        assert len(run.first()) == 1
     assert [len(found.applied) for _, found in heard.passes] == [2, 0]
     assert secured.overrides("b", secured.remote("orders", "a")) == {}

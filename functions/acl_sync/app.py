@@ -1,0 +1,6 @@
+"""acl_sync: gives remote topics the ACLs of their source topics."""
+
+from mirrorless.functions.invocation import Function
+from mirrorless.functions.metadata import sync_acls
+
+handler = Function("acl_sync", sync_acls)

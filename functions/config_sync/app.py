@@ -1,0 +1,6 @@
+"""config_sync: gives remote topics the configs of their source topics."""
+
+from mirrorless.functions.invocation import Function
+from mirrorless.functions.metadata import sync_configs
+
+handler = Function("config_sync", sync_configs)

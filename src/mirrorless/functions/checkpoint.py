@@ -1,0 +1,135 @@
+"""checkpoint: one pass of the checkpoints, woken by new offset syncs or by a schedule."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.errors import MirrorlessError
+from mirrorless.formats import Malformed, OffsetSync
+from mirrorless.functions.events import Records, Schedule, refusal
+from mirrorless.offsets.checkpoint_pass import Checkpoints
+from mirrorless.offsets.translation import How
+
+if TYPE_CHECKING:
+    from mirrorless.functions.invocation import Invocation
+    from mirrorless.offsets.checkpoint_pass import PassReport
+    from mirrorless.settings import Flow
+
+_LONGEST_WALK_S: Final = 20.0
+_EARLY_S: Final = 5.0
+"""How much earlier than its minute a schedule's tick may come without being of no use."""
+
+
+@dataclass(slots=True)
+class _Warm:
+    """What a warm function keeps: it has read the topics up to here."""
+
+    flow: Flow
+    forward: Flow | None
+    checkpoints: Checkpoints
+
+
+_warm: dict[str, _Warm] = {}
+"""By flow."""
+_groups_at: dict[str, float] = {}
+"""When group offsets were committed last, monotonic seconds, by flow."""
+
+
+def checkpoint(invocation: Invocation) -> dict[str, Any]:
+    """Translate the offsets of all groups, write what is news, and commit group offsets where that is wanted.
+
+    A trigger's records only say that there is something new: all is in the topics. So a pass that fails is not asked
+    for again with the same records; the schedule makes the next one, and there an error is raised.
+    """
+    flow, event = invocation.flow, invocation.event
+    if not (flow.emit_checkpoints_enabled and flow.emit_offset_syncs_enabled):
+        return {"note": "checkpoints are switched off in the configuration"}
+    if not isinstance(event, Records):
+        return _pass(invocation)
+    unreadable = [
+        refusal(record, sync.reason)
+        for record in event.records
+        if record.value is not None
+        for sync in [OffsetSync.parse(record.key, record.value)]
+        if isinstance(sync, Malformed)
+    ]
+    invocation.refuse([*event.refused, *unreadable])
+    refused = {"refused": len(event.refused) + len(unreadable)}
+    try:
+        return refused | _pass(invocation)
+    except MirrorlessError as error:
+        _forget(flow.name)
+        invocation.sink.tell("error", f"{error}; the schedule's next pass tries again")
+        return refused | {"error": str(error)}
+
+
+def _pass(invocation: Invocation) -> dict[str, Any]:
+    budget = invocation.budget
+    try:
+        checkpoints = _open(invocation)
+        report = checkpoints.emit(walking_s=min(_LONGEST_WALK_S, budget.left_s / 2), stopping=budget.is_used_up)
+        left = [f"group {group}" for group in report.left]
+        done = _measured(invocation, report)
+        troubles = [*report.troubles]
+        if invocation.flow.sync_group_offsets_enabled:
+            if budget.is_used_up():
+                left.append("group offsets on the target")
+            elif _are_groups_due(invocation):
+                groups = checkpoints.sync_groups()
+                _groups_at[invocation.flow.name] = time.monotonic()
+                invocation.measure("group-offset-count", groups.written)
+                done |= {"group_offsets": groups.written, "active_groups": len(groups.active)}
+                troubles += groups.troubles
+    except MirrorlessError:
+        _forget(invocation.flow.name)  # perhaps the brokers moved
+        raise
+    for trouble in troubles:
+        invocation.sink.tell("error", trouble)
+    return done | invocation.leave(left)
+
+
+def _are_groups_due(invocation: Invocation) -> bool:
+    """Whether `sync.group.offsets.interval.seconds` are over, which passes may come more often than; always by hand."""
+    event, flow = invocation.event, invocation.flow
+    last = _groups_at.get(flow.name)
+    if last is None or (isinstance(event, Schedule) and event.by_hand):
+        return True
+    interval_s = flow.sync_group_offsets_interval_seconds
+    return time.monotonic() - last >= interval_s - min(_EARLY_S, interval_s / 4)
+
+
+def _measured(invocation: Invocation, report: PassReport) -> dict[str, Any]:
+    invocation.measure("checkpoint-count", report.emitted)
+    if report.latencies_ms:
+        invocation.measure("checkpoint-latency-ms", *report.latencies_ms)
+    invocation.measure("offsets-inexact", report.how[How.NEAREST])
+    invocation.measure("offsets-unknown", sum(report.unknown.values()))
+    return {
+        "groups": report.groups,
+        "offsets": report.offsets,
+        "emitted": report.emitted,
+        "how": dict(report.how),
+        "unknown": dict(report.unknown),
+        "walked_records": report.walked_records,
+        "malformed": report.malformed,
+    }
+
+
+def _open(invocation: Invocation) -> Checkpoints:
+    flow, settings = invocation.flow, invocation.settings
+    back = f"{flow.target.alias}->{flow.source.alias}"
+    forward = next((one for one in settings.flows if one.name == back), None)
+    known = _warm.get(flow.name)
+    if known is not None and (known.flow, known.forward) == (flow, forward):
+        return known.checkpoints
+    _forget(flow.name)
+    checkpoints = Checkpoints(flow, forward=forward)
+    _warm[flow.name] = _Warm(flow, forward, checkpoints)
+    return checkpoints
+
+
+def _forget(flow: str) -> None:
+    if (known := _warm.pop(flow, None)) is not None:
+        known.checkpoints.close()

@@ -1,0 +1,76 @@
+"""The environment of a function: every variable it knows stands here. On Lambda it is the process's, read once."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+
+from mirrorless.errors import ConfigurationError
+from mirrorless.functions.surroundings import surroundings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+_Optional = Annotated[str | None, BeforeValidator(lambda text: (text or "").strip() or None)]
+
+
+class FunctionEnvironment(BaseModel):
+    """What every function is told.
+
+    `POWERTOOLS_SERVICE_NAME`, `POWERTOOLS_METRICS_NAMESPACE` and `LOG_LEVEL` are read by aws-lambda-powertools itself.
+    """
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    config: _Text = Field(alias="MIRRORLESS_CONFIG")
+    """Location of the MirrorMaker 2 configuration: `s3://bucket/key`, `ssm:/name` or a path."""
+    flow: _Text = Field(alias="MIRRORLESS_FLOW")
+    """The flow this stack is for, `A->B`."""
+    failures: _Optional = Field(default=None, alias="MIRRORLESS_FAILURES")
+    """URL or ARN of the SQS queue for records of an MSK event that cannot be handled; needed by the two functions with
+    an MSK trigger only."""
+
+
+class SupervisorEnvironment(FunctionEnvironment):
+    """What the job supervisor is told besides."""
+
+    job: _Text = Field(alias="MIRRORLESS_JOB")
+    """Name of the Glue job that copies."""
+
+
+_Environment = TypeVar("_Environment", bound=FunctionEnvironment)
+
+
+def parse(model: type[_Environment], variables: Mapping[str, str]) -> _Environment:
+    """Read one of the models above; raises `ConfigurationError` that names the variable."""
+    try:
+        return model.model_validate({key: value for key, value in variables.items() if key.startswith("MIRRORLESS_")})
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        name = str(wrong["loc"][0])
+        reason = "is not set" if wrong["type"] == "missing" else "is empty"
+        raise ConfigurationError(f"{reason}; set it in the function's environment", key=name) from None
+
+
+def environment() -> FunctionEnvironment:
+    """This function's environment; raises `ConfigurationError`."""
+    return _read(FunctionEnvironment)
+
+
+def supervisor_environment() -> SupervisorEnvironment:
+    """This function's environment, as the job supervisor needs it; raises `ConfigurationError`."""
+    return _read(SupervisorEnvironment)
+
+
+def _read(model: type[_Environment]) -> _Environment:
+    given = surroundings()
+    return _of_process(model) if given is None else parse(model, given.variables)
+
+
+@cache
+def _of_process(model: type[_Environment]) -> _Environment:
+    return parse(model, os.environ)

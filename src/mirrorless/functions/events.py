@@ -1,0 +1,168 @@
+"""What wakes a function, typed: a schedule, a Glue job's change of state, or records of a Kafka topic.
+
+Lambda's Kafka event has keys and values in base64 and headers as lists of signed bytes; a key may be absent, a value
+null (a tombstone), a header may be there more than once. The fields are read as they are: aws-lambda-powertools'
+`KafkaEventRecord` folds repeated headers into one and makes no difference between an empty key and none.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_KAFKA: Final = frozenset({"aws:kafka", "SelfManagedKafka"})
+_GLUE: Final = "Glue Job State Change"
+_SCHEDULER: Final = "aws.events"
+LOG_APPEND_TIME: Final = "LOG_APPEND_TIME"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """A schedule's tick, due at `at`; an invocation by hand is one that is due now."""
+
+    at: datetime
+    by_hand: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStateChange:
+    """A run of a Glue job went to another state."""
+
+    job: str
+    run: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A record of a Kafka topic. `timestamp_type` is CREATE_TIME or LOG_APPEND_TIME; headers keep order and repeats."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    timestamp_type: str
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A record that cannot be handled, why, and all of it as the event had it."""
+
+    reason: str
+    raw: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """Records of a Kafka trigger, in the order of each partition, and those that make no sense."""
+
+    records: tuple[Record, ...]
+    refused: tuple[Refused, ...]
+
+
+Event = Schedule | JobStateChange | Records
+
+
+_Byte = Annotated[StrictInt, Field(ge=-128, le=255)]
+
+
+class _Raw(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    topic: str
+    partition: StrictInt
+    offset: StrictInt
+    timestamp: StrictInt = -1
+    timestamp_type: str = Field(default="CREATE_TIME", alias="timestampType")
+    key: str | None = None
+    value: str | None = None
+    headers: list[dict[str, list[_Byte] | None]] = Field(default_factory=list)
+
+
+def parse(event: Mapping[str, Any]) -> Event:
+    """Read an event; whatever is neither Kafka's nor Glue's is taken for a schedule's."""
+    if event.get("eventSource") in _KAFKA:
+        return _records(event)
+    detail = event.get("detail")
+    if event.get("detail-type") == _GLUE and isinstance(detail, dict):
+        return JobStateChange(
+            job=str(detail.get("jobName", "")), run=str(detail.get("jobRunId", "")), state=str(detail.get("state", ""))
+        )
+    return Schedule(at=_time(event.get("time")), by_hand=event.get("source") != _SCHEDULER)
+
+
+def refusal(record: Record, reason: str) -> Refused:
+    """A record that was read and cannot be handled; bytes become hexadecimal."""
+    return Refused(
+        reason=reason,
+        raw={
+            "topic": record.topic,
+            "partition": record.partition,
+            "offset": record.offset,
+            "timestamp": record.timestamp_ms,
+            "key_hex": None if record.key is None else record.key.hex(),
+            "value_hex": None if record.value is None else record.value.hex(),
+        },
+    )
+
+
+def _time(text: object) -> datetime:
+    try:
+        return datetime.fromisoformat(str(text)).astimezone(UTC)
+    except ValueError:
+        return datetime.now(UTC)
+
+
+def _records(event: Mapping[str, Any]) -> Records:
+    records: list[Record] = []
+    refused: list[Refused] = []
+    by_partition = event.get("records")
+    for raws in by_partition.values() if isinstance(by_partition, dict) else ():
+        for raw in raws:
+            read = _record(raw)
+            if isinstance(read, Record):
+                records.append(read)
+            else:
+                refused.append(read)
+    return Records(records=tuple(records), refused=tuple(refused))
+
+
+def _record(raw: object) -> Record | Refused:
+    try:
+        fields = _Raw.model_validate(raw)
+        return Record(
+            topic=fields.topic,
+            partition=fields.partition,
+            offset=fields.offset,
+            timestamp_ms=fields.timestamp,
+            timestamp_type=fields.timestamp_type,
+            key=_bytes(fields.key),
+            value=_bytes(fields.value),
+            headers=tuple((name, _unsigned(signed)) for header in fields.headers for name, signed in header.items()),
+        )
+    except ValidationError as error:
+        wrong = error.errors(include_input=False)[0]
+        where = ".".join(str(part) for part in wrong["loc"])
+        return Refused(reason=f"the event's record is malformed: {where}: {wrong['msg']}", raw=raw)
+    except (binascii.Error, ValueError) as error:
+        return Refused(reason=f"the event's record is malformed: {error}", raw=raw)
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text, validate=True)
+
+
+def _unsigned(signed: list[int] | None) -> bytes | None:
+    """Java's bytes are signed: -1 is 0xFF. Some runtimes hand them over unsigned, which is no ambiguity."""
+    return None if signed is None else bytes(number + 256 if number < 0 else number for number in signed)

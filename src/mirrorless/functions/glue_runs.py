@@ -1,0 +1,55 @@
+"""The runs of a Glue job, by Glue's own interface."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.errors import AwsError
+from mirrorless.functions.supervising import Patience, Run
+from mirrorless.settings.aws import client
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_LATEST: Final = 50
+
+
+@contextmanager
+def glue_runs(job: str) -> Iterator[GlueRuns]:
+    """Yield the runs of a job; raises `AwsError` for whatever Glue answers meanwhile."""
+    try:
+        with client("glue", region=None) as glue:
+            yield GlueRuns(glue, job)
+    except ValueError as error:
+        raise AwsError(f"job {job}: {error}") from None
+
+
+class GlueRuns:
+    """`supervising.JobRuns` on AWS; `glue` is boto3's client."""
+
+    def __init__(self, glue: Any, job: str) -> None:  # noqa: ANN401
+        self.patience = Patience()
+        self._glue = glue
+        self._job = job
+
+    def latest(self) -> list[Run]:
+        """Return the last fifty."""
+        answer = self._glue.get_job_runs(JobName=self._job, MaxResults=_LATEST)
+        return [
+            Run(id=run["Id"], state=run["JobRunState"], started=run["StartedOn"], ended=run.get("CompletedOn"))
+            for run in answer["JobRuns"]
+        ]
+
+    def stop(self, runs: Sequence[str]) -> None:
+        """Ask Glue to stop them."""
+        answer = self._glue.batch_stop_job_run(JobName=self._job, JobRunIds=list(runs))
+        if errors := answer.get("Errors"):
+            raise ValueError(f"run {errors[0].get('JobRunId')} was not stopped: {errors[0].get('ErrorDetail')}")
+
+    def start(self) -> str:
+        """Start one, unless another invocation did in this very moment: MaxConcurrentRuns is 1."""
+        try:
+            return str(self._glue.start_job_run(JobName=self._job)["JobRunId"])
+        except self._glue.exceptions.ConcurrentRunsExceededException:
+            return ""

@@ -1,0 +1,51 @@
+"""heartbeat_monitor: how long heartbeats of the source take to the target, and how old the last one is."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from mirrorless.formats import Heartbeat, Malformed
+from mirrorless.functions.events import LOG_APPEND_TIME, Records, refusal
+from mirrorless.heartbeats import last_heartbeat
+
+if TYPE_CHECKING:
+    from mirrorless.functions.invocation import Invocation
+
+
+def monitor(invocation: Invocation) -> dict[str, Any]:
+    """Measure the heartbeats of a trigger's event; on a schedule, the age of the last one on the target."""
+    if isinstance(invocation.event, Records):
+        return _measure(invocation, invocation.event)
+    last = last_heartbeat(invocation.flow)
+    if last is None:
+        switches = "emit.heartbeats.enabled and heartbeats.replication.enabled"
+        return {"note": f"no heartbeat came over yet; {switches} must be true"}
+    return {"last_seen_ms": last.timestamp_ms, "age_s": _age(invocation, last.timestamp_ms)}
+
+
+def _measure(invocation: Invocation, event: Records) -> dict[str, Any]:
+    now_ms = int(time.time() * 1000)
+    refused = list(event.refused)
+    seen: dict[str, int] = {}
+    for record in event.records:
+        if record.value is None:
+            continue  # a tombstone: somebody cleans up
+        heartbeat = Heartbeat.parse(record.key, record.value)
+        if isinstance(heartbeat, Malformed):
+            refused.append(refusal(record, heartbeat.reason))
+            continue
+        arrived_ms = record.timestamp_ms if record.timestamp_type == LOG_APPEND_TIME else now_ms
+        invocation.measure("heartbeat-latency-ms", max(0, arrived_ms - heartbeat.timestamp_ms))
+        pair = f"{heartbeat.source}->{heartbeat.target}"
+        seen[pair] = max(seen.get(pair, 0), heartbeat.timestamp_ms)
+    if seen:
+        _age(invocation, max(seen.values()))
+    invocation.refuse(refused)
+    return {"records": len(event.records), "refused": len(refused), "last_seen_ms": seen}
+
+
+def _age(invocation: Invocation, timestamp_ms: int) -> float:
+    age_s = max(0.0, time.time() - timestamp_ms / 1000)
+    invocation.measure("heartbeat-age-seconds", age_s)
+    return round(age_s, 3)

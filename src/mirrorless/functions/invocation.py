@@ -1,0 +1,114 @@
+"""What surrounds the work of every function: environment, configuration, log, metrics, failure destination."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.errors import ConfigurationError, MirrorlessError
+from mirrorless.functions.budget import Context, TimeBudget
+from mirrorless.functions.environment import environment
+from mirrorless.functions.events import parse
+from mirrorless.functions.failures import send
+from mirrorless.functions.powertools import powertools
+from mirrorless.functions.surroundings import surroundings
+from mirrorless.metrics import BY_NAME
+from mirrorless.settings import load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mirrorless.functions.events import Event, Refused
+    from mirrorless.functions.surroundings import Sink
+    from mirrorless.settings import Flow, Settings
+
+_FRESH_S: Final = 60.0
+
+# Every failed connection is told once, in the error's text; the library would tell it several times a second.
+logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
+
+@dataclass(slots=True)
+class Invocation:
+    """One invocation of a function; `settings` is the whole configuration, `flow` the one this stack is for."""
+
+    event: Event
+    budget: TimeBudget
+    settings: Settings
+    flow: Flow
+    sink: Sink
+    name: str
+    measured: dict[str, list[float]] = field(default_factory=dict)
+
+    def measure(self, name: str, *values: float) -> None:
+        """Emit values of a metric of the flow, which must be one of `metrics.METRICS`."""
+        self.measured.setdefault(BY_NAME[name].name, []).extend(values)
+
+    def refuse(self, refused: Sequence[Refused]) -> None:
+        """Hand records that cannot be handled to the failure destination; raises `AwsError` where that fails.
+
+        Without a destination they are in the log only. Either way the trigger goes on behind them.
+        """
+        if not refused:
+            return
+        for one in refused:
+            raw = one.raw if isinstance(one.raw, dict) else {}
+            where = {f"record_{name}": raw.get(name) for name in ("topic", "partition", "offset")}
+            self.sink.tell("error", "a record cannot be handled", **where, reason=one.reason)
+        self.measure("records-refused", len(refused))
+        if (queue := environment().failures) is not None:
+            send(queue, refused, flow=self.flow.name, function=self.name)
+
+    def leave(self, what: Sequence[str]) -> dict[str, list[str]]:
+        """Say which units of work are left to the next invocation; returns them as fields of the answer."""
+        self.measure("units-left", len(what))
+        if what:
+            self.sink.tell("warning", "the time limit is near; the next invocation goes on", left=list(what))
+        return {"left": list(what)} if what else {}
+
+
+class Function:
+    """Makes a Lambda handler of a piece of work; `name` is the function's, as in `functions/<name>/app.py`."""
+
+    def __init__(self, name: str, work: Callable[[Invocation], Mapping[str, Any]], *, reserve_s: float = 10.0) -> None:
+        self._name = name
+        self._work = work
+        self._reserve_s = reserve_s
+        self._settings: Settings | None = None
+        self._read_at = 0.0
+
+    def __call__(self, event: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        """Handle one event; what comes back is what was done. A `MirrorlessError` is told in one line and raised."""
+        given = surroundings()
+        sink: Sink = powertools() if given is None else given.sink
+        invocation: Invocation | None = None
+        try:
+            settings = self._load(sink)
+            flow = settings.flow(environment().flow)
+            sink.begin(flow=flow.name, request=context.aws_request_id)
+            budget = TimeBudget(context, self._reserve_s)
+            invocation = Invocation(parse(event), budget, settings, flow, sink, self._name)
+            done = {"flow": flow.name, **self._work(invocation)}
+            sink.done(self._name, done)
+        except MirrorlessError as error:
+            sink.failed(error)
+            raise
+        else:
+            return done
+        finally:
+            if invocation is not None and invocation.measured:
+                sink.measured(invocation.flow, invocation.measured)
+
+    def _load(self, sink: Sink) -> Settings:
+        """Read the configuration, again after a minute; while somebody makes it wrong, what was read last goes on."""
+        if self._settings is None or time.monotonic() >= self._read_at + _FRESH_S:
+            try:
+                self._settings = load(environment().config)
+            except ConfigurationError as error:
+                if self._settings is None:
+                    raise
+                sink.tell("error", f"the configuration as it was goes on: {error}")
+            self._read_at = time.monotonic()
+        return self._settings

@@ -1,0 +1,78 @@
+"""job_supervisor: keeps one run of the copy job going, unless the flow is paused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.clusters.target_state import TargetState, TargetStates
+from mirrorless.functions.environment import supervisor_environment
+from mirrorless.functions.events import JobStateChange
+from mirrorless.functions.glue_runs import glue_runs
+from mirrorless.functions.supervising import decide
+from mirrorless.functions.surroundings import surroundings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mirrorless.functions.invocation import Invocation
+    from mirrorless.functions.supervising import Run
+    from mirrorless.settings import Flow
+
+_OVER: Final = frozenset({"SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED"})
+
+_states: dict[str, tuple[Flow, TargetStates]] = {}
+"""By flow."""
+
+
+def supervise(invocation: Invocation) -> dict[str, Any]:
+    """Start, stop or leave the job, as `supervising` decides. Raises `AwsError`, or `ClusterUnavailable`.
+
+    Where the target does not answer nothing is started: whether the flow is paused is not known then.
+    """
+    job, event = supervisor_environment().job, invocation.event
+    if isinstance(event, JobStateChange) and event.job != job:
+        return {"note": f"{event.job} is another job"}
+    state = _state(invocation.flow)
+    now = datetime.now(UTC)
+    given = surroundings()
+    with (glue_runs if given is None else given.jobs)(job) as jobs:
+        runs = _told(jobs.latest(), event, now=now)
+        decision = decide(state, runs, now=now, patience=jobs.patience)
+        if decision.stop:
+            jobs.stop(decision.stop)
+        started = jobs.start() if decision.start else None
+    stopped = set(decision.stop)
+    running = started is not None or any(run.is_under_way and run.id not in stopped for run in runs)
+    paused = state is not TargetState.STARTED
+    invocation.measure("job-running", int(running))
+    invocation.measure("job-paused", int(paused))
+    invocation.measure("job-down", int(not running and not paused))
+    invocation.measure("job-starts", int(bool(started)))
+    return {
+        "state": state.value,
+        "running": running,
+        "started_run": started or None,
+        "stopped_runs": list(decision.stop),
+        "reason": decision.reason,
+    }
+
+
+def _state(flow: Flow) -> TargetState:
+    known = _states.get(flow.name)
+    if known is None or known[0] != flow:
+        if known is not None:
+            known[1].close()
+        known = _states[flow.name] = flow, TargetStates(flow)
+    return known[1].read()
+
+
+def _told(runs: Sequence[Run], event: object, *, now: datetime) -> list[Run]:
+    """Believe the event where it is further than Glue's list: the two are not written at once."""
+    return [
+        replace(run, state=event.state, ended=run.ended or now)
+        if isinstance(event, JobStateChange) and event.run == run.id and event.state in _OVER
+        else run
+        for run in runs
+    ]

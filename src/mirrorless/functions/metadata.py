@@ -1,0 +1,69 @@
+"""topic_discovery, config_sync and acl_sync: one pass over one part of the metadata each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.functions.events import Schedule
+from mirrorless.metadata.actions import ForgetAcl
+from mirrorless.metadata.passes import one_pass
+from mirrorless.metadata.planning import Admins, Part, switched_on
+
+if TYPE_CHECKING:
+    from mirrorless.functions.invocation import Invocation
+    from mirrorless.settings import Flow
+
+_METRICS: Final = {
+    Part.TOPICS: ("topics-created", "topics-failed"),
+    Part.CONFIGS: ("configs-changed", "configs-failed"),
+    Part.ACLS: ("acls-changed", "acls-failed"),
+}
+
+# A warm function keeps its clients, by flow; the cluster they are of is asked for its id at every pass.
+_clients: dict[str, tuple[object, Admins]] = {}
+
+
+def discover_topics(invocation: Invocation) -> dict[str, Any]:
+    """Create missing remote topics and partitions.
+
+    Where `refresh.topics.enabled` is false only an invocation by hand does: topics are looked for once, at the start.
+    """
+    event = invocation.event
+    by_hand = isinstance(event, Schedule) and event.by_hand
+    return _pass(invocation, Part.TOPICS, wanted=invocation.flow.refresh_topics_enabled or by_hand)
+
+
+def sync_configs(invocation: Invocation) -> dict[str, Any]:
+    """Give remote topics the configs of their source topics."""
+    return _pass(invocation, Part.CONFIGS, wanted=switched_on(invocation.flow)[Part.CONFIGS])
+
+
+def sync_acls(invocation: Invocation) -> dict[str, Any]:
+    """Give remote topics the ACLs of their source topics."""
+    return _pass(invocation, Part.ACLS, wanted=switched_on(invocation.flow)[Part.ACLS])
+
+
+def _pass(invocation: Invocation, part: Part, *, wanted: bool) -> dict[str, Any]:
+    if not wanted:
+        return {"note": f"{part.value} are switched off in the configuration"}
+    found = one_pass(invocation.flow, [part], admins=_admins(invocation.flow), stopping=invocation.budget.is_used_up)
+    invocation.sink.discovered(found)
+    changed, failed = _METRICS[part]
+    done = [one for one in found.applied if one.error is None and not isinstance(one.action, ForgetAcl)]
+    invocation.measure(changed, len(done))
+    invocation.measure(failed, len(found.failures) + len(found.problems))
+    left = [f"{type(action).__name__} {action.topic}" for action in found.left]
+    return {
+        "changed": len(done),
+        "failed": len(found.failures),
+        "problems": len(found.problems),
+        **invocation.leave(left),
+    }
+
+
+def _admins(flow: Flow) -> Admins:
+    ends = flow.source, flow.target
+    known = _clients.get(flow.name)
+    if known is None or known[0] != ends:
+        known = _clients[flow.name] = ends, Admins.of(flow)
+    return known[1]

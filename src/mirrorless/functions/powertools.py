@@ -1,0 +1,76 @@
+"""What functions tell on Lambda: JSON for the log, metrics in CloudWatch's embedded metric format."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from aws_lambda_powertools.logging import Logger
+from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
+
+from mirrorless.metadata.actions import as_fields
+from mirrorless.metrics import BY_NAME, NAMESPACE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mirrorless.errors import MirrorlessError
+    from mirrorless.functions.surroundings import Level
+    from mirrorless.metadata.passes import Pass
+    from mirrorless.settings import Flow
+
+
+class Powertools:
+    """A sink to the process's standard output, as aws-lambda-powertools has it."""
+
+    def __init__(self) -> None:
+        self._log = Logger(service=os.environ.get("POWERTOOLS_SERVICE_NAME", "mirrorless"))
+
+    def begin(self, *, flow: str, request: str) -> None:
+        """Every line from now on says which flow and which request it is of."""
+        self._log.append_keys(flow=flow, request=request)
+
+    def tell(self, level: Level, text: str, **fields: object) -> None:
+        """Write a line."""
+        write = {"info": self._log.info, "warning": self._log.warning, "error": self._log.error}[level]
+        write(text, extra=fields)
+
+    def discovered(self, found: Pass) -> None:
+        """Write a line for each action, problem and note."""
+        for applied in found.applied:
+            fields = as_fields(applied.action)
+            told = fields | {"error": applied.error, "note": applied.note}
+            kept = {key: value for key, value in told.items() if key != "action" and value is not None}
+            self.tell("info" if applied.error is None else "error", fields["action"], **kept)
+        for problem in found.problems:
+            self.tell("error", "Problem", topic=problem.topic, error=problem.reason)
+        for note in found.notes:
+            self.tell("info", "Note", note=note)
+
+    def measured(self, flow: Flow, values: Mapping[str, Sequence[float]]) -> None:
+        """Write the metrics as one object of the embedded metric format."""
+        # An empty service: it would become a dimension of every metric.
+        provider = AmazonCloudWatchEMFProvider(
+            namespace=os.environ.get("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE), service=""
+        )
+        provider.add_dimension("source", flow.source.alias)
+        provider.add_dimension("target", flow.target.alias)
+        for name, measured in values.items():
+            for value in measured:
+                provider.add_metric(name=name, unit=BY_NAME[name].unit, value=value)
+        provider.flush_metrics()
+
+    def done(self, function: str, answer: Mapping[str, Any]) -> None:
+        """Write the answer as a line."""
+        self.tell("info", function, **{key: value for key, value in answer.items() if key != "flow"})
+
+    def failed(self, error: MirrorlessError) -> None:
+        """Write the error as a line."""
+        self.tell("error", str(error), error=type(error).__name__, retriable=error.retriable)
+
+
+@cache
+def powertools() -> Powertools:
+    """Return the process's sink."""
+    return Powertools()

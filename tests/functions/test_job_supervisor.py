@@ -1,0 +1,106 @@
+"""job_supervisor starts the copy job, restarts it, obeys pause and resume, and never starts two."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mirrorless.clusters.target_state import TargetState, TargetStates
+from tests.support.events import job_state, schedule
+from tests.support.glue import lasting_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.functions.conftest import Aws, Start
+    from tests.support.world import World
+
+
+@pytest.fixture
+def job(aws: Aws) -> Iterator[str]:
+    name = f"job-{uuid.uuid4().hex}"
+    aws.client("glue").create_job(
+        Name=name,
+        Role="arn:aws:iam::123456789012:role/glue",
+        Command={"Name": "gluestreaming", "ScriptLocation": "s3://scripts/partition_copy.py"},
+        ExecutionProperty={"MaxConcurrentRuns": 1},
+    )
+    with lasting_runs():
+        yield name
+
+
+def runs(aws: Aws, job: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = aws.client("glue").get_job_runs(JobName=job)["JobRuns"]
+    return found
+
+
+def test_a_job_that_does_not_run_is_started_once(world: World, aws: Aws, job: str, start: Start) -> None:
+    world.topic()
+    function = start("job_supervisor", MIRRORLESS_JOB=job)
+    first = function.invoke(schedule())
+    assert first["state"] == "STARTED"
+    assert first["running"] is True
+    assert first["started_run"] == runs(aws, job)[0]["Id"]
+
+    function.invoke(schedule())
+    assert len(runs(aws, job)) == 1
+    assert function.metrics() == {
+        "job-running": [1, 1],
+        "job-paused": [0, 0],
+        "job-down": [0, 0],
+        "job-starts": [1, 0],
+    }
+
+
+def test_two_invocations_at_once_start_one_run(world: World, aws: Aws, job: str, start: Start) -> None:
+    world.topic()
+    functions = [start("job_supervisor", MIRRORLESS_JOB=job) for _ in range(3)]
+    for function in functions:
+        function.begin(schedule())
+    answers = [function.end() for function in functions]
+    assert [answer.error for answer in answers] == [None, None, None]
+    assert all(answer.result["running"] for answer in answers)
+    assert len(runs(aws, job)) == 1
+
+
+def test_a_paused_flow_is_stopped_and_a_resumed_one_goes_on(world: World, aws: Aws, job: str, start: Start) -> None:
+    world.topic()
+    states = TargetStates(world.place().load())
+    function = start("job_supervisor", MIRRORLESS_JOB=job)
+    run = function.invoke(schedule())["started_run"]
+
+    states.write(TargetState.PAUSED)
+    paused = function.invoke(schedule())
+    assert paused["stopped_runs"] == [run]
+    assert paused["running"] is False
+    assert function.invoke(schedule())["reason"] == "the flow is PAUSED"
+    assert [one["JobRunState"] for one in runs(aws, job)] == ["STOPPING"]
+    assert function.metrics()["job-running"] == [1, 0, 0]
+    assert function.metrics()["job-paused"] == [0, 1, 1]
+    assert function.metrics()["job-down"] == [0, 0, 0]
+
+    states.write(TargetState.STARTED)
+    assert function.invoke(schedule())["reason"] == "a run is being stopped; the next one starts behind it"
+    # Glue tells of the end of the run before its list does.
+    resumed = function.invoke(job_state(job, run, "STOPPED"))
+    assert resumed["started_run"] != run
+    assert resumed["running"] is True
+
+
+def test_another_jobs_event_is_none_of_its_business(world: World, aws: Aws, job: str, start: Start) -> None:
+    world.topic()
+    function = start("job_supervisor", MIRRORLESS_JOB=job)
+    assert function.invoke(job_state("other", "jr_1", "FAILED"))["note"] == "other is another job"
+    assert runs(aws, job) == []
+
+
+def test_a_job_that_is_not_there_is_one_line(world: World, start: Start) -> None:
+    world.topic()
+    function = start("job_supervisor", MIRRORLESS_JOB="none")
+    function.begin(schedule())
+    error = function.end().error
+    assert error is not None
+    assert error["errorType"] == "AwsError"
+    assert error["errorMessage"].startswith("job none: glue answered EntityNotFoundException: ")

@@ -1,0 +1,156 @@
+"""What a role allows at AWS is what the code behind it asks for, no less and no more."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+import pytest
+from moto.iam.policy_validation import IAMPolicyDocumentValidator
+
+from tests.support.aws_calls import ROOT, reachable, rights
+from tests.support.template import Stack, environment
+
+FUNCTIONS: Final = (
+    "topic_discovery",
+    "config_sync",
+    "acl_sync",
+    "heartbeat",
+    "checkpoint",
+    "heartbeat_monitor",
+    "job_supervisor",
+)
+ENTRIES: Final = {name: ROOT / "functions" / name / "app.py" for name in FUNCTIONS} | {
+    name: ROOT / "glue_jobs" / f"{name}.py" for name in ("partition_copy", "verify_copy")
+}
+NOT_OURS: Final[dict[str, set[str] | None]] = {
+    # Lambda and Glue write the logs.
+    "Log": {"logs:CreateLogStream", "logs:PutLogEvents"},
+    # Lambda's own tracing.
+    "Trace": {"xray:PutTraceSegments", "xray:PutTelemetryRecords"},
+    # Lambda sends there what a schedule's invocation or a trigger gives up on; two functions do by themselves too.
+    "Failures": {"sqs:SendMessage"},
+    # Lambda and Glue make network interfaces, and Glue marks its own.
+    "Network": None,
+    "NetworkTags": {"ec2:CreateTags", "ec2:DeleteTags"},
+    # Glue looks up where to put workers, and fetches script and environment.
+    "Connection": {"glue:GetConnection"},
+    "Script": {"s3:GetObject"},
+    "PythonEnvironment": {"s3:GetObject"},
+    # S3, SSM and Secrets Manager decrypt in our name.
+    "Key": {"kms:Decrypt"},
+    # Lambda's poller.
+    "TriggerFindsCluster": {"kafka:DescribeCluster", "kafka:DescribeClusterV2", "kafka:GetBootstrapBrokers"},
+    "TriggerNetwork": {"ec2:DescribeVpcs", "ec2:DescribeSecurityGroups"},
+    "TriggerSecret": {"secretsmanager:GetSecretValue"},
+    "TriggerRootCa": {"secretsmanager:GetSecretValue"},
+}
+"""What the platform does in a role's name, by the statement that allows it; None is any action of EC2's."""
+UNREACHED: Final = {
+    "sqs:GetQueueUrl": "only where the queue is given by its ARN; the template gives the URL",
+}
+WITHOUT_RESOURCES: Final = {"Trace", "Network", "TriggerNetwork", "Metrics"}
+
+
+@pytest.fixture(scope="module")
+def roles() -> Stack:
+    """Everything that a configuration can refer to is referred to."""
+    return (
+        environment(
+            SecretArns="arn:aws:secretsmanager:eu-central-1:111122223333:secret:kafka-AbCdEf",
+            ParameterArns="arn:aws:ssm:eu-central-1:111122223333:parameter/kafka",
+            KmsKeyArn="arn:aws:kms:eu-central-1:111122223333:key/1",
+            FirstAuthentication="SASL_SCRAM_512_AUTH",
+            FirstSecretArn="arn:aws:secretsmanager:eu-central-1:111122223333:secret:AmazonMSK_first-AbCdEf",
+        )
+        .nested["Forward"]
+        .nested["Roles"]
+    )
+
+
+def statements(roles: Stack, function: str) -> list[dict[str, Any]]:
+    """Return what a role allows: its own policies, and those that are attached."""
+    role = roles.of_type("AWS::IAM::Role")[f"{''.join(part.title() for part in function.split('_'))}Role"]
+    managed = roles.of_type("AWS::IAM::ManagedPolicy")
+    documents = [managed[name.strip("<>")]["PolicyDocument"] for name in role["ManagedPolicyArns"]]
+    documents += [policy["PolicyDocument"] for policy in role["Policies"]]
+    return [one for document in documents for one in document["Statement"] if one["Effect"] == "Allow"]
+
+
+def actions(statement: dict[str, Any]) -> set[str]:
+    """Return the actions of a statement, which may be one or several."""
+    allowed = statement["Action"]
+    return {allowed} if isinstance(allowed, str) else set(allowed)
+
+
+@pytest.mark.parametrize("function", ENTRIES)
+def test_every_request_in_the_code_is_allowed_and_nothing_else(roles: Stack, function: str) -> None:
+    asked = {right for path in reachable(ENTRIES[function]) for right in rights(path)} - set(UNREACHED)
+    ours = [one for one in statements(roles, function) if not any(a.startswith("kafka-cluster:") for a in actions(one))]
+    allowed = {action for one in ours for action in actions(one)}
+    for one in ours:
+        if one["Sid"] in NOT_OURS:
+            expected = NOT_OURS[one["Sid"]]
+            assert actions(one) == expected or (expected is None and all(a.startswith("ec2:") for a in actions(one)))
+    platform = {action for one in ours if one["Sid"] in NOT_OURS for action in actions(one)}
+    in_ssm = {"ssm:GetParameter"}
+    assert asked - in_ssm <= allowed
+    assert allowed - platform <= asked
+
+
+def test_the_configuration_may_be_in_s3_or_in_ssm() -> None:
+    def resource(location: str) -> object:
+        roles = environment(ConfigLocation=location).nested["Forward"].nested["Roles"]
+        (one,) = roles.of_type("AWS::IAM::ManagedPolicy")["Configuration"]["PolicyDocument"]["Statement"]
+        return one["Action"], one["Resource"]
+
+    assert resource("s3://bucket/a/mm2.properties") == ("s3:GetObject", "arn:aws:s3:::bucket/a/mm2.properties")
+    assert resource("ssm:/kafka/mm2") == (
+        "ssm:GetParameter",
+        "arn:aws:ssm:eu-central-1:111122223333:parameter/kafka/mm2",
+    )
+
+
+@pytest.mark.parametrize("function", ENTRIES)
+def test_a_star_stands_only_where_aws_knows_no_resource(roles: Stack, function: str) -> None:
+    for one in statements(roles, function):
+        resources = [one["Resource"]] if isinstance(one["Resource"], str) else one["Resource"]
+        assert ("*" in resources) == (one["Sid"] in WITHOUT_RESOURCES), one
+        assert not any("*" in action for action in actions(one)), one
+
+
+def test_the_publisher_may_do_what_it_does_and_nothing_else() -> None:
+    (policy,) = environment().of_type("AWS::IAM::Role")["PublisherRole"]["Policies"]
+    publish, log = policy["PolicyDocument"]["Statement"]
+    assert actions(publish) == rights(ROOT / "infra" / "publisher" / "app.py")
+    assert actions(log) == {"logs:CreateLogStream", "logs:PutLogEvents"}
+
+
+@pytest.mark.parametrize("iam", ["first", "second", "none"])
+def test_no_role_is_empty_where_a_cluster_does_not_log_in_by_iam(iam: str) -> None:
+    how = {"first": {"SecondAuthentication": "NONE"}, "second": {"FirstAuthentication": "NONE"}}.get(
+        iam, {"FirstAuthentication": "NONE", "SecondAuthentication": "NONE"}
+    )
+    roles = environment(**how, BackwardEnabled="true").nested["Forward"].nested["Roles"]
+    for function in ENTRIES:
+        found = statements(roles, function)
+        kafka = [one for one in found if any(action.startswith("kafka-cluster:") for action in actions(one))]
+        assert found
+        assert not kafka or iam != "none"
+    for role in roles.of_type("AWS::IAM::Role").values():
+        assert all(policy["PolicyDocument"]["Statement"] for policy in role["Policies"])
+
+
+def test_policies_are_well_formed_and_no_larger_than_iam_takes(roles: Stack) -> None:
+    documents = [one["PolicyDocument"] for one in roles.of_type("AWS::IAM::ManagedPolicy").values()]
+    documents += [
+        policy["PolicyDocument"] for role in roles.of_type("AWS::IAM::Role").values() for policy in role["Policies"]
+    ]
+    assert len(documents) == 12
+    for document in documents:
+        # Attributes of resources are ARNs that only AWS knows.
+        text = re.sub(r"<[^>]+>", "arn:aws:any:::thing", json.dumps(document))
+        IAMPolicyDocumentValidator(text).validate()
+        # 6,144 for a managed policy, 10,240 for all that are in a role; every role has one.
+        assert len(text) < 6_144

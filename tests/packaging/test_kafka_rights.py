@@ -1,0 +1,103 @@
+"""What a role allows on MSK is the table of rights, no less and no more."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from mirrorless.rights import CONNECT, Function, On, Row, Side, needed, topic_of
+from mirrorless.settings import load
+from tests.packaging.test_aws_rights import actions, statements
+from tests.support.template import cluster_arn, environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mirrorless.settings import Flow
+
+CLUSTERS: Final = {Side.SOURCE: cluster_arn("primary"), Side.TARGET: cluster_arn("backup")}
+MANY: Final = {On.TOPICS: "orders", On.REMOTE_TOPICS: "primary.orders"}
+BESIDE_THE_TABLE: Final = {
+    ("heartbeat", "SourceCluster"): "heartbeats of the way back, where that has no function of its own",
+    ("heartbeat", "SourceHeartbeats"): "heartbeats of the way back, where that has no function of its own",
+    ("job_supervisor", "TargetCluster"): "reads whether the flow is paused",
+    ("job_supervisor", "TargetState"): "reads whether the flow is paused",
+}
+SETTINGS: Final = {
+    "usual": ("", {}),
+    "everything": (
+        "sync.group.offsets.enabled=true\nmirrorless.acls.prune=true\noffset-syncs.topic.location=target\n"
+        "errors.tolerance=all\nerrors.deadletterqueue.topic.name=dead\noffset.storage.topic=connect-offsets\n",
+        {
+            "SyncGroupOffsets": "true",
+            "PruneAcls": "true",
+            "OffsetSyncsLocation": "target",
+            "DeadLetterTopic": "dead",
+            "ProgressTopic": "connect-offsets",
+        },
+    ),
+    "another separator": (
+        "replication.policy.separator=_\n",
+        {"Separator": "_", "InternalSeparator": "_"},
+    ),
+}
+
+
+def flow(folder: Path, lines: str) -> Flow:
+    """Return the flow of the template's two clusters."""
+    file = folder / "mm2.properties"
+    file.write_text(
+        "clusters=primary,backup\nprimary.bootstrap.servers=a:1\nbackup.bootstrap.servers=b:1\n"
+        "primary->backup.enabled=true\n" + lines
+    )
+    return load(str(file)).flow("primary->backup")
+
+
+def resource(flow: Flow, row: Row) -> str:
+    """Return the ARN of what a row is about; one of them, where there are many."""
+    arn = CLUSTERS[row.side]
+    if row.on is On.CLUSTER:
+        return arn
+    if row.on is On.GROUPS:
+        return arn.replace(":cluster/", ":group/") + "/billing"
+    name = MANY.get(row.on) or topic_of(flow, row.on)
+    if row.on is On.REMOTE_TOPICS and flow.replication_policy_separator != ".":
+        name = f"primary{flow.replication_policy_separator}orders"
+    return arn.replace(":cluster/", ":topic/") + f"/{name}"
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("function", Function)
+def test_every_right_of_the_table_is_granted_and_nothing_else(
+    function: Function, settings: str, tmp_path: Path
+) -> None:
+    lines, parameters = SETTINGS[settings]
+    one_way = flow(tmp_path, lines)
+    roles = environment(**parameters).nested["Forward"].nested["Roles"]
+    granted = {
+        (action, pattern): statement["Sid"]
+        for statement in statements(roles, function.value)
+        for action in actions(statement)
+        if action.startswith("kafka-cluster:") and not statement["Sid"].startswith("Trigger")
+        for pattern in ([statement["Resource"]] if isinstance(statement["Resource"], str) else statement["Resource"])
+    }
+    rows = needed(one_way, [function])
+    asked = {(action, resource(one_way, row)) for row in rows for action in row.iam_actions}
+    asked |= {(CONNECT, CLUSTERS[row.side]) for row in rows}
+    missing = {
+        (action, arn)
+        for action, arn in asked
+        if not any(action == one and fnmatchcase(arn, pattern) for one, pattern in granted)
+    }
+    superfluous = {
+        (action, sid)
+        for (action, pattern), sid in granted.items()
+        if (function.value, sid) not in BESIDE_THE_TABLE
+        # Heartbeats of other clusters are topics like any other.
+        and not any(action == one and fnmatchcase(arn, pattern) for one, arn in asked)
+        and not pattern.endswith("*heartbeats")
+    }
+    assert not missing
+    assert not superfluous

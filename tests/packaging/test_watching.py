@@ -1,0 +1,113 @@
+"""Alarms and dashboard show metrics that are emitted, under the names and dimensions that they are emitted with."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from mirrorless.metrics import BY_NAME, FLOW, TOPIC, Emitter
+from tests.support.template import environment
+
+if TYPE_CHECKING:
+    from tests.support.template import Stack
+
+NAMESPACE: Final = "Mirrorless"
+
+
+@pytest.fixture(scope="module")
+def watch() -> Stack:
+    return environment(AlarmTopicArn="arn:aws:sns:eu-central-1:111122223333:alarms").nested["Forward"].nested["Watch"]
+
+
+def alarms(watch: Stack) -> dict[str, dict[str, Any]]:
+    return watch.of_type("AWS::CloudWatch::Alarm")
+
+
+def test_there_is_an_alarm_for_each_thing_that_must_not_last(watch: Stack) -> None:
+    ours = {name: one["MetricName"] for name, one in alarms(watch).items() if one.get("Namespace") == NAMESPACE}
+    assert ours == {
+        "HeartbeatMissing": "heartbeat-age-seconds",
+        "Lag": "lag-seconds",
+        "JobNotRunning": "job-down",
+        "PartitionHalted": "partitions-halted",
+        "Differences": "differences",
+    }
+    assert set(alarms(watch)) == {*ours, "FunctionErrors", "FailuresWaiting", "VerifyNotDone"}
+
+
+def test_alarms_look_at_metrics_of_the_flow(watch: Stack) -> None:
+    for one in alarms(watch).values():
+        if one.get("Namespace") == NAMESPACE:
+            metric = BY_NAME[one["MetricName"]]
+            assert tuple(dimension["Name"] for dimension in one["Dimensions"]) in metric.dimensions
+            assert [dimension["Value"] for dimension in one["Dimensions"]] == ["primary", "backup"]
+            assert metric.cloudwatch
+
+
+def test_a_comparison_that_failed_and_one_that_found_something_are_alarms_of_their_own(watch: Stack) -> None:
+    found = alarms(watch)["Differences"]
+    assert (found["ComparisonOperator"], found["Threshold"]) == ("GreaterThanThreshold", 0)
+    failed = alarms(watch)["VerifyNotDone"]
+    assert (failed["Namespace"], failed["MetricName"]) == ("AWS/Events", "TriggeredRules")
+    assert failed["Dimensions"] == [{"Name": "RuleName", "Value": "<VerifyFailed>"}]
+    body = json.loads(watch.resources["Dashboard"]["Properties"]["DashboardBody"])
+    shown = next(one["properties"]["alarms"] for one in body["widgets"] if one["type"] == "alarm")
+    assert sorted(shown) == sorted(f"<{name}.Arn>" for name in alarms(watch))
+
+
+def test_every_alarm_is_sent_on_and_off(watch: Stack) -> None:
+    for one in alarms(watch).values():
+        assert one["AlarmActions"] == one["OKActions"] == ["arn:aws:sns:eu-central-1:111122223333:alarms"]
+    silent = environment().nested["Forward"].nested["Watch"]
+    assert not any("AlarmActions" in one for one in alarms(silent).values())
+
+
+def test_the_alarm_of_errors_adds_up_all_functions(watch: Stack) -> None:
+    metrics = alarms(watch)["FunctionErrors"]["Metrics"]
+    sums = {one["Id"]: one["MetricStat"]["Metric"]["Dimensions"][0]["Value"] for one in metrics if "MetricStat" in one}
+    (expression,) = [one["Expression"] for one in metrics if "Expression" in one]
+    functions = environment().nested["Forward"].of_type("AWS::Serverless::Function")
+    assert sorted(sums.values()) == sorted(f"<{name}>" for name in functions)
+    assert set(re.findall(r"\w+", expression)) == set(sums)
+
+
+def test_the_dashboard_shows_metrics_as_they_are_emitted(watch: Stack) -> None:
+    body = json.loads(watch.resources["Dashboard"]["Properties"]["DashboardBody"])
+    shown = set()
+    for widget in body["widgets"]:
+        for row in widget["properties"].get("metrics", ()):
+            if row[0] == NAMESPACE:
+                names, options = [part for part in row[2:] if isinstance(part, str)], row[-1]
+                assert (tuple(names[::2]), names[1::2]) == (FLOW, ["primary", "backup"])
+                statistic = (options if isinstance(options, dict) else {}).get("stat") or widget["properties"].get(
+                    "stat"
+                )
+                assert (statistic == "Sum") == BY_NAME[row[1]].counts or row[1] == "units-left", row[1]
+                assert BY_NAME[row[1]].cloudwatch
+                shown.add(row[1])
+            elif isinstance(row[0], dict) and "SEARCH" in row[0]["expression"]:
+                found = re.search(r"\{Mirrorless,([\w,]+)\} MetricName=\"([\w-]+)\"", row[0]["expression"])
+                assert found is not None
+                assert tuple(found[1].split(",")) == TOPIC
+                assert TOPIC in BY_NAME[found[2]].dimensions
+    verified = {name for name, one in BY_NAME.items() if one.emitter is Emitter.VERIFY_COPY}
+    assert verified <= shown
+    copied = {name for name, one in BY_NAME.items() if one.emitter is Emitter.COPY and one.cloudwatch}
+    assert copied - shown <= {"record-rate", "byte-rate", "record-age-ms"}
+
+
+def test_widgets_do_not_overlap(watch: Stack) -> None:
+    body = json.loads(watch.resources["Dashboard"]["Properties"]["DashboardBody"])
+    taken: set[tuple[int, int]] = set()
+    for widget in body["widgets"]:
+        cells = {
+            (x, y)
+            for x in range(widget["x"], widget["x"] + widget["width"])
+            for y in range(widget["y"], widget["y"] + widget["height"])
+        }
+        assert not cells & taken
+        assert max(x for x, _ in cells) < 24
+        taken |= cells
