@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 
 _DOWN_S = 6.0
 _STOPPED_S = 60.0
+_BOTH_S = 15.0
+"""How long a driver that was stopped and the one that took over work side by side."""
+_ORPHANED_S = 10.0
+"""How long a killed driver's executors live beside the next driver."""
+_LEADERS_S = 2.0
+_PATIENCE_S = 60.0
 SPARK = ("--spark-master", "local-cluster[2,1,1024]")
 
 
@@ -76,7 +82,7 @@ class Injection:
         self.driver.process.kill()
         self.driver.process.wait()
         old, self.driver = self.driver, self._start()
-        time.sleep(10)
+        time.sleep(_ORPHANED_S)
         old.kill()
 
     def _kill_executor(self) -> None:
@@ -86,7 +92,7 @@ class Injection:
         self._kill_one("pyspark.daemon")
 
     def _kill_one(self, what: str) -> None:
-        until = time.monotonic() + 60
+        until = time.monotonic() + _PATIENCE_S
         while time.monotonic() < until:
             found = []
             for process in self.driver.family():
@@ -114,13 +120,16 @@ class Injection:
                     replicas = self._random.sample([1, 2, 3], 3)
                     wanted[TopicPartition(self._world.remote(topic) if remote else topic, partition)] = replicas
             admin.alter_partition_reassignments(wanted)
-            time.sleep(2)
+            time.sleep(_LEADERS_S)
             admin.elect_leaders(ElectionType.PREFERRED, list(wanted), raise_errors=False)
         finally:
             admin.close()
 
     def _cut(self, side: str) -> None:
-        assert sum(proxy.cut() for proxy in self._proxies[side]) > 0, "there is no connection to cut"
+        until = time.monotonic() + _PATIENCE_S
+        while not sum(proxy.cut() for proxy in self._proxies[side]):  # none right after a worker was killed
+            assert time.monotonic() < until, f"there is no connection to cut:\n{self.driver.text()[-2000:]}"
+            time.sleep(0.2)
 
     def _delay(self, side: str) -> None:
         for proxy in self._proxies[side]:
@@ -137,7 +146,7 @@ class Injection:
         for process in family:
             with suppress(psutil.NoSuchProcess):
                 process.resume()
-        time.sleep(15)  # both go on
+        time.sleep(_BOTH_S)
         stopped.process.send_signal(signal.SIGTERM)
         with suppress(AssertionError):
             stopped.wait(30)

@@ -15,7 +15,7 @@ from mirrorless.heartbeats import Heartbeats
 from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.offsets.syncs import OffsetSyncs
 from tests.support.offsets import commit, committed_records, downstream_of, flow_of, plant_syncs, transactions
-from tests.support.peer import MirrorMaker, run_java
+from tests.support.peer import MirrorMaker, peer_settings, run_java
 from tests.support.world import fill
 
 if TYPE_CHECKING:
@@ -25,25 +25,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(400)
 REMOTE = Path(__file__).with_name("Remote.java")
 _PATIENCE_S = 120
-
-
-def mirrormaker(world: World, **extra: str) -> dict[str, str]:
-    """Settings of a MirrorMaker 2 for the flow of a world; in a hurry where it can be."""
-    factors = ("config.storage", "status.storage", "offset.storage", "checkpoints.topic", "heartbeats.topic")
-    return {
-        "clusters": f"{world.source_alias}, {world.target_alias}",
-        f"{world.source_alias}.bootstrap.servers": world.source.bootstrap_servers,
-        f"{world.target_alias}.bootstrap.servers": world.target.bootstrap_servers,
-        f"{world.flow}.enabled": "true",
-        f"{world.flow}.topics": ", ".join(world.topics),
-        "replication.factor": "1",
-        "offset-syncs.topic.replication.factor": "1",
-        **{f"{one}.replication.factor": "1" for one in factors},
-        "emit.checkpoints.interval.seconds": "1",
-        "refresh.groups.interval.seconds": "5",
-        "refresh.topics.interval.seconds": "5",
-        **extra,
-    }
 
 
 def offsets_of(peer: MirrorMaker, flow: Flow, group: str) -> dict[tuple[str, int], tuple[int, str]]:
@@ -94,7 +75,7 @@ def test_our_client_reads_what_mirrormaker_wrote_and_we_translate_by_its_syncs(w
     fill(world.source, topic, (b"%d" % number for number in range(1000)))
     commit(world.source, topic, {(topic, 0): 1000})
     flow = flow_of(world, groups=f"{topic}.*")
-    with MirrorMaker(world.folder, mirrormaker(world, groups=f"{topic}.*")) as peer:
+    with MirrorMaker(world.folder, peer_settings(world, groups=f"{topic}.*")) as peer:
         found = offsets_of(peer, flow, topic)
         ((place, (offset, metadata)),) = found.items()
         assert (place, metadata) == ((world.remote(topic), 0), "")
@@ -132,7 +113,7 @@ def test_mirrormakers_checkpoint_task_accepts_our_syncs(world: World) -> None:
     offsets = [records[100] + 1, records[250] + 1, records[-1] + 1]
     for offset in offsets:
         commit(world.source, f"{topic}-{offset}", {(topic, 0): offset})
-    with MirrorMaker(world.folder, mirrormaker(world, groups=f"{topic}.*")) as peer:
+    with MirrorMaker(world.folder, peer_settings(world, groups=f"{topic}.*")) as peer:
         for offset in offsets:
             found = offsets_of(peer, flow, f"{topic}-{offset}")
             assert found == {(world.remote(topic), 0): (syncs.slots.translate((topic, 0), offset), "")}

@@ -36,7 +36,17 @@ _JVM = (
 _FORMAT_JVM = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 # Brokers for trials live for minutes: measured on two cores, with the first compiler alone a cold broker takes in
 # 700,000 records/s where both together, compiling beside it, leave it 540,000.
-_BROKER_JVM = ("-Xms256m", "-Xmx512m", "-XX:+UseParallelGC", "-XX:TieredStopAtLevel=1")
+TRIAL_JVM = ("-Xms256m", "-Xmx512m", "-XX:+UseParallelGC", "-XX:TieredStopAtLevel=1")
+# Kafka's kafka-server-start.sh and kafka-run-class.sh: for brokers that are measured.
+SHIPPED_JVM = (
+    "-Xms1G",
+    "-Xmx1G",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+)
 
 
 BROKER_USER = "broker"
@@ -205,9 +215,9 @@ class Broker:
         if self._process is not None and self._process.returncode != 0:
             raise self._failure(f"broker {self.node_id} could not be formatted")
 
-    def launch(self, java: Path, class_path: str) -> None:
+    def launch(self, java: Path, class_path: str, *, jvm: Sequence[str] = TRIAL_JVM) -> None:
         """Start the broker's process; `is_up` says when it is of use."""
-        self._launch(java, *_BROKER_JVM, "-cp", class_path, "kafka.Kafka", str(self._properties))
+        self._launch(java, *jvm, "-cp", class_path, "kafka.Kafka", str(self._properties))
 
     def check_running(self) -> None:
         """Raise PortTaken or ClusterError, with the log's path in its text, if the process has ended."""

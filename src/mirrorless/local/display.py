@@ -84,6 +84,9 @@ class LogLines:
         """Say what a pass of the checkpoints came to."""
         self._line("info", flow, "Checkpoints", **fields)
 
+    def measured(self, flow: str, metric: str, values: Sequence[float]) -> None:
+        """Nothing: metrics are for `--metrics-port`."""
+
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
         """Say what was copied in all."""
         self._line("info", flow, "Finished", records=records, bytes=copied_bytes, complete=complete)
@@ -108,9 +111,9 @@ class LogLines:
     def _line(self, level: str, flow: str, event: str, **fields: object) -> None:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         kept = {key: value for key, value in fields.items() if value is not None}
-        print(
-            json.dumps({"time": now, "level": level, "flow": flow, "event": event} | kept), file=self._out, flush=True
-        )
+        line = json.dumps({"time": now, "level": level, "flow": flow, "event": event} | kept)
+        self._out.write(f"{line}\n")  # in one piece: several threads tell something
+        self._out.flush()
 
 
 def _events(reports: Iterable[Report]) -> list[str]:
@@ -157,6 +160,9 @@ class _Terminal:
 
     def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:
         """Nothing: `mirrorless offsets show` tells where groups are."""
+
+    def measured(self, flow: str, metric: str, values: Sequence[float]) -> None:
+        """Nothing: metrics are for `--metrics-port`."""
 
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
         """Say what was copied in all."""

@@ -1,134 +1,165 @@
-"""One flow's copy on a local Spark: its query, its control folder, and what its leases reported."""
+"""One flow on this machine: its functions, its triggers and its copy job, wired as the SAM templates wire them."""
 
 from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-
-from mirrorless.copy.control import Control
-from mirrorless.copy.query import start_copy
-from mirrorless.copy.rows import summary
-from mirrorless.local.watching import Watch
+from mirrorless.clusters.target_state import TargetState, configs_topic
+from mirrorless.errors import FlowPaused, PrerequisiteError
+from mirrorless.functions.surroundings import Surroundings
+from mirrorless.local.copy_job import CopyJob
+from mirrorless.local.handlers import LocalFunction
+from mirrorless.local.msk_trigger import MskPoller
+from mirrorless.local.telling import DisplaySink
+from mirrorless.local.wiring import wiring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
+    from mirrorless.functions.supervising import JobRuns
+    from mirrorless.local.audience import Display
+    from mirrorless.local.wiring import FunctionSpec, MskTrigger
+    from mirrorless.metadata.passes import Pass
+    from mirrorless.settings import Cluster, Flow, Settings
 
-    from mirrorless.copy.rows import Report
-    from mirrorless.copy.slot import FlowPlace
-
-_FRUITLESS_LEASES = 3
-_MAX_PAUSE_S = 30.0
-_MAX_ACCIDENTS = 8
-ON_PURPOSE = "mirrorless.errors."
-"""Stands in the text of every exception that was raised on purpose, when Spark hands it on."""
-_IDLE = "Waiting for data to arrive"
+SUPERVISOR: Final = "job_supervisor"
+_CHECKPOINT: Final = "checkpoint"
+_METADATA: Final = ("topic_discovery", "config_sync", "acl_sync")
+_AT_ONCE: Final = frozenset({"heartbeat", SUPERVISOR})
+"""Whose schedule ticks at the start; the others have been called then, or there is nothing to do for them yet."""
 
 
 class FlowRun:
-    """Starts the copy of `place` when made; `folder` is its own, `on_lease` hears every finished lease."""
+    """The run of `flow`; `folder` is its own, and the copy waits for `ready`, the session that all flows share.
+
+    `asked` is set when somebody wants the run to end.
+    """
 
     def __init__(
-        self, spark: SparkSession, place: FlowPlace, folder: Path, on_lease: Callable[[list[Report]], None]
+        self,
+        settings: Settings,
+        flow: Flow,
+        *,
+        folder: Path,
+        bounded: bool,
+        display: Display,
+        ready: threading.Event,
+        asked: threading.Event,
     ) -> None:
-        self.name = place.flow
-        self._spark = spark
-        self._place = place
-        self._folder = folder
-        self._bounded = place.bounded
-        (folder / "control").mkdir(parents=True)
-        self._control = Control(str(folder / "control"))
-        self.watch = Watch(self._control)
-        self.records = 0
-        self.copied_bytes = 0
-        self.errors: tuple[str, ...] = ()
-        self._on_lease = on_lease
-        self._landed = threading.Event()
-        self._fruitless = 0
-        self._reached = -1
-        self.complete = False
-        self.failure: str | None = None
-        self._accidents = 0
-        self._again_at = 0.0
-        self._query = self._start()
-
-    def _start(self) -> StreamingQuery:
-        return start_copy(
-            self._spark,
-            self._place,
-            checkpoint=str(self._folder / "checkpoint"),
-            control=self._control,
-            on_reports=self._lease_ended,
+        self.name = flow.name
+        self._flow = flow
+        self._bounded = bounded
+        self._asked = asked
+        self._ended = threading.Event()
+        self._display = display
+        self._wiring = wiring(settings, flow)
+        self.job = CopyJob(
+            self._wiring.job,
+            folder,
+            bounded=bounded,
+            ready=ready,
+            on_lease=partial(display.leased, flow.name),
+            on_change=self._job_changed,
         )
+        self._functions = {name: self._function(spec) for name, spec in self._wiring.functions.items()}
+        self._every_s = {one.function: one.seconds for one in self._wiring.schedules}
+        self.pollers = [
+            MskPoller(
+                one,
+                self._cluster(one),
+                self._functions[one.function].hand,
+                tell=self._functions[one.function].sink.trouble,
+                ended=self._over,
+            )
+            for one in self._wiring.triggers
+        ]
+
+    def first(self) -> list[Pass]:
+        """Make the first pass over metadata, in this thread, and return what came of each part that is switched on.
+
+        Raises `MirrorlessError` before anything is written if a cluster does not answer, or if there is only one.
+        """
+        for name in _METADATA:
+            self._functions[name].invoke({})  # by hand, as an operator would behind a deployment
+        found = [self._functions[name].sink.found for name in _METADATA]
+        return [one for one in found if one is not None]
+
+    def copy(self) -> None:
+        """Begin to copy as soon as the session is there; a copy with an end by hand, any other by the supervisor."""
+        if self._bounded:
+            self.job.start()
+        self._start(SUPERVISOR)
+
+    def start(self) -> None:
+        """Begin with everything else."""
+        for name in self._functions.keys() - {SUPERVISOR}:
+            self._start(name)
+        for poller in self.pollers:
+            poller.start()
 
     @property
     def trouble(self) -> str:
-        """What is wrong with the run at the moment, empty if nothing is."""
-        if self._query.isActive:
-            return self.watch.complaint
-        return "its query ended; the others go on" if self._is_over() else "its query was killed; it begins again"
-
-    @property
-    def active(self) -> bool:
-        """Whether there may be another lease."""
-        return not self._is_over() and not self._control.stopping()
-
-    def revive(self) -> None:
-        """Start the query again if an accident ended it, such as a Python process that was killed, after a pause."""
-        if self._query.isActive or self._is_over() or self._control.stopping():
-            return
-        if not self._again_at:
-            self._again_at = time.monotonic() + min(_MAX_PAUSE_S, 2.0**self._accidents)
-            self._accidents += 1
-        elif time.monotonic() >= self._again_at:
-            self._again_at = 0.0
-            with suppress(PySparkException, Py4JError):  # its daemon was killed too; the next attempt has a new one
-                self._query = self._start()
-
-    def _is_over(self) -> bool:
-        """Whether the query ended for a reason of its own: an error that was raised on purpose would come again."""
-        return not self._query.isActive and (
-            ON_PURPOSE in str(self._query.exception()) or self._accidents > _MAX_ACCIDENTS or self._control.stopping()
-        )
+        """What is wrong with the copy at the moment, empty if nothing is."""
+        state = self._functions[SUPERVISOR].sink.last.get("state", TargetState.STARTED)
+        if state != TargetState.STARTED and not self._bounded:
+            return str(FlowPaused(flow=self.name, state=state, topic=configs_topic(self._flow).name))
+        return self.job.trouble
 
     def ask_to_stop(self) -> None:
-        """Let the lease end; see `land`."""
-        self._control.ask_to_stop()
+        """Let the lease end, and every function; see `land`."""
+        self._ended.set()
+        self.job.ask_to_stop()
+        for function in self._functions.values():
+            function.end()
 
     def land(self, *, until: float) -> None:
-        """Wait for the lease's end until the monotonic time `until`, then end the query."""
-        while time.monotonic() < until and self._query.isActive and not self._landed.is_set():
-            if self._query.status["message"] == _IDLE:
-                break
-            time.sleep(0.02)
-        with suppress(PySparkException):  # it does not end in time: the session is about to
-            self._query.stop()
-        # Read now: when the session has ended, there is no JVM left to ask.
-        exception = self._query.exception()
-        self.failure = None if exception is None else str(exception)
+        """Wait for the end of the copy until the monotonic time `until`."""
+        self.job.join(until=until)
 
-    def _lease_ended(self, reports: list[Report]) -> None:
-        totals = summary(reports)
-        self.records += totals.records
-        self.copied_bytes += totals.copied_bytes
-        self.errors = totals.errors
-        self._accidents = 0
-        self._on_lease(reports)
-        if self._bounded and not self._control.stopping():
-            reached = sum(report.next_offset or 0 for report in reports)
-            self._fruitless = 0 if reached > self._reached else self._fruitless + 1
-            self._reached = reached
-            self.complete = totals.over and not totals.errors
-            if totals.over or self._fruitless >= _FRUITLESS_LEASES:
-                # Before this returns, or Spark would begin another lease.
-                self._control.ask_to_stop()
-        if self._control.stopping():
-            self._landed.set()
+    def join(self, *, seconds: float) -> None:
+        """Wait for functions and triggers, not for long: whatever they do may be done again."""
+        until = time.monotonic() + seconds
+        for function in self._functions.values():
+            function.join(until=until)
+        for poller in self.pollers:
+            poller.join(until=until)
+
+    def last(self) -> None:
+        """Make one pass of the checkpoints now, behind a copy that has ended."""
+        self._functions[_CHECKPOINT].attempt({}, ended=self._asked.is_set)
+
+    def _over(self) -> bool:
+        return self._ended.is_set() or self._asked.is_set()
+
+    def _function(self, spec: FunctionSpec) -> LocalFunction:
+        sink = DisplaySink(self.name, spec.name, self._display, ended=self._over)
+        given = Surroundings(variables=spec.variables, sink=sink, jobs=self._jobs)
+        return LocalFunction(spec, given, sink, flow=self.name, ended=self._over)
+
+    def _jobs(self, job: str) -> AbstractContextManager[JobRuns]:
+        if job != self._wiring.job.name:
+            raise PrerequisiteError(f"job {job} is none of the templates'")
+        return nullcontext(self.job)
+
+    def _start(self, name: str) -> None:
+        every_s = self._every_s.get(name)
+        at_once = name in _AT_ONCE and not (name == SUPERVISOR and self._bounded)
+        self._functions[name].start(every_s=every_s, first_s=0.0 if at_once or every_s is None else every_s)
+
+    def _cluster(self, trigger: MskTrigger) -> Cluster:
+        for cluster in (self._flow.source, self._flow.target):
+            servers = tuple(server.strip() for server in cluster.bootstrap_servers.split(","))
+            if servers == trigger.bootstrap_servers:
+                return cluster
+        raise PrerequisiteError(f"a trigger of {trigger.function} is on no cluster of flow {self.name}")
+
+    def _job_changed(self, event: Mapping[str, Any]) -> None:
+        detail = event["detail"]
+        for one in self._wiring.changes:
+            if one.job == detail["jobName"] and detail["state"] in one.states:
+                self._functions[one.function].hand(event)

@@ -24,18 +24,49 @@ class JarSet:
     """Modules that share one class path.
 
     `name` names their folder in the cache, so it holds the version: another version is another folder. `modules` are
-    "organisation:module:revision". Ivy resolves them together, so no artifact comes in two versions.
+    "organisation:module:revision". Ivy resolves them together, so no artifact comes in two versions. With `exact`,
+    what they need themselves is left out. With a `classifier`, that variant of each module's jar is meant.
     """
 
     name: str
     title: str
     modules: tuple[str, ...]
+    exact: bool = False
+    classifier: str = ""
+
+    def file_names(self) -> dict[str, str]:
+        """Return each module's own jar, by module."""
+        suffix = f"-{self.classifier}" if self.classifier else ""
+        return {module: f"{'-'.join(module.split(':')[1:])}{suffix}.jar" for module in self.modules}
 
 
 KAFKA = JarSet(
     name="kafka-4.3.0",
     title="Apache Kafka 4.3.0",
     modules=("org.apache.kafka:kafka_2.13:4.3.0", "org.slf4j:slf4j-simple:1.7.36"),
+)
+
+# Exactly these: PySpark has the rest. The token provider is of another release, because not every mirror of Maven
+# Central has 4.1.1 of it; nothing in it changed, and only delegation tokens need it.
+SPARK_KAFKA = JarSet(
+    name="spark-kafka-4.1.1",
+    title="Spark's Kafka source",
+    modules=(
+        "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1",
+        "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+        "org.apache.kafka:kafka-clients:3.9.1",
+        "org.apache.commons:commons-pool2:2.12.1",
+    ),
+    exact=True,
+)
+
+# What `sasl.jaas.config` names by class where a cluster on MSK logs in by IAM; "all" has what it needs in itself.
+MSK_IAM = JarSet(
+    name="aws-msk-iam-auth-2.3.5",
+    title="MSK's IAM login",
+    modules=("software.amazon.msk:aws-msk-iam-auth:2.3.5",),
+    exact=True,
+    classifier="all",
 )
 
 
@@ -81,14 +112,20 @@ def ivy_file(jar_set: JarSet) -> str:
 
 
 def _ivy_lines(jar_set: JarSet) -> Iterator[str]:
-    yield '<ivy-module version="2.0">'
+    yield '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
     yield f'  <info organisation="mirrorless" module={quoteattr(jar_set.name)}/>'
     yield '  <configurations><conf name="default"/></configurations>'
     yield "  <dependencies>"
     for module in jar_set.modules:
         org, name, rev = (quoteattr(part) for part in module.split(":"))
         # Maven's "default" is the jar and what it needs to run, without sources and javadoc.
-        yield f'    <dependency org={org} name={name} rev={rev} conf="default->default"/>'
+        own = ' transitive="false"' if jar_set.exact else ""
+        dependency = f'<dependency org={org} name={name} rev={rev} conf="default->default"{own}'
+        if jar_set.classifier:
+            which = f'<artifact name={name} type="jar" ext="jar" m:classifier={quoteattr(jar_set.classifier)}/>'
+            yield f"    {dependency}>{which}</dependency>"
+        else:
+            yield f"    {dependency}/>"
     yield "  </dependencies>"
     yield "</ivy-module>"
 

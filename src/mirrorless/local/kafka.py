@@ -21,6 +21,7 @@ from mirrorless.local.broker import (
     BROKER_USER,
     HOST,
     STOP_GRACE_S,
+    TRIAL_JVM,
     Broker,
     PortTaken,
     SecureListener,
@@ -48,7 +49,8 @@ class ClusterSpec:
 
     With `users`, names and passwords, every client logs in with SASL_PLAINTEXT and PLAIN, and the KRaft authorizer
     decides by ACLs what it may do; the user `admin` may do everything. `secure` are listeners for clients beside the
-    plain one, on every broker; `EmbeddedCluster.secure_servers` has their addresses. Raises ConfigurationError for a
+    plain one, on every broker; `EmbeddedCluster.secure_servers` has their addresses. `jvm` is `TRIAL_JVM`, which is up
+    soon, or `SHIPPED_JVM`, as Kafka's own script has it. Raises ConfigurationError for a
     name that cannot name a folder, for less than one broker, and for a user or password that JAAS would have to quote.
     """
 
@@ -57,6 +59,7 @@ class ClusterSpec:
     settings: Mapping[str, str] = field(default_factory=dict)
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
     secure: tuple[SecureListener, ...] = ()
+    jvm: tuple[str, ...] = TRIAL_JVM
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", self.name):
@@ -144,7 +147,7 @@ class EmbeddedCluster:
             return
         for attempts_left in reversed(range(_PORT_ATTEMPTS)):
             self._deadline = time.monotonic() + START_LIMIT_S
-            broker.launch(self._java, self._class_path)
+            broker.launch(self._java, self._class_path, jvm=self._spec.jvm)
             try:
                 self._wait([broker])
             except PortTaken:
@@ -181,7 +184,7 @@ class EmbeddedCluster:
                 broker.end_format(deadline=self._deadline)
         self._deadline = time.monotonic() + START_LIMIT_S
         for broker in self.brokers:
-            broker.launch(self._java, self._class_path)
+            broker.launch(self._java, self._class_path, jvm=self._spec.jvm)
 
     def wait_until_up(self) -> None:
         """Return when all brokers answer and know each other; try other ports if one was taken meanwhile.

@@ -1,4 +1,4 @@
-"""Runs every flow of a configuration on this machine: its metadata on schedule, the copy on a local Spark."""
+"""Runs every flow of a configuration on this machine: its functions as on AWS, the copy on a local Spark."""
 
 from __future__ import annotations
 
@@ -9,53 +9,27 @@ import tempfile
 import threading
 import time
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
-from mirrorless.copy.slot import FlowPlace
-from mirrorless.local.flow_run import ON_PURPOSE, FlowRun
+from mirrorless.copy.job import LANDING_S
+from mirrorless.local.copy_job import ON_PURPOSE
+from mirrorless.local.flow_run import FlowRun
 from mirrorless.local.jars import cache_folder
-from mirrorless.local.metadata_schedule import MetadataSchedule
-from mirrorless.local.offsets_schedule import OffsetsSchedule
 from mirrorless.local.spark import spark_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from mirrorless.copy.rows import Report
-    from mirrorless.local.watching import TopicView
-    from mirrorless.metadata.passes import Pass
+    from mirrorless.local.audience import Display
     from mirrorless.settings import Settings
 
 _LOOK_EVERY_S = 0.25
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_LANDING_S = 3.5
-
-
-class Display(Protocol):
-    """Who shows a run to people or to a log collector."""
-
-    def discovered(self, flow: str, found: Pass) -> None:
-        """Topics, configs or ACLs were looked at."""
-
-    def note(self, flow: str, text: str) -> None:
-        """Something is not done, and why; told once."""
-
-    def trouble(self, flow: str, text: str) -> None:
-        """Something does not work at the moment; empty when it works again."""
-
-    def show(self, flow: str, topics: Sequence[TopicView]) -> None:
-        """How far a flow is."""
-
-    def leased(self, flow: str, reports: list[Report]) -> None:
-        """A lease ended; called from a thread of Spark's."""
-
-    def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:
-        """A pass of the checkpoints ended."""
-
-    def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
-        """A flow ended; `complete` says that all there was at the start is on the target."""
+_STOPPING_S = 2.5
+"""How long the query itself may take to end."""
+_ENDING_S = 1.0
+"""How long functions may take that are under way when the run ends."""
 
 
 class StopRequest:
@@ -97,63 +71,69 @@ def run_flows(
     Returns whether all went well; what did not was told to `display`. Raises `MirrorlessError` before anything is
     written if a cluster does not answer, or if a flow has one cluster at both ends.
     """
-    metadata = {flow.name: MetadataSchedule(flow, display) for flow in settings.flows}
-    first = [schedule.first() for schedule in metadata.values()]
-    offsets = OffsetsSchedule(settings, display)
     threads = sum(flow.tasks_max for flow in settings.flows)
+    ready = threading.Event()
     with tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)
-        with spark_session(master=master or f"local[{threads}]", folder=folder) as spark:
-            stop.listen()
-            runs = []
-            if not stop.event.is_set():
-                runs = [
-                    FlowRun(
-                        spark,
-                        FlowPlace(location=settings.file, flow=flow.name, bounded=bounded),
-                        folder / str(number),
-                        partial(display.leased, flow.name),
-                    )
-                    for number, flow in enumerate(settings.flows)
-                ]
-            offsets.start()
-            try:
-                _watch(runs, metadata, display=display, stop=stop)
-            finally:
-                offsets.stop()
-            _land(runs, display, whole=all(found.topics_are_there for found in first))
-        failed = [run for run in runs if run.failure is not None]
+        runs = [
+            FlowRun(
+                settings,
+                flow,
+                folder=folder / str(number),
+                bounded=bounded,
+                display=display,
+                ready=ready,
+                asked=stop.event,
+            )
+            for number, flow in enumerate(settings.flows)
+        ]
+        first = [found for run in runs for found in run.first()]
+        try:
+            for run in runs if not stop.event.is_set() else ():
+                run.copy()  # it asks whether the flow is paused while Spark starts
+            with spark_session(master=master or f"local[{threads}]", folder=folder):
+                stop.listen()
+                if not stop.event.is_set():
+                    ready.set()
+                _watch(runs, display=display, stop=stop)
+                _land(runs, display, whole=all(found.topics_are_there for found in first))
+        finally:
+            for run in runs:
+                run.ask_to_stop()
+            for run in runs:
+                run.join(seconds=_ENDING_S / len(runs))
+        failed = [run for run in runs if run.job.failure is not None]
         for run in failed:
-            display.trouble(run.name, f"the query ended: {_first_line(run.failure)}; Spark's log: {_keep(folder)}")
+            display.trouble(run.name, f"the query ended: {_first_line(run.job.failure)}; Spark's log: {_keep(folder)}")
     if bounded and not stop.event.is_set():
-        offsets.last()
-    whole = stop.event.is_set() or not bounded or all(run.complete for run in runs)
-    in_step = all(found.went_well for found in first)
-    return whole and in_step and not failed and not any(run.errors for run in runs)
-
-
-def _watch(
-    runs: Sequence[FlowRun], metadata: Mapping[str, MetadataSchedule], *, display: Display, stop: StopRequest
-) -> None:
-    while any(run.active for run in runs) and not stop.event.is_set():
         for run in runs:
-            run.revive()
+            run.last()
+    whole = stop.event.is_set() or not bounded or all(run.job.complete for run in runs)
+    in_step = all(found.went_well for found in first)
+    return whole and in_step and not failed and not any(run.job.errors for run in runs)
+
+
+def _watch(runs: Sequence[FlowRun], *, display: Display, stop: StopRequest) -> None:
+    for run in runs if not stop.event.is_set() else ():
+        run.start()
+    while any(run.job.active for run in runs) and not stop.event.is_set():
+        for run in runs:
             display.trouble(run.name, run.trouble)
-            display.show(run.name, run.watch.look())
-            metadata[run.name].tick()
+            display.show(run.name, run.job.watch.look())
         stop.event.wait(_LOOK_EVERY_S)
 
 
 def _land(runs: Sequence[FlowRun], display: Display, *, whole: bool) -> None:
-    until = time.monotonic() + _LANDING_S
+    until = time.monotonic() + LANDING_S + _STOPPING_S
     for run in runs:
         run.ask_to_stop()
     for run in runs:
         run.land(until=until)
-        display.show(run.name, run.watch.look())
-        for error in run.errors:
+        job = run.job
+        display.show(run.name, job.watch.look())
+        for error in job.errors:
             display.trouble(run.name, error)
-        display.finished(run.name, records=run.records, copied_bytes=run.copied_bytes, complete=run.complete and whole)
+        display.finished(run.name, records=job.records, copied_bytes=job.copied_bytes, complete=job.complete and whole)
 
 
 def _first_line(failure: object) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _JVM_EXIT_S = 5.0
+_COMPUTING = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "4", "spark.sql.session.timeZone": "UTC"}
 _LOG4J = """\
 rootLogger.level = warn
 rootLogger.appenderRef.file.ref = file
@@ -32,8 +33,10 @@ appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%
 
 
 @contextmanager
-def spark_session(*, master: str, folder: Path) -> Iterator[SparkSession]:
+def spark_session(*, master: str, folder: Path, jars: str | None = None) -> Iterator[SparkSession]:
     """A session on a master, such as `local[4]`, that keeps its files and its log (`spark.log`) in `folder`.
+
+    With `jars`, a class path, the JVM is there to compute, and has these jars.
 
     On leaving, Spark and its JVM are ended, and every Python worker with them. Raises `PrerequisiteError` without a
     Java that Spark can use.
@@ -53,9 +56,9 @@ def spark_session(*, master: str, folder: Path) -> Iterator[SparkSession]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.extraJavaOptions": " ".join(
-            # The JVM only keeps the clock of the leases: the first compiler is enough, and starts sooner.
+            # Else the JVM only keeps the clock of the leases: the first compiler is enough, and starts sooner.
             [
-                "-XX:TieredStopAtLevel=1",
+                *(["-XX:TieredStopAtLevel=1"] if jars is None else []),
                 "-XX:+UseSerialGC",
                 f"-Djava.io.tmpdir={folder}",
                 f"-Dlog4j2.configurationFile={log4j.as_uri()}",
@@ -67,6 +70,7 @@ def spark_session(*, master: str, folder: Path) -> Iterator[SparkSession]:
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        **({} if jars is None else {"spark.jars": jars.replace(os.pathsep, ","), **_COMPUTING}),
     }.items():
         builder = builder.config(key, value)
     with _stderr_to(log):

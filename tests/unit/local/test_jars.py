@@ -49,6 +49,15 @@ def test_all_modules_are_asked_for_in_one_resolution() -> None:
     ]
 
 
+def test_a_variant_of_a_jar_is_asked_for_by_its_classifier() -> None:
+    one = JarSet(name="one-1", title="One", modules=("org.one:one:1",), exact=True, classifier="all")
+    asked = ivy_file(one)
+    assert 'transitive="false"><artifact name="one" type="jar" ext="jar" m:classifier="all"/></dependency>' in asked
+    assert 'xmlns:m="http://ant.apache.org/ivy/maven"' in asked
+    assert one.file_names() == {"org.one:one:1": "one-1-all.jar"}
+    assert TWO.file_names() == {"org.one:one:1": "one-1.jar", "org.two:two_2.13:2": "two_2.13-2.jar"}
+
+
 def test_a_folder_that_is_there_is_used_without_java(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jars, "java_executable", lambda: pytest.fail("Java was looked for"))
     folder = cache / "two-1"

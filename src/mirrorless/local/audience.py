@@ -1,0 +1,40 @@
+"""Who hears of a run: a terminal, a log collector, metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mirrorless.copy.rows import Report
+    from mirrorless.local.watching import TopicView
+    from mirrorless.metadata.passes import Pass
+
+
+class Display(Protocol):
+    """Who shows a run to people or to a log collector."""
+
+    def discovered(self, flow: str, found: Pass) -> None:
+        """Topics, configs or ACLs were looked at."""
+
+    def note(self, flow: str, text: str) -> None:
+        """Something is not done, and why; told once."""
+
+    def trouble(self, flow: str, text: str) -> None:
+        """Something does not work at the moment; empty when it works again."""
+
+    def show(self, flow: str, topics: Sequence[TopicView]) -> None:
+        """How far a flow is."""
+
+    def leased(self, flow: str, reports: list[Report]) -> None:
+        """A lease ended; called from a thread of Spark's."""
+
+    def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:
+        """A pass of the checkpoints ended."""
+
+    def measured(self, flow: str, metric: str, values: Sequence[float]) -> None:
+        """A metric of `metrics.METRICS` has new values."""
+
+    def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
+        """A flow ended; `complete` says that all there was at the start is on the target."""

@@ -1,0 +1,179 @@
+"""The copy job of one flow on this machine: the script that Glue runs, in a thread, on the session that all share."""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from py4j.protocol import Py4JNetworkError
+
+from mirrorless.copy.control import Control
+from mirrorless.copy.rows import summary
+from mirrorless.errors import MirrorlessError, PrerequisiteError
+from mirrorless.functions.supervising import Patience, Run
+from mirrorless.local.events import job_state_event
+from mirrorless.local.watching import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from mirrorless.copy.job import Outcome
+    from mirrorless.copy.rows import Report
+    from mirrorless.local.wiring import Job
+
+ON_PURPOSE: Final = "mirrorless.errors."
+"""Stands in the text of every exception that was raised on purpose, when Spark hands it on."""
+_MAX_ACCIDENTS: Final = 8
+_REMEMBERED: Final = 50
+_WAIT_S: Final = 0.1
+
+
+class CopyJob:
+    """`supervising.JobRuns` of one flow; `folder` is its own, `on_lease` hears every finished lease.
+
+    Runs wait for `ready`: the session. A run ended by an accident, such as a Python process that was killed, may be
+    followed by another; the end of one that ended on purpose is final, and so is that of a copy with an end.
+    `on_change` is handed the event of each run that ends.
+    """
+
+    # A machine of one's own costs nothing, and somebody watches: seconds instead of Glue's minutes.
+    patience = Patience(quick_s=10.0, first_s=2.0, longest_s=30.0)
+
+    def __init__(
+        self,
+        job: Job,
+        folder: Path,
+        *,
+        bounded: bool,
+        ready: threading.Event,
+        on_lease: Callable[[list[Report]], None],
+        on_change: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        self._job = job
+        self._main = _load(job)
+        self._folder = folder
+        (folder / "control").mkdir(parents=True)
+        self._control = Control(str(folder / "control"))
+        self.watch = Watch(self._control)
+        self._bounded = bounded
+        self._ready = ready
+        self._on_lease = on_lease
+        self._on_change = on_change
+        self._lock = threading.Lock()
+        self._runs: list[Run] = []
+        self._thread: threading.Thread | None = None
+        self._accidents = 0
+        self._closing = False
+        self.records = 0
+        self.copied_bytes = 0
+        self.errors: tuple[str, ...] = ()
+        self.complete = False
+        self.failure: str | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether there may be another lease."""
+        with self._lock:
+            return not self._closing and not (self._runs and self._runs[-1].final)
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong with the copy at the moment, empty if nothing is."""
+        with self._lock:
+            last = self._runs[-1] if self._runs else None
+        if last is None or last.is_under_way or last.is_ending or last.state == "STOPPED":
+            return self.watch.complaint
+        return "its query ended; the others go on" if last.final else "its query was killed; it begins again"
+
+    def latest(self) -> list[Run]:
+        """Return the last fifty runs."""
+        with self._lock:
+            return self._runs[-_REMEMBERED:]
+
+    def stop(self, runs: Sequence[str]) -> None:
+        """Let the run's lease end, and then the run.
+
+        Not of a copy with an end: its next lease is refused where the flow is paused, and says why.
+        """
+        with self._lock:
+            if not self._bounded and self._runs and self._runs[-1].id in runs and self._runs[-1].is_under_way:
+                self._control.ask_to_stop()
+                self._runs[-1] = replace(self._runs[-1], state="STOPPING")
+
+    def start(self) -> str:
+        """Start a run; an empty text where one is under way, or none is wanted any more."""
+        with self._lock:
+            last = self._runs[-1] if self._runs else None
+            if self._closing or (last is not None and (last.final or last.is_under_way or last.is_ending)):
+                return ""
+            run = Run(id=f"jr_{len(self._runs) + 1}", state="RUNNING", started=datetime.now(UTC))
+            self._control.begin()
+            self._runs.append(run)
+            self._thread = threading.Thread(target=self._run, args=(run.id,), name=run.id, daemon=True)
+            self._thread.start()
+            return run.id
+
+    def ask_to_stop(self) -> None:
+        """Let the lease end, and start no other run."""
+        with self._lock:
+            self._closing = True
+            self._control.ask_to_stop()
+
+    def join(self, *, until: float) -> None:
+        """Wait for the run's end until the monotonic time `until`."""
+        if self._thread is not None:
+            self._thread.join(max(0.0, until - time.monotonic()))
+
+    def _run(self, run: str) -> None:
+        arguments = [*self._job.arguments, *(["--available-now"] if self._bounded else [])]
+        failure: str | None = None
+        on_purpose = False
+        try:
+            while not self._ready.wait(_WAIT_S) and not self._control.stopping():
+                pass
+            if self._ready.is_set():
+                outcome = self._main(
+                    arguments, control=self._control, folder=str(self._folder / "checkpoint"), told=self._lease_ended
+                )
+                self.complete = outcome.complete
+        except Py4JNetworkError as error:
+            failure = None if self._closing else str(error)  # the session ended before the query began
+        except Exception as error:  # noqa: BLE001 -- Spark's, Java's, or its connection's: the run failed
+            failure = str(error) or type(error).__name__
+            on_purpose = isinstance(error, MirrorlessError) or ON_PURPOSE in failure
+        self._ended(run, failure, on_purpose=on_purpose)
+
+    def _ended(self, run: str, failure: str | None, *, on_purpose: bool) -> None:
+        with self._lock:
+            self.failure = failure
+            self._accidents = 0 if failure is None else self._accidents + 1
+            state = "SUCCEEDED" if self._bounded else "STOPPED" if self._control.stopping() else "SUCCEEDED"
+            final = self._bounded
+            if failure is not None:
+                state, final = "FAILED", on_purpose or self._accidents > _MAX_ACCIDENTS
+            self._runs[-1] = replace(self._runs[-1], state=state, ended=datetime.now(UTC), final=final)
+        message = "Job run ended" if failure is None else failure.partition("\n")[0]
+        self._on_change(job_state_event(self._job.name, run, state, message=message))
+
+    def _lease_ended(self, reports: list[Report]) -> None:
+        totals = summary(reports)
+        self.records += totals.records
+        self.copied_bytes += totals.copied_bytes
+        self.errors = totals.errors
+        self._accidents = 0
+        self._on_lease(reports)
+
+
+def _load(job: Job) -> Callable[..., Outcome]:
+    found = importlib.util.spec_from_file_location(f"script of {job.name}", job.script)
+    if found is None or found.loader is None or not job.script.exists():
+        raise PrerequisiteError(f"job {job.name}: {job.script} is not there; install the package whole")
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    main: Callable[..., Outcome] = module.main
+    return main

@@ -1,0 +1,141 @@
+"""What Lambda's poller does for an MSK trigger: records of topics, many at once, as an event for a function."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from mirrorless.clusters.failures import grant
+from mirrorless.clusters.reading import reader
+from mirrorless.local.events import kafka_event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from confluent_kafka import Consumer, Message
+
+    from mirrorless.local.wiring import MskTrigger
+    from mirrorless.settings import Cluster
+
+_WAIT_S: Final = 0.25
+_LOOK_EVERY_S: Final = 2.0
+_LOOK_AGAIN_S: Final = 60.0
+_TIMEOUT_S: Final = 10.0
+_LARGEST_BYTES: Final = 4 << 20
+"""Of keys and values: an event may be 6 MB, and base64 makes four bytes of three."""
+
+
+class MskPoller:
+    """Polls the topics of one trigger, begins at their end, and hands events over one after the other.
+
+    It belongs to no consumer group: it has nothing to remember, since it begins at the end (LATEST) as the trigger
+    does, and a flow's user needs no right on groups of the cluster for it. A topic that is made later is read whole.
+    A record is handed over once; what a function makes of it is told by the function.
+    """
+
+    def __init__(
+        self,
+        trigger: MskTrigger,
+        cluster: Cluster,
+        hand: Callable[[Mapping[str, Any]], threading.Event],
+        *,
+        tell: Callable[[str], None],
+        ended: Callable[[], bool],
+    ) -> None:
+        self.topics = trigger.topics
+        self._trigger = trigger
+        self._cluster = cluster
+        self._hand = hand
+        self._tell = tell
+        self._told: set[str] = set()
+        self._ended = ended
+        self._next: dict[tuple[str, int], int] = {}
+        self._looked = False
+        self._look_at = 0.0
+        self._thread = threading.Thread(target=self._run, name=f"trigger of {trigger.function}", daemon=True)
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether records that are written from now on are handed over."""
+        return bool(self._next)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def join(self, *, until: float) -> None:
+        """Wait for the end until the monotonic time `until`."""
+        if self._thread.is_alive():
+            self._thread.join(max(0.0, until - time.monotonic()))
+
+    def _run(self) -> None:
+        consumer = reader(self._cluster, enable_partition_eof=False)
+        try:
+            while not self._ended():
+                self._look(consumer)
+                if batch := self._batch(consumer):
+                    self._deliver(batch)
+        finally:
+            consumer.close()
+
+    def _batch(self, consumer: Consumer) -> list[Message]:
+        """Collect records from the first one on, for the batching window or until an event is full."""
+        batch: list[Message] = []
+        size, until = 0, 0.0
+        while not self._ended():
+            found = consumer.consume(self._trigger.batch_size - len(batch), timeout=_WAIT_S) if self._next else []
+            good = []
+            for message in found:
+                if (error := message.error()) is None:
+                    good.append(message)
+                else:
+                    self._refused(error, str(message.topic()))
+            if not good and len(found) < self._trigger.batch_size:
+                time.sleep(_WAIT_S if found or not self._next else 0)
+            if good and not batch:
+                until = time.monotonic() + self._trigger.window_s
+            batch += good
+            self._next |= {(str(one.topic()), one.partition() or 0): (one.offset() or 0) + 1 for one in good}
+            size += sum(len(message.key() or b"") + len(message.value() or b"") for message in good)
+            full = len(batch) >= self._trigger.batch_size or size >= _LARGEST_BYTES
+            if not batch or full or time.monotonic() >= until:
+                return batch
+        return []
+
+    def _deliver(self, batch: list[Message]) -> None:
+        handled = self._hand(kafka_event(self._trigger.bootstrap_servers, batch))
+        while not handled.wait(_WAIT_S) and not self._ended():
+            pass
+
+    def _look(self, consumer: Consumer) -> None:
+        """Find partitions, now and again; the copy tells of a cluster that is away."""
+        if time.monotonic() < self._look_at:
+            return
+        try:
+            places = set()
+            for topic in self._trigger.topics:
+                about = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+                places |= {(topic, partition) for partition in about.partitions}
+                if about.error is not None:
+                    self._refused(about.error, topic)
+            begin = {}
+            for place in places - self._next.keys():
+                low, high = consumer.get_watermark_offsets(TopicPartition(*place), timeout=_TIMEOUT_S)
+                begin[place] = low if self._looked else high
+            if begin:
+                self._next |= begin
+                consumer.assign([TopicPartition(*place, offset) for place, offset in sorted(self._next.items())])
+            self._looked = True
+        except KafkaException as error:
+            self._refused(error.args[0], ", ".join(self._trigger.topics))
+        self._look_at = time.monotonic() + (_LOOK_AGAIN_S if self._next else _LOOK_EVERY_S)
+
+    def _refused(self, error: KafkaError, topic: str) -> None:
+        """Tell once what somebody has to grant; everything else passes, or others tell it."""
+        said = grant(error.code(), "READ on it")
+        if error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and said and topic not in self._told:
+            self._told.add(topic)
+            self._tell(f"trigger on {topic}: {error.str()}{said}")

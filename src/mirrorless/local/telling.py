@@ -1,0 +1,76 @@
+"""What a function tells on one machine: to whoever shows the run, once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mirrorless.errors import MirrorlessError
+    from mirrorless.functions.surroundings import Level
+    from mirrorless.local.audience import Display
+    from mirrorless.metadata.passes import Pass
+    from mirrorless.settings import Flow
+
+
+class DisplaySink:
+    """A function's sink to a display.
+
+    What went wrong in two invocations in a row is told once. `found` is the last pass over metadata, `last` the
+    last answer.
+    """
+
+    def __init__(self, flow: str, function: str, display: Display, *, ended: Callable[[], bool]) -> None:
+        self.found: Pass | None = None
+        self.last: Mapping[str, Any] = {}
+        self._flow = flow
+        self._function = function
+        self._display = display
+        self._ended = ended
+        self._noted: set[str] = set()
+        self._before: set[str] = set()
+        self._now: set[str] = set()
+
+    def fresh(self) -> None:
+        """Another invocation is about to begin."""
+        self._before, self._now = self._now, set()
+
+    def trouble(self, text: str) -> None:
+        """Tell what went wrong, unless it did so the last time."""
+        self._now.add(text)
+        if text not in self._before:
+            self._display.trouble(self._flow, f"{self._function}: {text}")
+
+    def begin(self, *, flow: str, request: str) -> None:
+        """Nothing: every line says which flow it is of."""
+
+    def tell(self, level: Level, text: str, **fields: object) -> None:
+        """Tell errors, and warnings unless the run ends: then all that was begun is left."""
+        if level == "error" or (level == "warning" and not self._ended()):
+            said = ", ".join(f"{name} {value}" for name, value in fields.items())
+            self.trouble(f"{text}: {said}" if said else text)
+
+    def discovered(self, found: Pass) -> None:
+        """Show the pass; a note of it once."""
+        self.found = found
+        self._display.discovered(self._flow, found)
+        for note in found.notes:
+            if note not in self._noted:
+                self._noted.add(note)
+                self._display.note(self._flow, note)
+
+    def measured(self, flow: Flow, values: Mapping[str, Sequence[float]]) -> None:
+        """Hand the values on."""
+        for name, measured in values.items():
+            self._display.measured(flow.name, name, measured)
+
+    def done(self, function: str, answer: Mapping[str, Any]) -> None:
+        """Show what a pass of the checkpoints came to."""
+        self.last = answer
+        if function == "checkpoint" and "groups" in answer:
+            fields = {key: value for key, value in answer.items() if key != "flow" and (value or key == "groups")}
+            self._display.checkpointed(self._flow, fields)
+
+    def failed(self, error: MirrorlessError) -> None:
+        """Nothing: whoever called the function is raised the error, and tells it."""

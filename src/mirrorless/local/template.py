@@ -1,0 +1,180 @@
+"""The SAM templates as CloudFormation would see them: nested stacks followed, conditions and references resolved."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+import mirrorless
+from mirrorless.errors import PrerequisiteError
+
+ACCOUNT: Final = "111122223333"
+REGION: Final = "eu-central-1"
+"""What pseudo parameters become; nothing that runs on this machine depends on them."""
+_PSEUDO: Final = {
+    "AWS::AccountId": ACCOUNT,
+    "AWS::Region": REGION,
+    "AWS::Partition": "aws",
+    "AWS::StackName": "stack",
+}
+_NOTHING: Final = object()
+
+
+def deployment() -> Path:
+    """Return the folder that has `infra`, `functions` and `glue_jobs`: a checkout's own, or the wheel's copy.
+
+    Raises `PrerequisiteError` where neither has them.
+    """
+    package = Path(mirrorless.__file__).parent
+    for folder in (package.parents[1], package / "deployment"):
+        if (folder / "infra" / "template.yaml").exists() and (folder / "functions").is_dir():
+            return folder
+    raise PrerequisiteError(
+        f"the templates and functions that a run is wired by are not beside {package}; install the package whole"
+    )
+
+
+# The C library's loader where the wheel has it: in Python alone these templates take half a second.
+_Safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Safe):  # type: ignore[misc]
+    pass
+
+
+def _tagged(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    name = suffix if suffix in {"Ref", "Condition"} else f"Fn::{suffix}"
+    if isinstance(node, yaml.ScalarNode):
+        value: Any = loader.construct_scalar(node)
+        if suffix == "GetAtt":
+            value = value.split(".", 1)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        assert isinstance(node, yaml.MappingNode)
+        value = loader.construct_mapping(node, deep=True)
+    return {name: value}
+
+
+_Loader.add_multi_constructor("!", _tagged)
+
+
+@functools.cache
+def read(path: Path) -> dict[str, Any]:
+    """Return a template as it is written, `!Ref X` as `{"Ref": "X"}`; not to be changed, it is read once."""
+    document = yaml.load(path.read_text(), _Loader)  # noqa: S506 -- a safe loader with CloudFormation's tags
+    assert isinstance(document, dict)
+    return document
+
+
+@dataclass
+class Stack:
+    """A template with values for its parameters; `resources` are those whose condition holds, resolved."""
+
+    path: Path
+    parameters: dict[str, Any]
+    resources: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._document = read(self.path)
+        declared = self._document.get("Parameters", {})
+        if unknown := set(self.parameters) - set(declared):
+            raise PrerequisiteError(f"{self.path.name} has no parameters {', '.join(sorted(unknown))}")
+        given = {name: about["Default"] for name, about in declared.items() if "Default" in about} | self.parameters
+        if missing := set(declared) - set(given):
+            raise PrerequisiteError(f"{self.path.name} needs the parameters {', '.join(sorted(missing))}")
+        self._values = {name: self._typed(declared[name]["Type"], value) for name, value in given.items()}
+        for name, resource in self._document["Resources"].items():
+            if "Condition" in resource and not self.holds(resource["Condition"]):
+                continue
+            self.resources[name] = self.resolve(resource)
+
+    @functools.cached_property
+    def nested(self) -> dict[str, Stack]:
+        """The stacks in this one, by name."""
+        return {
+            name: Stack(self.path.parent / properties["Location"], properties["Parameters"])
+            for name, properties in self.of_type("AWS::Serverless::Application").items()
+        }
+
+    def holds(self, condition: str) -> bool:
+        """Whether a condition of the template is true."""
+        return bool(self.resolve(self._document["Conditions"][condition]))
+
+    def of_type(self, kind: str) -> dict[str, dict[str, Any]]:
+        """Return the properties of all resources of a type."""
+        return {name: one["Properties"] for name, one in self.resources.items() if one["Type"] == kind}
+
+    @property
+    def globals(self) -> dict[str, Any]:
+        """What every function has."""
+        found = self.resolve(self._document["Globals"]["Function"])
+        assert isinstance(found, dict)
+        return found
+
+    def resolve(self, value: Any) -> Any:  # noqa: ANN401 -- JSON
+        """Return a value without intrinsic functions; attributes of resources become `<Resource.Attribute>`."""
+        if isinstance(value, list):
+            return [one for one in map(self.resolve, value) if one is not _NOTHING]
+        if not isinstance(value, dict):
+            return value
+        if len(value) == 1:
+            (name, argument), *_ = value.items()
+            if name == "Ref":
+                return self._ref(argument)
+            if name == "Condition" and isinstance(argument, str):
+                return self.holds(argument)
+            if name.startswith("Fn::"):
+                return self._call(name.removeprefix("Fn::"), argument)
+        return {key: one for key, inner in value.items() if (one := self.resolve(inner)) is not _NOTHING}
+
+    def _ref(self, name: str) -> Any:  # noqa: ANN401
+        if name in self._values:
+            return self._values[name]
+        return _NOTHING if name == "AWS::NoValue" else _PSEUDO.get(name, f"<{name}>")
+
+    def _call(self, function: str, argument: Any) -> Any:  # noqa: ANN401 -- one case a function
+        match function:
+            case "If":
+                name, yes, no = argument
+                return self.resolve(yes if self.holds(name) else no)
+            case "GetAtt":
+                return f"<{'.'.join(argument)}>"
+            case "Sub":
+                return self._sub(argument)
+            case "Equals":
+                one, other = map(self.resolve, argument)
+                return one == other
+            case "Not":
+                return not self.resolve(argument[0])
+            case "And":
+                return all(self.resolve(one) for one in argument)
+            case "Or":
+                return any(self.resolve(one) for one in argument)
+            case "Join":
+                return argument[0].join(str(one) for one in self.resolve(argument[1]))
+            case "Split":
+                return self.resolve(argument[1]).split(argument[0])
+            case "Select":
+                return self.resolve(argument[1])[int(argument[0])]
+        raise PrerequisiteError(f"{self.path.name}: Fn::{function} is not known here")
+
+    def _sub(self, argument: Any) -> str:  # noqa: ANN401
+        text, own = argument if isinstance(argument, list) else (argument, {})
+        known = {name: self.resolve(value) for name, value in own.items()}
+
+        def one(match: re.Match[str]) -> str:
+            return str(known[match[1]] if match[1] in known else self._ref(match[1]))
+
+        return re.sub(r"\$\{([^!}]+)\}", one, text)
+
+    @staticmethod
+    def _typed(kind: str, value: Any) -> Any:  # noqa: ANN401
+        if kind.startswith(("List<", "CommaDelimitedList")) and isinstance(value, str):
+            return [one.strip() for one in value.split(",")]
+        return value

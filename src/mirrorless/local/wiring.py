@@ -1,0 +1,259 @@
+"""What wakes which function, and which jobs there are: read from the SAM templates, for one flow.
+
+Whatever the templates have that this module does not know is an error: a function that runs on AWS and not here would
+be noticed by nobody. What is left out on purpose stands in `LEFT_OUT`, with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.errors import PrerequisiteError
+from mirrorless.local.template import Stack, deployment, read
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from mirrorless.settings import Flow, Settings
+
+LEFT_OUT: Final = {
+    "VerifyCopy": "`mirrorless verify` is a command",
+    "VerifyTrigger": "`mirrorless verify` is a command",
+    "VerifyFailed": "there is no queue of failures: what a function refuses is in the log",
+}
+"""Resources that wake something on AWS and nothing here, by their logical name."""
+SUPERVISOR_S: Final = 2
+"""How often a run is looked after here: a minute is EventBridge's least, and nobody waits a minute at a terminal."""
+_PASSIVE: Final = frozenset(
+    {
+        "AWS::Serverless::Application",  # followed
+        "AWS::Serverless::LayerVersion",
+        "AWS::CloudFormation::CustomResource",
+        "AWS::CloudWatch::Alarm",
+        "AWS::CloudWatch::Dashboard",
+        "AWS::Glue::Connection",
+        "AWS::IAM::ManagedPolicy",
+        "AWS::IAM::Role",
+        "AWS::Logs::LogGroup",
+        "AWS::SQS::Queue",
+        "AWS::SQS::QueuePolicy",
+    }
+)
+"""Types of resources that wake nothing."""
+_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+_CLOUDWATCH: Final = "--MIRRORLESS_METRICS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionSpec:
+    """A function: where its `app.py` is, its time limit, and the variables it is told."""
+
+    name: str
+    folder: Path
+    timeout_s: float
+    variables: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """Wakes a function every so many seconds."""
+
+    function: str
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MskTrigger:
+    """Wakes a function with records of topics; `bootstrap_servers` say which cluster's.
+
+    An event has at most `batch_size` records, and waits at most `window_s` for them.
+    """
+
+    function: str
+    topics: tuple[str, ...]
+    bootstrap_servers: tuple[str, ...]
+    batch_size: int
+    window_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateChange:
+    """Wakes a function when a job's run goes to one of these states."""
+
+    function: str
+    job: str
+    states: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A Glue job: its script, and the arguments it is given without being asked."""
+
+    name: str
+    script: Path
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wiring:
+    """All of one flow."""
+
+    functions: Mapping[str, FunctionSpec]
+    schedules: tuple[Schedule, ...]
+    triggers: tuple[MskTrigger, ...]
+    changes: tuple[StateChange, ...]
+    job: Job
+
+
+def wiring(settings: Settings, flow: Flow) -> Wiring:
+    """Read the wiring of a flow; raises `PrerequisiteError` for what cannot be run on this machine."""
+    stack = Stack(deployment() / "infra" / "template.yaml", _parameters(settings, flow)).nested["Forward"]
+    for name in [stack.path.name, *(one["Location"] for one in stack.of_type("AWS::Serverless::Application").values())]:
+        # As it is written: what wakes something only under a condition must be known too.
+        for resource, about in read(stack.path.parent / name)["Resources"].items():
+            if about["Type"] not in _PASSIVE | _READ.keys() and resource not in LEFT_OUT:
+                raise _unknown(name, f"resource {resource}, a {about['Type']}")
+    return _Reader(stack).read()
+
+
+def seconds_of(rate: str) -> int:
+    """Return the seconds of `rate(5 minutes)`; raises `PrerequisiteError` for anything else, such as a cron."""
+    found = re.fullmatch(r"rate\((\d+) (second|minute|hour|day)s?\)", rate)
+    if found is None or not int(found[1]):
+        raise PrerequisiteError(f"{rate!r} is no rate that can be run on this machine; rate(5 minutes) is one")
+    return int(found[1]) * _SECONDS[found[2]]
+
+
+def _unknown(template: str, what: str) -> PrerequisiteError:
+    return PrerequisiteError(f"{template}: {what}, cannot be run on this machine: `mirrorless run` has to learn it")
+
+
+def _parameters(settings: Settings, flow: Flow) -> dict[str, Any]:
+    """What a deployment of this flow would be told; the clusters are none of MSK's, whatever they are."""
+    separator = flow.replication_policy_separator
+    return {
+        "Environment": "local",
+        "ConfigLocation": settings.file,
+        "SubnetIds": "none,none",
+        "SecurityGroupIds": "none",
+        "FirstAlias": flow.source.alias,
+        "FirstBootstrapServers": flow.source.bootstrap_servers,
+        "SecondAlias": flow.target.alias,
+        "SecondBootstrapServers": flow.target.bootstrap_servers,
+        "ReplicationPolicy": "identity" if "Identity" in flow.replication_policy_class else "default",
+        "Separator": separator,
+        "InternalSeparator": separator if flow.replication_policy_internal_topic_separator_enabled else ".",
+        "OffsetSyncsLocation": flow.offset_syncs_topic_location,
+        "TopicDiscoveryRate": _rate(flow.refresh_topics_interval_seconds),
+        "ConfigSyncRate": _rate(flow.sync_topic_configs_interval_seconds),
+        "AclSyncRate": _rate(flow.sync_topic_acls_interval_seconds),
+        "CheckpointRate": _rate(flow.emit_checkpoints_interval_seconds),
+        "SupervisorRate": _rate(SUPERVISOR_S),
+    }
+
+
+def _rate(seconds: int) -> str:
+    return f"rate({seconds} seconds)"
+
+
+class _Reader:
+    """Reads the stack of a flow, resource by resource."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._functions: dict[str, FunctionSpec] = {}
+        self._schedules: list[Schedule] = []
+        self._triggers: list[MskTrigger] = []
+        self._changes: list[StateChange] = []
+        self._jobs: list[Job] = []
+        # What a reference to a resource becomes, as far as something here is told of it.
+        self._references = {
+            f"<{name}>": one["Properties"]["CodeUri"].rpartition("/")[2]
+            if one["Type"] == "AWS::Serverless::Function"
+            else one["Properties"]["Name"]
+            for name, one in stack.resources.items()
+            if one["Type"] in ("AWS::Serverless::Function", "AWS::Glue::Job")
+        }
+
+    def read(self) -> Wiring:
+        for name, one in self._stack.resources.items():
+            if name not in LEFT_OUT and (read := _READ.get(one["Type"])) is not None:
+                read(self, one["Properties"])
+        (job,) = self._jobs
+        return Wiring(
+            functions=self._functions,
+            schedules=tuple(self._schedules),
+            triggers=tuple(self._triggers),
+            changes=tuple(self._changes),
+            job=job,
+        )
+
+    def function(self, properties: dict[str, Any]) -> None:
+        folder = (self._stack.path.parent / properties["CodeUri"]).resolve()
+        shared = self._stack.globals
+        variables = {**shared["Environment"]["Variables"], **properties["Environment"]["Variables"]}
+        told = {key: self._references.get(value, value) for key, value in variables.items()}
+        self._functions[folder.name] = FunctionSpec(
+            name=folder.name,
+            folder=folder,
+            timeout_s=properties.get("Timeout", shared["Timeout"]),
+            # Resources that are not here, such as the queue of failures.
+            variables={key: value for key, value in told.items() if not value.startswith("<")},
+        )
+        for event in properties.get("Events", {}).values():
+            self._event(folder.name, event["Type"], event["Properties"])
+
+    def _event(self, function: str, kind: str, properties: dict[str, Any]) -> None:
+        if kind == "Schedule" and set(properties) == {"Schedule"}:
+            self._schedules.append(Schedule(function=function, seconds=seconds_of(properties["Schedule"])))
+            return
+        pattern = properties.get("Pattern", {}) if set(properties) == {"Pattern"} else {}
+        detail = pattern.get("detail", {})
+        ours = {"source": ["aws.glue"], "detail-type": ["Glue Job State Change"], "detail": detail}
+        if kind != "EventBridgeRule" or pattern != ours or set(detail) != {"jobName", "state"}:
+            raise _unknown(self._stack.path.name, f"an event of {function}, a {kind} of {sorted(properties)}")
+        self._changes += [
+            StateChange(function=function, job=self._references[job], states=frozenset(detail["state"]))
+            for job in detail["jobName"]
+        ]
+
+    def trigger(self, properties: dict[str, Any]) -> None:
+        function = self._references[properties["FunctionName"]]
+        if properties["StartingPosition"] != "LATEST":
+            raise _unknown(
+                self._stack.path.name, f"a trigger of {function} that starts at {properties['StartingPosition']}"
+            )
+        self._triggers.append(
+            MskTrigger(
+                function=function,
+                topics=tuple(properties["Topics"]),
+                bootstrap_servers=tuple(properties["SelfManagedEventSource"]["Endpoints"]["KafkaBootstrapServers"]),
+                batch_size=int(properties["BatchSize"]),
+                window_s=float(properties["MaximumBatchingWindowInSeconds"]),
+            )
+        )
+
+    def job(self, properties: dict[str, Any]) -> None:
+        arguments = properties["DefaultArguments"]
+        self._jobs.append(
+            Job(
+                name=properties["Name"],
+                script=(self._stack.path.parent / properties["Command"]["ScriptLocation"]).resolve(),
+                arguments=tuple(
+                    part
+                    for name, value in arguments.items()
+                    if name != _CLOUDWATCH  # metrics go to whoever watches the run
+                    for part in (name, str(value))
+                ),
+            )
+        )
+
+
+_READ: Final = {
+    "AWS::Serverless::Function": _Reader.function,
+    "AWS::Lambda::EventSourceMapping": _Reader.trigger,
+    "AWS::Glue::Job": _Reader.job,
+}

@@ -1,0 +1,147 @@
+"""A flow goes from MirrorMaker 2 to us, back, and to us again, while records keep coming: none is lost or repeated."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from tests.support.peer import ConnectWorker, MirrorMaker, peer_settings
+from tests.support.world import producer, read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from tests.support.world import World
+
+pytestmark = pytest.mark.timeout(400)
+PARTITIONS = 3
+_PATIENCE_S = 150
+
+
+class Stream:
+    """Records that keep coming, about three hundred a second, until the context is left."""
+
+    def __init__(self, world: World, topic: str) -> None:
+        self._producer = producer(world.source, linger_ms=20, compression_type="lz4")
+        self._topic = topic
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.written = 0
+
+    def _run(self) -> None:
+        while not self._ending.wait(0.02):
+            for _ in range(6):
+                number = self.written
+                headers: list[tuple[str, str | bytes | None]] = [("n", b"%d" % number), ("n", b"again")]
+                self._producer.produce(
+                    self._topic,
+                    value=b"%d" % number,
+                    key=b"%d" % (number % 100),
+                    partition=number % PARTITIONS,
+                    headers=headers,
+                )
+                self.written += 1
+            self._producer.poll(0)
+
+    def __enter__(self) -> Stream:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ending.set()
+        self._thread.join()
+        assert self._producer.flush(30) == 0
+
+
+def replicated(world: World, topic: str) -> int:
+    """Committed records that the remote topic holds, 0 if there is none yet."""
+    admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
+    if world.remote(topic) not in admin.list_topics(timeout=10).topics:
+        return 0
+    return sum(map(len, read(world.target, world.remote(topic), isolation="read_committed").values()))
+
+
+def wait_until(condition: Callable[[], bool], peer: MirrorMaker | ConnectWorker) -> None:
+    until = time.monotonic() + _PATIENCE_S
+    while not condition():
+        peer.check()
+        assert time.monotonic() < until
+        time.sleep(0.5)
+
+
+def let_peer_settings(world: World, topic: str, stream: Stream, **settings: str) -> None:
+    """Have MirrorMaker 2 copy until it has copied records that came while it ran, and stop it."""
+    with MirrorMaker(world.folder, peer_settings(world, **settings)) as peer:
+        begun = stream.written
+        wait_until(lambda: replicated(world, topic) > begun, peer)
+
+
+@pytest.mark.parametrize("exactly_once", ["disabled", "enabled"])
+def test_there_and_back_again(world: World, exactly_once: str) -> None:
+    topic = world.topic(partitions=PARTITIONS)
+    settings = {f"{world.target_alias}.exactly.once.source.support": exactly_once}
+    with Stream(world, topic) as stream:
+        let_peer_settings(world, topic, stream, **settings)
+        take_over(world, topic)
+        let_peer_settings(world, topic, stream, **settings)
+        take_over(world, topic)
+    take_over(world, topic)
+    assert_equal(world, topic, stream)
+
+
+def take_over(world: World, topic: str) -> None:
+    """Copy twice, the second time from our own progress."""
+    before = replicated(world, topic)
+    for _ in range(2):
+        assert {report.state for report in world.copy()} <= {"caught up"}
+    assert replicated(world, topic) >= before
+
+
+def assert_equal(world: World, topic: str, stream: Stream) -> None:
+    source = read(world.source, topic)
+    assert read(world.target, world.remote(topic), isolation="read_committed") == source
+    assert sum(map(len, source.values())) == stream.written
+
+
+def test_there_and_back_again_with_a_connect_cluster(world: World) -> None:
+    topic = world.topic(partitions=PARTITIONS)
+    offsets_topic = f"{topic}-connect-offsets"
+    connector = {
+        "name": f"mirror {topic}",
+        "config": {
+            "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+            "source.cluster.alias": world.source_alias,
+            "target.cluster.alias": world.target_alias,
+            "source.cluster.bootstrap.servers": world.source.bootstrap_servers,
+            "target.cluster.bootstrap.servers": world.target.bootstrap_servers,
+            "topics": topic,
+            "replication.factor": "1",
+            "offset-syncs.topic.replication.factor": "1",
+            "heartbeats.replication.enabled": "false",
+            "offset.storage.topic": offsets_topic,
+            "tasks.max": "2",
+        },
+    }
+    # From here on the world's file is what was posted to Connect.
+    world.write_json(connector)
+
+    def let_connect() -> None:
+        with ConnectWorker(world.folder, world.target, offsets_topic=offsets_topic) as peer:
+            peer.start(connector)
+            begun = stream.written
+            wait_until(lambda: replicated(world, topic) > begun, peer)
+
+    with Stream(world, topic) as stream:
+        let_connect()
+        take_over(world, topic)
+        let_connect()
+        take_over(world, topic)
+    take_over(world, topic)
+    assert_equal(world, topic, stream)

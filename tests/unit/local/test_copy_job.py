@@ -1,0 +1,151 @@
+"""The runs of a local copy job are Glue's in small: never two at once, each with its end, some ends final."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mirrorless.functions.events import JobStateChange, parse
+from mirrorless.local.copy_job import CopyJob
+from mirrorless.local.wiring import Job
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from mirrorless.copy.rows import Report
+
+UNTIL_STOPPED = """
+import time
+from mirrorless.copy.job import Outcome
+def main(given, *, control, folder, told):
+    while not control.stopping():
+        time.sleep(0.01)
+    return Outcome(complete=False, stuck=False)
+"""
+AT_ONCE = """
+from mirrorless.copy.job import Outcome
+def main(given, *, control, folder, told):
+    assert given[-1] == "--available-now"
+    return Outcome(complete=True, stuck=False)
+"""
+ACCIDENT = """
+def main(given, *, control, folder, told):
+    raise OSError("a worker was killed")
+"""
+ON_PURPOSE = """
+def main(given, *, control, folder, told):
+    raise RuntimeError("Spark says: mirrorless.errors.SameClusterError: one cluster")
+"""
+
+
+class Jobs:
+    """A job of a script, and the events of its runs' ends."""
+
+    def __init__(self, folder: Path, script: str, *, bounded: bool = False, ready: bool = True) -> None:
+        path = folder / "script.py"
+        path.write_text(script)
+        self.events: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+        self.ready = threading.Event()
+        if ready:
+            self.ready.set()
+        self.leases: list[list[Report]] = []
+        self.job = CopyJob(
+            Job(name="copy", script=path, arguments=("--MIRRORLESS_FLOW", "a->b")),
+            folder / "run",
+            bounded=bounded,
+            ready=self.ready,
+            on_lease=self.leases.append,
+            on_change=self.events.put,
+        )
+
+    def over(self) -> bool:
+        return not self.job.active
+
+    def ended(self) -> tuple[str, str]:
+        event = parse(self.events.get(timeout=10))
+        assert isinstance(event, JobStateChange)
+        assert event.job == "copy"
+        return event.run, event.state
+
+
+def test_there_is_one_run_at_a_time_and_a_stopped_one_may_be_followed(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, UNTIL_STOPPED)
+    assert not jobs.over()
+    first = jobs.job.start()
+    assert jobs.job.start() == ""
+    assert [run.state for run in jobs.job.latest()] == ["RUNNING"]
+    jobs.job.stop(["another"])
+    jobs.job.stop([first])
+    assert jobs.ended() == (first, "STOPPED")
+    assert not jobs.over()
+    second = jobs.job.start()
+    assert second != first
+    assert [run.is_under_way for run in jobs.job.latest()] == [False, True]
+    jobs.job.ask_to_stop()
+    assert jobs.ended() == (second, "STOPPED")
+    assert jobs.over()
+    assert jobs.job.start() == ""
+
+
+def test_a_run_waits_for_the_session_unless_it_is_stopped_before(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, ACCIDENT, ready=False)
+    jobs.job.start()
+    jobs.job.ask_to_stop()
+    assert jobs.ended() == ("jr_1", "STOPPED")
+    assert jobs.job.failure is None
+
+
+def test_an_accident_is_no_end_until_there_were_too_many(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, ACCIDENT)
+    for number in range(1, 10):
+        assert not jobs.over()
+        run = jobs.job.start()
+        assert jobs.ended() == (run, "FAILED")
+        assert jobs.job.latest()[-1].final == (number == 9)
+    assert jobs.job.failure == "a worker was killed"
+    assert jobs.job.trouble == "its query ended; the others go on"
+    assert jobs.over()
+
+
+def test_what_is_raised_on_purpose_would_be_raised_again(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, ON_PURPOSE)
+    jobs.job.start()
+    assert jobs.ended() == ("jr_1", "FAILED")
+    assert jobs.over()
+    assert jobs.job.start() == ""
+
+
+def test_a_copy_with_an_end_has_one(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, AT_ONCE, bounded=True)
+    jobs.job.start()
+    assert jobs.ended() == ("jr_1", "SUCCEEDED")
+    assert jobs.job.complete
+    assert jobs.over()
+
+
+def test_a_copy_with_an_end_is_not_stopped_where_its_flow_is_paused(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, UNTIL_STOPPED, bounded=True)
+    run = jobs.job.start()
+    jobs.job.stop([run])
+    time.sleep(0.1)
+    assert [one.state for one in jobs.job.latest()] == ["RUNNING"]
+    jobs.job.ask_to_stop()
+    jobs.job.join(until=time.monotonic() + 10)
+    assert jobs.over()
+
+
+@pytest.mark.parametrize("script", [ACCIDENT, UNTIL_STOPPED])
+def test_the_last_runs_are_remembered(script: str, tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, script)
+    run = jobs.job.start()
+    jobs.job.ask_to_stop()
+    jobs.ended()
+    (only,) = jobs.job.latest()
+    assert only.id == run
+    assert only.ended is not None
+    assert only.ended >= only.started

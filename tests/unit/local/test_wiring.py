@@ -1,0 +1,182 @@
+"""Every schedule, trigger and job of the templates is run by `mirrorless run`, or is left out with a reason."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mirrorless.clusters.internal_topics import offset_syncs_topic
+from mirrorless.errors import PrerequisiteError
+from mirrorless.functions.environment import FunctionEnvironment, SupervisorEnvironment, parse
+from mirrorless.heartbeats import replicated_heartbeats
+from mirrorless.local import wiring as reading
+from mirrorless.local.template import deployment, read
+from mirrorless.local.wiring import LEFT_OUT, StateChange, Wiring, seconds_of, wiring
+from mirrorless.settings import load
+from tests.support.template import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mirrorless.settings import Flow
+
+
+def wired(folder: Path, **extra: str) -> tuple[Flow, Wiring]:
+    lines = {
+        "clusters": "a, b",
+        "a.bootstrap.servers": "a1:9092, a2:9092",
+        "b.bootstrap.servers": "b1:9092",
+        "a->b.enabled": "true",
+        **extra,
+    }
+    file = folder / "mm2.properties"
+    file.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
+    settings = load(str(file))
+    (flow,) = settings.flows
+    return flow, wiring(settings, flow)
+
+
+def written() -> list[tuple[str, str]]:
+    """Every resource, and every event of a function, that wakes something: name and type, as the YAML has them."""
+    found: list[tuple[str, str]] = []
+    for path in sorted((ROOT / "infra").glob("*.yaml")):
+        for name, one in read(path)["Resources"].items():
+            events: dict[str, Any] = one["Properties"].get("Events", {})
+            found += [(name, event["Type"]) for event in events.values()]
+            kind = one["Type"]
+            if any(word in kind for word in ("EventSourceMapping", "Events::", "Scheduler", "Trigger", "Glue::Job")):
+                found.append((name, kind))
+    return found
+
+
+def test_every_schedule_and_trigger_of_the_templates_is_run(tmp_path: Path) -> None:
+    _, found = wired(tmp_path)
+    sources = [(name, kind) for name, kind in written() if name not in LEFT_OUT]
+    assert len(sources) == 7 + 2 + 1 + 1
+    assert len(sources) == len(found.schedules) + len(found.triggers) + len(found.changes) + 1
+    assert sorted(one.function for one in found.schedules) == sorted(found.functions)
+    assert {name for name, _ in written()} >= set(LEFT_OUT)
+    assert all(reason for reason in LEFT_OUT.values())
+
+
+def test_every_handler_is_found_and_told_what_it_needs(tmp_path: Path) -> None:
+    flow, found = wired(tmp_path)
+    assert set(found.functions) == {path.parent.name for path in (ROOT / "functions").glob("*/app.py")}
+    for name, one in found.functions.items():
+        assert (one.folder / "app.py").exists()
+        model = SupervisorEnvironment if name == "job_supervisor" else FunctionEnvironment
+        told = parse(model, one.variables)
+        assert (told.flow, told.config) == (flow.name, str(tmp_path / "mm2.properties"))
+        assert told.failures is None
+        assert 60 <= one.timeout_s <= 900
+
+
+def test_the_job_is_the_script_that_glue_runs_without_its_cloudwatch(tmp_path: Path) -> None:
+    flow, found = wired(tmp_path)
+    assert found.job.script == ROOT / "glue_jobs" / "partition_copy.py"
+    arguments = dict(zip(found.job.arguments[::2], found.job.arguments[1::2], strict=True))
+    assert arguments["--MIRRORLESS_FLOW"] == flow.name
+    assert "--MIRRORLESS_METRICS" not in arguments
+    assert found.changes == (
+        StateChange(
+            function="job_supervisor",
+            job=found.job.name,
+            states=frozenset({"SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED"}),
+        ),
+    )
+
+
+def test_rates_are_the_configurations_intervals(tmp_path: Path) -> None:
+    _, found = wired(
+        tmp_path,
+        **{
+            "refresh.topics.interval.seconds": "1",
+            "sync.topic.configs.interval.seconds": "90",
+            "sync.topic.acls.interval.seconds": "3600",
+            "emit.checkpoints.interval.seconds": "2",
+        },
+    )
+    assert {one.function: one.seconds for one in found.schedules} == {
+        "topic_discovery": 1,
+        "config_sync": 90,
+        "acl_sync": 3600,
+        "checkpoint": 2,
+        "heartbeat": 60,
+        "heartbeat_monitor": 60,
+        "job_supervisor": reading.SUPERVISOR_S,
+    }
+
+
+@pytest.mark.parametrize("location", ["source", "target"])
+@pytest.mark.parametrize("separator", [".", "-"])
+def test_triggers_are_on_the_topics_and_clusters_that_are_written(
+    location: str, separator: str, tmp_path: Path
+) -> None:
+    flow, found = wired(
+        tmp_path,
+        **{"offset-syncs.topic.location": location, "replication.policy.separator": separator},
+    )
+    syncs, beats = found.triggers
+    topic = offset_syncs_topic(flow)
+    assert (syncs.function, syncs.topics) == ("checkpoint", (topic.name,))
+    assert syncs.bootstrap_servers == (("a1:9092", "a2:9092") if location == "source" else ("b1:9092",))
+    assert (beats.function, beats.topics) == ("heartbeat_monitor", (replicated_heartbeats(flow),))
+    assert beats.bootstrap_servers == ("b1:9092",)
+    assert (beats.batch_size, beats.window_s) == (100, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("rate", "seconds"),
+    [
+        ("rate(1 second)", 1),
+        ("rate(90 seconds)", 90),
+        ("rate(1 minute)", 60),
+        ("rate(2 hours)", 7200),
+        ("rate(1 day)", 86400),
+    ],
+)
+def test_a_rate_is_so_many_seconds(rate: str, seconds: int) -> None:
+    assert seconds_of(rate) == seconds
+
+
+@pytest.mark.parametrize(
+    "rate", ["cron(0 1 * * ? *)", "rate(0 minutes)", "rate(1 week)", "at(2026-01-01T00:00:00)", ""]
+)
+def test_what_is_no_rate_is_an_error(rate: str) -> None:
+    with pytest.raises(PrerequisiteError, match="is no rate that can be run on this machine"):
+        seconds_of(rate)
+
+
+@pytest.mark.parametrize(
+    ("known", "unknown"),
+    [
+        (
+            "        Rate: {Type: Schedule, Properties: {Schedule: !Ref AclSyncRate}}\n",
+            "        Rate: {Type: S3, Properties: {Bucket: !Ref Failures}}\n",
+        ),
+        (
+            "        Rate: {Type: Schedule, Properties: {Schedule: !Ref AclSyncRate}}\n",
+            "        Rate: {Type: Schedule, Properties: {Schedule: !Ref AclSyncRate, Input: '{}'}}\n",
+        ),
+        ("      StartingPosition: LATEST\n", "      StartingPosition: TRIM_HORIZON\n"),
+        ("  FunctionsLog:\n", "  Nightly: {Type: AWS::Scheduler::Schedule, Properties: {}}\n  FunctionsLog:\n"),
+    ],
+)
+def test_what_the_templates_have_and_the_wiring_does_not_know_is_an_error(
+    known: str, unknown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("infra", "functions", "glue_jobs"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    template = tmp_path / "infra" / "flow.yaml"
+    text = template.read_text()
+    assert known in text
+    template.write_text(text.replace(known, unknown))
+    monkeypatch.setattr(reading, "deployment", lambda: tmp_path)
+    with pytest.raises(PrerequisiteError, match=r"^flow.yaml: .*`mirrorless run` has to learn it$"):
+        wired(tmp_path)
+
+
+def test_a_checkout_is_its_own_deployment() -> None:
+    assert deployment() == ROOT
