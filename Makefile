@@ -3,9 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# What builds and deploys: a virtual environment of its own, see requirements/sam.in.
+TOOLS := .venv-sam
+TOOLS_READY := $(TOOLS)/.ready
+ENV ?= dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lint format requirements clean faults bench-slot
+.PHONY: help setup demo test fuzz lint format requirements clean faults build-tools build deploy cost \
+	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth plots
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -23,8 +28,8 @@ $(READY): pyproject.toml requirements/dev.txt
 demo: setup  ## two clusters, a million records, replicated and compared record by record
 	@$(BIN)/mirrorless demo
 
-test: setup  ## every test: unit, real Kafka brokers, real Spark
-	$(BIN)/python -m pytest
+test: setup build-tools  ## every test: unit, real Kafka brokers, real Spark, the build; WORKERS=n of them side by side
+	$(BIN)/python -m pytest --numprocesses $(or $(WORKERS),2) --dist loadfile
 
 fuzz: setup  ## parsers of settings against arbitrary input, about an hour of CPU
 	MIRRORLESS_FUZZ_EXAMPLES=$(or $(EXAMPLES),50000) $(BIN)/python -m pytest -m fuzz --timeout 0 tests/unit/settings/test_fuzz.py
@@ -32,8 +37,51 @@ fuzz: setup  ## parsers of settings against arbitrary input, about an hour of CP
 faults: setup  ## a copy under load while brokers, drivers, executors and connections are killed (20 minutes)
 	$(BIN)/python -m tests.faults
 
+bench: setup  ## throughput, CPU, memory and bytes beside MirrorMaker 2, nine workloads, three rounds (an hour and a half)
+	$(BIN)/python -m bench.throughput --json docs/bench/throughput.json
+
+bench-latency: setup  ## end-to-end latency beside MirrorMaker 2 at 1,000, 10,000 and 50,000 records a second (15 minutes)
+	$(BIN)/python -m bench.latency --json docs/bench/latency.json
+
+bench-growth: setup  ## throughput by slots, partitions and topics, and passes over the metadata by topics (20 minutes)
+	$(BIN)/python -m bench.growth --json docs/bench/growth.json
+
+plots: setup  ## docs/bench/*.json as PNG and SVG
+	$(BIN)/python -m bench.plots
+
+bench-quick: setup  ## the ratios of one workload against tuned MirrorMaker 2
+	$(BIN)/python -m bench.throughput --quick
+
+bench-failover: setup  ## what a group reads twice that fails over and back, beside MirrorMaker 2 (5 minutes)
+	$(BIN)/python -m bench.failover
+
+bench-checkpoints: setup  ## 500 groups by 200 partitions from a cold start
+	$(BIN)/python -m bench.checkpoints
+
+bench-metadata: setup  ## 2,000 topics with 10,000 partitions
+	$(BIN)/python -m bench.metadata_scale
+
+bench-verify: setup  ## how fast `mirrorless verify` compares, MB/s a core
+	$(BIN)/python -m bench.verify --megabytes 1000 --rounds 2
+
 bench-slot: setup  ## what one slot costs: one-record batches, dense batches, two thousand partitions
 	$(BIN)/python -m bench.slot
+
+build-tools: $(TOOLS_READY)  ## prepare .venv-sam with sam and cfn-lint
+
+$(TOOLS_READY): requirements/sam.txt
+	$(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement requirements/sam.txt
+	@touch $(TOOLS_READY)
+
+build: build-tools  ## what is deployed, for Lambda's and Glue's platforms; no Docker
+	PYTHON=$(CURDIR)/$(TOOLS)/bin/python SAM_CLI_TELEMETRY=0 $(TOOLS)/bin/sam build
+
+deploy: build  ## build and deploy an environment of samconfig.toml: make deploy ENV=dev
+	SAM_CLI_TELEMETRY=0 $(TOOLS)/bin/sam deploy --config-env $(ENV)
+
+cost: setup  ## what flows of 1, 50 and 500 MB/s cost a month: the tables of docs/cost.md
+	@$(BIN)/python -m bench.cost
 
 lint: setup  ## ruff (lint and format) and mypy in strict mode
 	$(BIN)/ruff check .
@@ -48,6 +96,7 @@ requirements: setup  ## pin the dependencies anew (needs uv on the path)
 	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --upgrade --no-header --extra dev --output-file requirements/dev.txt
 	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --extra glue --output-file requirements/glue.txt
 	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --extra functions --output-file requirements/functions.txt
+	uv pip compile requirements/sam.in --quiet --universal --python-version 3.11 --upgrade --no-header --output-file requirements/sam.txt
 
 clean:  ## remove what was built
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(TOOLS) .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

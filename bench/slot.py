@@ -163,8 +163,10 @@ def many_partitions(world: World, topics: int, partitions: int) -> None:
 def main() -> None:
     """Measure what the arguments name, all of it without."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="*", default=["tiny", "dense", "many"], choices=["tiny", "dense", "many"])
-    chosen = parser.parse_args().what
+    everything = ("tiny", "dense", "many")
+    parser.add_argument("what", nargs="*", default="all", choices=[*everything, "all"])
+    given = parser.parse_args().what
+    chosen = everything if "all" in given else given
     with start_clusters([ClusterSpec(name=name) for name in ("source", "target")]) as clusters:
         for name in chosen:
             with tempfile.TemporaryDirectory() as folder:

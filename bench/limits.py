@@ -1,0 +1,153 @@
+"""What the brokers of this machine can do at most: fetching record batches alone, and appending them alone.
+
+Both clients know nothing of what they carry. The fetcher reads headers only, to know where to go on; the appender sends
+what the fetcher brought, one batch of each partition a request as the protocol has it, five requests in flight, to be
+acknowledged by all replicas. No engine that copies can be faster than the slower of the two.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from confluent_kafka.admin import AdminClient, NewTopic
+from kafka.net.selector import NetworkSelector
+
+from mirrorless.batches.header import scan
+from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.copy.wire import LATEST, Wire
+from mirrorless.settings import Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from mirrorless.copy.requests import Place
+    from mirrorless.local.kafka import EmbeddedCluster
+
+_FETCHES: Final = 2
+_APPENDS: Final = 5
+_REQUEST_BYTES: Final = 4 << 20
+_TIMEOUT_MS: Final = 60_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Seconds that a topic took to be fetched, and to be appended elsewhere."""
+
+    fetch_s: float
+    append_s: float
+
+    @property
+    def slower_s(self) -> float:
+        """Seconds of the slower one."""
+        return max(self.fetch_s, self.append_s)
+
+
+def measure(source: EmbeddedCluster, target: EmbeddedCluster, topic: str, partitions: int) -> Limits:
+    """Fetch a whole topic from the source's only broker, then append it to a topic of the target's."""
+    fetched: list[tuple[int, bytes | memoryview]] = []
+    fetch_s = _run(source, "consumer", topic, lambda net, wire: _fetch(net, wire, topic, partitions, fetched))
+    batches: dict[int, deque[bytes]] = defaultdict(deque)
+    for partition, records in fetched:
+        for header, at in scan(records):
+            # A producer's offsets begin at 0; they are not under the checksum.
+            batches[partition].append(bytes(8) + records[at + 8 : at + header.size_bytes])
+    fetched.clear()
+    scratch = f"limit-{time.monotonic_ns()}"
+    admin = AdminClient({"bootstrap.servers": target.bootstrap_servers})
+    admin.create_topics([NewTopic(scratch, partitions, 1)])[scratch].result()
+    append_s = _run(target, "producer", scratch, lambda net, wire: _append(net, wire, scratch, batches))
+    admin.delete_topics([scratch])[scratch].result()
+    return Limits(fetch_s=fetch_s, append_s=append_s)
+
+
+def _run(
+    cluster: EmbeddedCluster,
+    role: Literal["consumer", "producer"],
+    topic: str,
+    work: Callable[[NetworkSelector, Wire], Coroutine[Any, Any, float]],
+) -> float:
+    net = NetworkSelector(slow_task_threshold_secs=0)
+    end = Cluster(alias="only", bootstrap_servers=cluster.bootstrap_servers, client=cluster.client_settings())
+    wire = Wire(net, cluster="only", config=for_kafka_python(end, role=role))
+
+    async def whole() -> float:
+        await wire.connect(timeout_ms=_TIMEOUT_MS, topics=[topic])
+        return await work(net, wire)
+
+    try:
+        seconds: float = net.run(whole)
+        return seconds
+    finally:
+        wire.close()
+        net.close()
+
+
+async def _fetch(
+    net: NetworkSelector, wire: Wire, topic: str, partitions: int, fetched: list[tuple[int, bytes | memoryview]]
+) -> float:
+    places = [(topic, number) for number in range(partitions)]
+    node = _only(wire, topic)
+    ends = {place: one.offset for place, one in (await wire.offsets(node, places, at=LATEST)).items()}
+    following = dict.fromkeys(places, 0)
+    began = time.monotonic()
+
+    async def lane(mine: deque[Place]) -> None:
+        while mine:
+            wanted = [(place, following[place], -1) for place in mine]
+            for got in await wire.fetch(node, wanted, max_wait_ms=100):
+                assert not got.error_code, got.error_code
+                last = None
+                for header, _ in scan(got.records):
+                    last = header
+                if last is None:
+                    continue
+                fetched.append((got.place[1], got.records))
+                following[got.place] = last.last_offset + 1
+                mine.remove(got.place)
+                if following[got.place] < ends[got.place]:
+                    mine.append(got.place)  # the others first
+
+    lanes = [deque(place for place in places[number::_FETCHES] if ends[place]) for number in range(_FETCHES)]
+    await _together(net, wire, [lane(mine) for mine in lanes])
+    return time.monotonic() - began
+
+
+async def _append(net: NetworkSelector, wire: Wire, topic: str, batches: dict[int, deque[bytes]]) -> float:
+    left = {(topic, partition): many for partition, many in batches.items()}
+    node = _only(wire, topic)
+    while any(one.error_code for one in (await wire.offsets(node, list(left), at=LATEST)).values()):
+        await net.sleep(0.2)  # the broker is still busy with the topic that was just made
+    began = time.monotonic()
+
+    async def lane() -> None:
+        while left:
+            request: list[tuple[Place, bytes]] = []
+            size = 0
+            for place in list(left):
+                if request and size + len(left[place][0]) > _REQUEST_BYTES:
+                    break
+                many = left.pop(place)
+                request.append((place, many.popleft()))
+                size += len(request[-1][1])
+                if many:
+                    left[place] = many  # behind the others
+            for answer in await wire.append(node, request, timeout_ms=_TIMEOUT_MS):
+                assert not answer.error_code, (answer.error_code, answer.error_message)
+
+    await _together(net, wire, [lane() for _ in range(_APPENDS)])
+    return time.monotonic() - began
+
+
+def _only(wire: Wire, topic: str) -> int:
+    node = wire.leader((topic, 0))
+    assert node is not None
+    return node
+
+
+async def _together(net: NetworkSelector, wire: Wire, work: list[Coroutine[Any, Any, None]]) -> None:
+    """Wait for coroutines that run side by side on the wire's event loop; the first failure is raised."""
+    for future in [net.call_soon_with_future(one) for one in work]:
+        await wire._manager.wait_for(future, _TIMEOUT_MS * 10)

@@ -1,0 +1,226 @@
+"""Throughput, CPU, memory and bytes stored: this project beside MirrorMaker 2 on the same brokers and records.
+
+    python -m bench.throughput [--workload NAME …] [--engine NAME …] [--rounds 3] [--json FILE]
+    python -m bench.throughput --quick
+
+Engines take turns in every round, each into a remote topic of its own. Seconds are from the first to the last record on
+the target; CPU is that of the engine's whole process tree in that time, and beside it with its start. Before the first
+and behind the last round stands what the brokers alone can do (`bench.limits`), of which the faster counts. The quick
+run is one round of the first workload against tuned MirrorMaker 2 and prints the ratios alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+from rich.console import Console
+from rich.table import Table
+
+from bench import limits
+from bench.brokers import source_and_target
+from bench.engines import ENGINES, OURS, TUNED, running
+from bench.workloads import WORKLOADS, stored_bytes
+from tests.support.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mirrorless.local.kafka import EmbeddedCluster
+
+_PATIENCE_S = 600.0
+_QUIET_S = 2.0
+_LOOK_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One engine's copy of one workload."""
+
+    workload: str
+    engine: str
+    records: int
+    source_bytes: int
+    stored_bytes: int
+    seconds: float
+    cpu_s: float
+    cpu_with_start_s: float
+    peak_bytes: int
+
+    @property
+    def per_second(self) -> float:
+        """Records a second."""
+        return self.records / self.seconds
+
+    @property
+    def cpu_us(self) -> float:
+        """CPU microseconds a record."""
+        return self.cpu_s * 1e6 / self.records
+
+
+class Ends:
+    """How many offsets topics have together, each of so many partitions; 0 for those that are not there."""
+
+    def __init__(self, cluster: EmbeddedCluster, partitions: Mapping[str, int]) -> None:
+        self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+        self._latest = {
+            TopicPartition(topic, number): OffsetSpec.latest()
+            for topic, count in partitions.items()
+            for number in range(count)
+        }
+
+    def total(self) -> int:
+        """Sum of the partitions' ends."""
+        found = self._admin.list_offsets(self._latest, request_timeout=10)
+        return sum(0 if one.exception() else one.result().offset for one in found.values())
+
+
+def measure(
+    engine: str, workload: str, world: World, *, partitions: Mapping[str, int], records: int, tasks: int = 2
+) -> Sample:
+    """Let an engine copy all there is, and say what it took; the records of a transaction's end count as none.
+
+    `partitions` has the source topics, each with the number of its partitions.
+    """
+    ends = Ends(world.target, {world.remote(topic): count for topic, count in partitions.items()})
+    look_s = _LOOK_S if sum(partitions.values()) < 100 else 6 * _LOOK_S  # a look costs the target's broker something
+    begun = time.monotonic()
+    with running(engine, world, tasks) as now:
+        before = ends.total()
+        while not before:
+            assert time.monotonic() < begun + _PATIENCE_S, f"{engine} copies nothing"
+            before = ends.total()
+            cpu_before = now.family.look()
+        first = last = time.monotonic()
+        total, cpu = before, cpu_before
+        while total < records or time.monotonic() < last + _QUIET_S:
+            assert time.monotonic() < begun + _PATIENCE_S, f"{engine}: {total:,} of {records:,} records are there"
+            if (found := ends.total()) > total:
+                total, last, cpu = found, time.monotonic(), now.family.look()
+            time.sleep(look_s)
+        share = 1 - before / total  # what was there at the first look took no time that was seen
+        return Sample(
+            workload=workload,
+            engine=engine,
+            records=records,
+            source_bytes=sum(stored_bytes(world.source, topic) for topic in partitions),
+            stored_bytes=sum(stored_bytes(world.target, world.remote(topic)) for topic in partitions),
+            seconds=(last - first) / share,
+            cpu_s=(cpu - cpu_before) / share,
+            cpu_with_start_s=cpu,
+            peak_bytes=now.family.peak_bytes,
+        )
+
+
+def run(
+    clusters: dict[str, EmbeddedCluster], name: str, engines: list[str], rounds: int, *, limit: bool
+) -> tuple[list[Sample], limits.Limits | None]:
+    """Fill a topic once, and let every engine copy it in every round; with `limit`, the brokers' own limit before."""
+    source, target = clusters["source"], clusters["target"]
+    topic = f"bench-{time.monotonic_ns()}"
+    workload = WORKLOADS[name]
+    records = workload.make(source, topic)
+    found = []
+
+    def look() -> None:
+        if limit and workload.raw:
+            found.append(limits.measure(source, target, topic, workload.partitions))
+
+    look()  # and once more when the brokers are warm
+    samples = []
+    for _ in range(rounds):
+        for engine in engines:
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+                world = World(source, target, Path(folder), topics=[topic])
+                samples.append(measure(engine, name, world, partitions={topic: workload.partitions}, records=records))
+                tidy(target, [world.remote(topic)])
+    look()
+    tidy(source, [topic])
+    return samples, min(found, key=lambda one: one.slower_s, default=None)
+
+
+def tidy(cluster: EmbeddedCluster, topics: list[str]) -> None:
+    """Delete topics: what lies on the disk would be in the way of the next ones."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    for future in admin.delete_topics(topics).values():
+        future.result()
+
+
+def table(samples: list[Sample], most: dict[str, limits.Limits]) -> Table:
+    """Medians of the rounds; the limit is the rate that the brokers alone reach."""
+    found = Table(
+        "workload",
+        "engine",
+        "records/s",
+        "MB/s",
+        "of the limit",
+        "CPU µs/record",
+        "CPU with start",
+        "peak MB",
+        "stored",
+    )
+    groups: dict[tuple[str, str], list[Sample]] = {}
+    for sample in samples:
+        groups.setdefault((sample.workload, sample.engine), []).append(sample)
+    for (workload, engine), many in groups.items():
+        rate = statistics.median(one.per_second for one in many)
+        limit = most.get(workload)
+        found.add_row(
+            workload,
+            engine,
+            f"{rate:,.0f}",
+            f"{rate * many[0].source_bytes / many[0].records / 1e6:,.1f}",
+            f"{rate * limit.slower_s / many[0].records:.0%}" if limit else "",
+            f"{statistics.median(one.cpu_us for one in many):,.2f}",
+            f"{statistics.median(one.cpu_with_start_s for one in many):,.1f} s",
+            f"{statistics.median(one.peak_bytes for one in many) / 1e6:,.0f}",
+            f"{statistics.median(one.stored_bytes for one in many) / many[0].source_bytes:.0%}",
+        )
+    return found
+
+
+def main() -> None:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--workload", action="append", choices=list(WORKLOADS))
+    parser.add_argument("--engine", action="append", choices=ENGINES)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--quick", action="store_true")
+    given = parser.parse_args()
+    workloads = given.workload or (list(WORKLOADS)[:1] if given.quick else list(WORKLOADS))
+    engines = given.engine or ([TUNED, OURS] if given.quick else list(ENGINES))
+    samples: list[Sample] = []
+    most: dict[str, limits.Limits] = {}
+    with source_and_target() as clusters:
+        for workload in workloads:
+            found, limit = run(clusters, workload, engines, 1 if given.quick else given.rounds, limit=not given.quick)
+            samples += found
+            if limit is not None:
+                most[workload] = limit
+            if given.json:  # after each one: the whole takes long
+                rows = {"samples": [asdict(one) for one in samples], "limits": {k: asdict(v) for k, v in most.items()}}
+                given.json.write_text(json.dumps(rows, indent=1) + "\n")
+    console = Console(width=150)
+    if given.quick:
+        peer, ours = samples
+        console.print(
+            f"{peer.workload}: {ours.per_second / peer.per_second:.1f}x the records a second of tuned MirrorMaker 2, "
+            f"{peer.cpu_us / ours.cpu_us:.1f}x less CPU a record, "
+            f"{ours.stored_bytes / peer.stored_bytes:.0%} of its bytes on the target",
+            highlight=False,
+        )
+    else:
+        console.print(table(samples, most))
+
+
+if __name__ == "__main__":
+    main()
