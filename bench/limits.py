@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from confluent_kafka.admin import AdminClient, NewTopic
-from kafka.net.selector import NetworkSelector
 
-from mirrorless.batches.header import scan
+from mirrorless.batches.header import HEADER_BYTES, scan
+from mirrorless.batches.stamp import Stamped, body_of
 from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.copy.event_loop import EventLoop
 from mirrorless.copy.wire import LATEST, Wire
 from mirrorless.settings import Cluster
 
@@ -49,11 +50,12 @@ def measure(source: EmbeddedCluster, target: EmbeddedCluster, topic: str, partit
     """Fetch a whole topic from the source's only broker, then append it to a topic of the target's."""
     fetched: list[tuple[int, bytes | memoryview]] = []
     fetch_s = _run(source, "consumer", topic, lambda net, wire: _fetch(net, wire, topic, partitions, fetched))
-    batches: dict[int, deque[bytes]] = defaultdict(deque)
+    batches: dict[int, deque[Stamped]] = defaultdict(deque)
     for partition, records in fetched:
         for header, at in scan(records):
             # A producer's offsets begin at 0; they are not under the checksum.
-            batches[partition].append(bytes(8) + records[at + 8 : at + header.size_bytes])
+            head = bytes(8) + records[at + 8 : at + HEADER_BYTES]
+            batches[partition].append(Stamped(head, body_of(records, at, header), header.size_bytes))
     fetched.clear()
     scratch = f"limit-{time.monotonic_ns()}"
     admin = AdminClient({"bootstrap.servers": target.bootstrap_servers})
@@ -67,9 +69,9 @@ def _run(
     cluster: EmbeddedCluster,
     role: Literal["consumer", "producer"],
     topic: str,
-    work: Callable[[NetworkSelector, Wire], Coroutine[Any, Any, float]],
+    work: Callable[[EventLoop, Wire], Coroutine[Any, Any, float]],
 ) -> float:
-    net = NetworkSelector(slow_task_threshold_secs=0)
+    net = EventLoop()
     end = Cluster(alias="only", bootstrap_servers=cluster.bootstrap_servers, client=cluster.client_settings())
     wire = Wire(net, cluster="only", config=for_kafka_python(end, role=role))
 
@@ -86,7 +88,7 @@ def _run(
 
 
 async def _fetch(
-    net: NetworkSelector, wire: Wire, topic: str, partitions: int, fetched: list[tuple[int, bytes | memoryview]]
+    net: EventLoop, wire: Wire, topic: str, partitions: int, fetched: list[tuple[int, bytes | memoryview]]
 ) -> float:
     places = [(topic, number) for number in range(partitions)]
     node = _only(wire, topic)
@@ -115,7 +117,7 @@ async def _fetch(
     return time.monotonic() - began
 
 
-async def _append(net: NetworkSelector, wire: Wire, topic: str, batches: dict[int, deque[bytes]]) -> float:
+async def _append(net: EventLoop, wire: Wire, topic: str, batches: dict[int, deque[Stamped]]) -> float:
     left = {(topic, partition): many for partition, many in batches.items()}
     node = _only(wire, topic)
     while any(one.error_code for one in (await wire.offsets(node, list(left), at=LATEST)).values()):
@@ -124,14 +126,14 @@ async def _append(net: NetworkSelector, wire: Wire, topic: str, batches: dict[in
 
     async def lane() -> None:
         while left:
-            request: list[tuple[Place, bytes]] = []
+            request: list[tuple[Place, Stamped]] = []
             size = 0
             for place in list(left):
-                if request and size + len(left[place][0]) > _REQUEST_BYTES:
+                if request and size + left[place][0].size_bytes > _REQUEST_BYTES:
                     break
                 many = left.pop(place)
                 request.append((place, many.popleft()))
-                size += len(request[-1][1])
+                size += request[-1][1].size_bytes
                 if many:
                     left[place] = many  # behind the others
             for answer in await wire.append(node, request, timeout_ms=_TIMEOUT_MS):
@@ -147,7 +149,7 @@ def _only(wire: Wire, topic: str) -> int:
     return node
 
 
-async def _together(net: NetworkSelector, wire: Wire, work: list[Coroutine[Any, Any, None]]) -> None:
+async def _together(net: EventLoop, wire: Wire, work: list[Coroutine[Any, Any, None]]) -> None:
     """Wait for coroutines that run side by side on the wire's event loop; the first failure is raised."""
     for future in [net.call_soon_with_future(one) for one in work]:
         await wire._manager.wait_for(future, _TIMEOUT_MS * 10)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import google_crc32c
 
 from mirrorless.batches.header import CHECKSUM_STARTS_AT, HEADER_BYTES, TRANSACTIONAL, BatchHeader
@@ -23,7 +25,19 @@ def checksum(header: BatchHeader, body: bytes) -> int:
     return int(google_crc32c.extend(google_crc32c.value(header.pack()[CHECKSUM_STARTS_AT:]), body))
 
 
-def stamp(header: BatchHeader, body: bytes, *, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
+class Stamped(NamedTuple):
+    """A batch in two pieces, its header and what follows, so that the second need not be copied to change the first."""
+
+    head: bytes
+    body: bytes
+    size_bytes: int
+
+    def whole(self) -> bytes:
+        """Return the batch in one piece."""
+        return self.head + self.body
+
+
+def stamp(header: BatchHeader, body: bytes, *, producer_id: int, producer_epoch: int, base_sequence: int) -> Stamped:
     """Return the batch as the target shall store it: `header` with our producer, not transactional, and a new checksum.
 
     Base offset 0 and leader epoch -1 are what producers send; the target's leader writes both.
@@ -36,4 +50,4 @@ def stamp(header: BatchHeader, body: bytes, *, producer_id: int, producer_epoch:
         producer_epoch=producer_epoch,
         base_sequence=base_sequence,
     )
-    return stamped._replace(checksum=checksum(stamped, body)).pack() + body
+    return Stamped(stamped._replace(checksum=checksum(stamped, body)).pack(), body, HEADER_BYTES + len(body))

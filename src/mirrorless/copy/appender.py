@@ -105,10 +105,10 @@ class Appender:
         picked: dict[Place, tuple[PartitionCopy, Pending]] = {}
         size = 0
         for copy in [copy for copy in lane.ready if copy.in_flight < copy.window]:
-            if picked and size + len(copy.queue[0].batch) > _REQUEST_BYTES:
+            if picked and size + copy.queue[0].batch.size_bytes > _REQUEST_BYTES:
                 break
             pending = copy.next_to_send()
-            size += len(pending.batch)
+            size += pending.batch.size_bytes
             picked[copy.remote_place] = copy, pending
             del lane.ready[copy]
             if copy.queue:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka.net.selector import NetworkSelector
-
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.identity import refuse_same
+from mirrorless.copy.event_loop import EventLoop
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.wire import Wire
 
@@ -25,8 +24,7 @@ class Connections:
     """Opens nothing before `connect`; what is open stays open until `close`."""
 
     def __init__(self, flow: Flow) -> None:
-        # A lease's step may take longer than the library thinks decent for an event loop of many users.
-        self.net = NetworkSelector(slow_task_threshold_secs=0)
+        self.net = EventLoop()
         self.source = Wire(self.net, cluster=flow.source.alias, config=for_kafka_python(flow.source, role="consumer"))
         self.target = Wire(self.net, cluster=flow.target.alias, config=for_kafka_python(flow.target, role="producer"))
         self.progress = ProgressTopic(flow, Admin(flow.target))

@@ -267,7 +267,7 @@ class Fetcher:
                 producer_epoch=copy.epoch,
                 base_sequence=copy.next_sequence,
             )
-            self._appender.queued_bytes += len(batch)
+            self._appender.queued_bytes += batch.size_bytes
             copy.enqueue(
                 Pending(
                     batch=batch,

@@ -9,6 +9,7 @@ from kafka.partitioner.default import murmur2
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
 from mirrorless.batches.header import SEQUENCES, scan
+from mirrorless.batches.stamp import Stamped
 from mirrorless.copy import wire as wires
 from mirrorless.copy.leaders import NotNow, leader_of
 from mirrorless.copy.producer_identity import announcer_id
@@ -150,9 +151,10 @@ class Incarnations:
         producer = announcer_id(self._source_id, topic, partition, announcement.epoch)
         builder = DefaultRecordBatchBuilder(2, 0, 0, producer, 0, 0, 1 << 20)
         builder.append(0, timestamp=int(time.time() * 1000), key=key, value=announcement.to_bytes(), headers=[])
+        batch = bytes(builder.build())
         node = leader_of(self._target, journal)
         (written,) = await self._target.append(
-            node, [(journal, bytes(builder.build()))], timeout_ms=_ANNOUNCE_TIMEOUT_MS
+            node, [(journal, Stamped(batch, b"", len(batch)))], timeout_ms=_ANNOUNCE_TIMEOUT_MS
         )
         if written.error_code:
             raise wires.refusal(written.error_code, right="WRITE", topic=self._journal_topic)

@@ -23,9 +23,8 @@ from mirrorless.errors import AppendRefused, ClusterError, CorruptBatch, Gap, Ga
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from kafka.net.selector import NetworkSelector
-
     from mirrorless.batches.header import FormatError
+    from mirrorless.copy.event_loop import EventLoop
     from mirrorless.copy.ledger import Ledger
     from mirrorless.copy.positions import Positions
     from mirrorless.copy.requests import Place
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from mirrorless.copy.wire import Wire
 
 _TICK_S = 0.02
+_OBSERVED_SHARE = 50
+"""Reports of thousands of partitions are written less often, so that they take a fiftieth of the time at most."""
 _LEADERS_EVERY_S = 1.0
 _LANDING_S = 3.0
 _MAX_BACKOFF_S = 5.0
@@ -78,7 +79,7 @@ class Lease:
     def __init__(
         self,
         *,
-        net: NetworkSelector,
+        net: EventLoop,
         source: Wire,
         target: Wire,
         ledger: Ledger,
@@ -139,7 +140,8 @@ class Lease:
                 leaders_due = now + _LEADERS_EVERY_S
             if now >= observe_due:
                 self._observe(self.reports())
-                observe_due = now + self._terms.observe_every_s
+                took = time.monotonic() - now
+                observe_due = now + max(self._terms.observe_every_s, took * _OBSERVED_SHARE)
             self._resume_due(now)
             self._ledger.tick(now)
             await self._net.sleep(min(_TICK_S, deadline - now))
@@ -321,11 +323,11 @@ class Lease:
             self.later(copy, f"append: {name}")
         elif code in _TOO_LARGE | _UNFIT and pending.record_count > 1:
             # The limit is not asked for, which would need a right of its own: it is found, by halves.
-            copy.max_batch_bytes = len(pending.batch) // 2
+            copy.max_batch_bytes = pending.batch.size_bytes // 2
             copy.attempts = 0  # this is no trouble that a pause would help
             self.later(copy, f"append: {name}, batches are split to {copy.max_batch_bytes} bytes")
         else:
-            reason = f"{copy.row.remote_topic} refuses the batch of {len(pending.batch)} bytes: {name}"
+            reason = f"{copy.row.remote_topic} refuses the batch of {pending.batch.size_bytes} bytes: {name}"
             reason += grant(code, f"WRITE on {copy.row.remote_topic}")
             if code in _TOO_LARGE:
                 reason += f"; raise max.message.bytes of {copy.row.remote_topic}"
@@ -336,7 +338,7 @@ class Lease:
                 copy.detour = LeaveOut(
                     offset=pending.base_offset,
                     next_offset=pending.last_offset + 1,
-                    size_bytes=len(pending.batch),
+                    size_bytes=pending.batch.size_bytes,
                     reason=reason,
                 )
                 self.later(copy, reason)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 _EVERY_S = 1.0
+_LOOK_S = 0.1
 
 
 class Ledger:
@@ -30,6 +31,7 @@ class Ledger:
         self._syncs = syncs
         self._flow = flow
         self._unwritten: dict[PartitionCopy, None] = {}
+        self._next_look = 0.0
 
     def moved(self, copy: PartitionCopy) -> None:
         """Note that a copy's position changed."""
@@ -46,7 +48,10 @@ class Ledger:
             self._syncs.rest(copy)
 
     def tick(self, now: float) -> None:
-        """Write what is due, of progress and of offset syncs."""
+        """Write what is due, of progress and of offset syncs; looked at a few times a second."""
+        if now < self._next_look:
+            return
+        self._next_look = now + _LOOK_S
         self.write(now)
         if self._syncs is not None:
             self._syncs.tick()

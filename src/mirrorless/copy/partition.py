@@ -16,6 +16,7 @@ from mirrorless.errors import AppendRefused, Gap, GapKind, PartitionError
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from mirrorless.batches.stamp import Stamped
     from mirrorless.copy.progress import Announcement, Halt, Known
     from mirrorless.copy.requests import Place
     from mirrorless.copy.rows import LeaseRow
@@ -40,7 +41,7 @@ class Pending(NamedTuple):
     `leader_epoch` is the source's at its last record, or a later one that was fetched with it.
     """
 
-    batch: bytes
+    batch: Stamped
     base_offset: int
     last_offset: int
     record_count: int
@@ -199,7 +200,7 @@ class PartitionCopy:
             self.began_ms = now_ms
         self.age.note(now_ms - pending.max_timestamp_ms)
         self.queue.append(pending)
-        self.queued_bytes += len(pending.batch)
+        self.queued_bytes += pending.batch.size_bytes
         self.fetch_from = pending.last_offset + 1
         self.leader_epoch = pending.leader_epoch
         self.next_sequence = (self.next_sequence + pending.record_count) % SEQUENCES
@@ -207,7 +208,7 @@ class PartitionCopy:
     def next_to_send(self) -> Pending:
         """Take the oldest batch out of the queue, to be sent."""
         pending = self.queue.popleft()
-        self.queued_bytes -= len(pending.batch)
+        self.queued_bytes -= pending.batch.size_bytes
         self.in_flight += 1
         return pending
 
@@ -235,7 +236,7 @@ class PartitionCopy:
             leader_epoch=None if pending.leader_epoch < 0 else pending.leader_epoch,
         )
         self.records += pending.record_count
-        self.copied_bytes += len(pending.batch)
+        self.copied_bytes += pending.batch.size_bytes
         if self.first_offset is None:
             self.first_offset = pending.base_offset
         self.latency.note(now_ms - pending.max_timestamp_ms)

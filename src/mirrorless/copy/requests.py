@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka.protocol.admin.transactions import DescribeProducersRequest
 from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
-from kafka.protocol.producer.produce import ProduceRequest
+
+from mirrorless.copy.produce import Produce
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
+    from mirrorless.batches.stamp import Stamped
+
 _BY_ID, _BY_NAME = 13, 12
-_ACKS_ALL = -1
 OFFSET_OUT_OF_RANGE = 1
 """Error code of a fetch whose offset lies before or behind the log."""
 _ANY_LEADER_EPOCH = -1
@@ -131,21 +133,12 @@ def _diverges_at(part: Any) -> int | None:  # noqa: ANN401
     return int(diverging.end_offset)
 
 
-def produce(batches: Sequence[tuple[Place, bytes]], ids: Ids | None, *, timeout_ms: int) -> ProduceRequest:
+def produce(batches: Sequence[tuple[Place, Stamped]], ids: Ids | None, *, timeout_ms: int) -> Produce:
     """One batch for each place, to be acknowledged by all in-sync replicas."""
-    by_topic: dict[str, list[Any]] = defaultdict(list)
+    by_topic: dict[str, list[tuple[int, Stamped]]] = defaultdict(list)
     for (topic, partition), batch in batches:
-        by_topic[topic].append(ProduceRequest.TopicProduceData.PartitionProduceData(index=partition, records=batch))
-    return ProduceRequest(
-        transactional_id=None,
-        acks=_ACKS_ALL,
-        timeout_ms=timeout_ms,
-        topic_data=[
-            ProduceRequest.TopicProduceData(name=topic, partition_data=parts, **_id(topic, ids))
-            for topic, parts in by_topic.items()
-        ],
-        max_version=_BY_NAME if ids is None else _BY_ID,
-    )
+        by_topic[topic].append((partition, batch))
+    return Produce(by_topic, ids, timeout_ms=timeout_ms)
 
 
 def appended(response: Any, ids: Ids | None) -> list[Appended]:  # noqa: ANN401

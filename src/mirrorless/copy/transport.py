@@ -1,25 +1,30 @@
-"""Reads a broker's answers from the socket into the place where they are decoded, without copies in between.
+"""Between sockets and batches without copies: answers are decoded where they were read, batches written from there.
 
 kafka-python reads 4 KiB at a time, joins the pieces, cuts them apart and puts them together again; of what a copy
 costs, that was more than half. What is done here is what its parser does, in another order: the four bytes of a frame's
 size by themselves, then the frame straight into the parser's buffer, but for its last byte, with which the parser is
-given the frame.
+given the frame. Records are decoded as a view of that frame.
 """
 
 from __future__ import annotations
 
+import itertools
 import ssl
 from typing import TYPE_CHECKING, Any
 
 from kafka import errors as kafka_errors
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
+from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.protocol.frame import KafkaBytes
+from kafka.protocol.schemas.fields.codecs.types import Bytes
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable
 
 _SIZE_BYTES = 4
+_PIECES = 64
 _NOTHING_MORE = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -31,14 +36,49 @@ class _Frame(KafkaBytes):
         return super().read(nbytes) if nbytes is not None else memoryview(self)[self.tell() :]  # type: ignore[no-untyped-call]
 
 
+class _View(Bytes):
+    @classmethod
+    def emit_decode_from(cls, ctx: Any, var_name: str, indent: str, compact: bool = False) -> None:  # noqa: ANN401
+        """Have the library's decoder of fetch answers take records as a view of the frame; else it copies them."""
+        before = len(ctx.lines)
+        super().emit_decode_from(ctx, var_name, indent, compact)  # type: ignore[no-untyped-call]
+        ctx.lines[before:] = [line.replace("= bytes(data[", "= (data[") for line in ctx.lines[before:]]
+
+
+def _field(struct: Any, name: str) -> Any:  # noqa: ANN401 -- the library's schemas are untyped
+    return next(field for field in struct._fields if field.name == name)
+
+
+_topic = _field(FetchResponse._struct, "responses").array_of
+_field(_field(_topic, "partitions").array_of, "records")._type = _View
+
+
+class Chunks(list["bytes | bytearray | memoryview"]):
+    """A request in pieces, none of them empty, to be written one behind the other."""
+
+
 class _Plain(KafkaTCPTransport):
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
         return b"", read_answers(self)
+
+    def write(self, data: bytes | Chunks) -> None:
+        """Send a request, as soon as the socket takes it."""
+        if isinstance(data, Chunks):
+            self.writelines(data)  # type: ignore[no-untyped-call]
+        else:
+            super().write(data)  # type: ignore[no-untyped-call]
+
+    def _sock_send(self) -> tuple[int, Exception | None]:
+        return write_pieces(self._sock, self._write_buffer)
 
 
 class _Tls(KafkaSSLTransport):
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
         return b"", read_answers(self)
+
+    def write(self, data: bytes | Chunks) -> None:
+        """Send a request; it is encrypted, which copies it anyway, and small pieces would be records of their own."""
+        super().write(b"".join(data) if isinstance(data, Chunks) else data)  # type: ignore[no-untyped-call]
 
 
 _OURS: dict[type, type] = {KafkaTCPTransport: _Plain, KafkaSSLTransport: _Tls}
@@ -69,6 +109,31 @@ def read_answers(transport: Any) -> Exception | None:  # noqa: ANN401 -- the lib
     except OSError as error:
         return kafka_errors.KafkaConnectionError(str(error))
     return None
+
+
+def write_pieces(sock: Any, pieces: deque[Any]) -> tuple[int, Exception | None]:  # noqa: ANN401
+    """Write as much as the socket takes; return the number of bytes, and what ends the connection, if anything.
+
+    What was written is taken out of `pieces`.
+    """
+    total = 0
+    if sock is None:
+        return total, kafka_errors.KafkaConnectionError("connection closed during send")
+    while pieces:
+        try:
+            sent = sock.sendmsg(list(itertools.islice(pieces, _PIECES)))
+        except (BlockingIOError, InterruptedError):
+            break
+        except OSError as error:
+            return total, kafka_errors.KafkaConnectionError(str(error))
+        total += sent
+        while sent:
+            piece = pieces.popleft()
+            if len(piece) > sent:
+                pieces.appendleft(memoryview(piece)[sent:])
+                break
+            sent -= len(piece)
+    return total, None
 
 
 def _frame(sock: Any, parser: Any, received: Callable[[bytes], None]) -> int:  # noqa: ANN401

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
-    from kafka.net.selector import NetworkSelector
-
+    from mirrorless.batches.stamp import Stamped
+    from mirrorless.copy.event_loop import EventLoop
     from mirrorless.copy.requests import Appended, Fetched, Offset, Place, ProducerState
 
 EARLIEST = -2
@@ -46,7 +46,7 @@ class Wire:
     `config` are parameters of kafka-python's `KafkaConnectionManager`.
     """
 
-    def __init__(self, net: NetworkSelector, *, cluster: str, config: Mapping[str, Any]) -> None:
+    def __init__(self, net: EventLoop, *, cluster: str, config: Mapping[str, Any]) -> None:
         self._cluster = cluster
         self._manager: Any = Manager(  # type: ignore[no-untyped-call]
             net,
@@ -168,7 +168,7 @@ class Wire:
                 return fetched[0]
         raise kafka_errors.KafkaTimeoutError(f"quotas of {self._cluster} do not let anything through")
 
-    async def append(self, node: int, batches: Sequence[tuple[Place, bytes]], *, timeout_ms: int) -> list[Appended]:
+    async def append(self, node: int, batches: Sequence[tuple[Place, Stamped]], *, timeout_ms: int) -> list[Appended]:
         """Send one batch for each place, to be acknowledged by all in-sync replicas within `timeout_ms`."""
         ids = self._ids({topic for (topic, _), _ in batches})
         request = requests.produce(batches, ids, timeout_ms=timeout_ms)

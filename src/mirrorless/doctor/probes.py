@@ -18,6 +18,7 @@ from kafka.protocol.admin.groups import DescribeGroupsRequest
 from kafka.protocol.admin.topics import CreatePartitionsRequest, CreateTopicsRequest
 from kafka.protocol.consumer.group import HeartbeatRequest
 from kafka.protocol.metadata.metadata import MetadataRequest
+from kafka.protocol.producer.produce import ProduceRequest
 
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.copy import requests
@@ -35,6 +36,9 @@ _A_REQUEST: Final = 500
 _TIMEOUT_MS: Final = 15_000
 _TOPIC: Final = 2
 """The protocol's number of topics among what has configs."""
+_ACKS_ALL: Final = -1
+_BY_NAME: Final = 12
+"""The last version of Produce that names topics, not their ids."""
 _BEHIND_EVERY_END: Final = 1 << 62
 _TOPIC_REFUSED: Final = 29
 _GROUP_REFUSED: Final = 30
@@ -141,7 +145,14 @@ class Probes:
         return ((one.place[0], one.error_code) for one in requests.fetched(self.ask(request), None))
 
     def _produced(self, topics: Sequence[str]) -> Iterator[tuple[str, int]]:
-        request = requests.produce([((topic, 0), b"") for topic in topics], None, timeout_ms=_TIMEOUT_MS)
+        part, whole = ProduceRequest.TopicProduceData.PartitionProduceData, ProduceRequest.TopicProduceData
+        request = ProduceRequest(
+            transactional_id=None,
+            acks=_ACKS_ALL,
+            timeout_ms=_TIMEOUT_MS,
+            topic_data=[whole(name=topic, partition_data=[part(index=0, records=b"")]) for topic in topics],
+            max_version=_BY_NAME,
+        )
         return ((one.place[0], one.error_code) for one in requests.appended(self.ask(request), None))
 
     def _created(self, topics: Sequence[str]) -> Iterator[tuple[str, int]]:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kafka import errors as kafka_errors
-from kafka.net.selector import NetworkSelector
 
 from mirrorless.batches.admission import AbortedTransactions
 from mirrorless.batches.header import FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.copy.event_loop import EventLoop
 from mirrorless.copy.wire import Wire, error_name
 from mirrorless.errors import ClusterError
 
@@ -159,7 +159,7 @@ class Walker:
 
     def __init__(self, source: Cluster) -> None:
         self._cluster = source
-        self._net: NetworkSelector | None = None
+        self._net: EventLoop | None = None
         self._wire: Wire | None = None
 
     def walk(self, walks: Iterable[Walk], *, deadline: float) -> None:
@@ -171,7 +171,7 @@ class Walker:
         if not waiting:
             return
         if self._net is None or self._wire is None:
-            self._net = NetworkSelector(slow_task_threshold_secs=0)
+            self._net = EventLoop()
             self._wire = Wire(
                 self._net,
                 cluster=self._cluster.alias,

@@ -7,9 +7,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kafka.net.selector import NetworkSelector
 
 from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.copy.event_loop import EventLoop
 from mirrorless.copy.requests import Offset
 from mirrorless.copy.wire import EARLIEST, EARLIEST_LOCAL, LATEST, Wire
 from mirrorless.errors import ClusterUnavailable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def net() -> Iterator[Any]:
-    selector = NetworkSelector()
+    selector = EventLoop()
     yield selector
     selector.close()
 

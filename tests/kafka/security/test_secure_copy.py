@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from kafka.net.selector import NetworkSelector
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.copy.event_loop import EventLoop
 from mirrorless.copy.wire import Wire
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.metadata.passes import discover_topics
@@ -99,7 +99,7 @@ def test_a_bearer_token_opens_for_both_libraries(secured: Secured) -> None:
     )
     assert len(Admin(cluster).metadata().brokers) == 1
 
-    net = NetworkSelector(slow_task_threshold_secs=0)
+    net = EventLoop()
     wire = Wire(net, cluster="A", config=for_kafka_python(cluster, role="consumer"))
     net.run(wire.connect(timeout_ms=20_000, topics=[]))
     assert wire.cluster_id == secured.target.cluster_id

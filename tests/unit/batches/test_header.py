@@ -85,13 +85,15 @@ def test_stamping_changes_the_header_and_leaves_the_records_alone(
     header = BatchHeader.parse(batch)._replace(base_offset=90_000, partition_leader_epoch=8)
     body = body_of(batch, 0, header)
     stamped = stamp(header, body, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence)
-    after = BatchHeader.parse(stamped)
-    theirs = DefaultRecordBatch(stamped)
+    whole = stamped.whole()
+    after = BatchHeader.parse(whole)
+    theirs = DefaultRecordBatch(whole)
     assert theirs.validate_crc()
     assert (after.producer_id, after.producer_epoch, after.base_sequence) == (producer_id, epoch, sequence)
     assert (after.base_offset, after.partition_leader_epoch) == (0, -1)
     assert not after.is_transactional
-    assert stamped[HEADER_BYTES:] == batch[HEADER_BYTES:]
+    assert whole[HEADER_BYTES:] == batch[HEADER_BYTES:]
+    assert stamped.size_bytes == len(whole)
     unchanged = "length_bytes", "magic", "last_offset_delta", "base_timestamp_ms", "max_timestamp_ms", "record_count"
     assert [getattr(after, name) for name in unchanged] == [getattr(header, name) for name in unchanged]
     assert [(record.key, record.value, record.headers) for record in theirs] == [

@@ -72,7 +72,7 @@ def seen(batches: list[Rebuilt]) -> list[One]:
     """What kafka-python reads of the batches once they are stamped."""
     found = []
     for batch in batches:
-        stamped = stamp(batch.header, batch.body, producer_id=1, producer_epoch=0, base_sequence=0)
+        stamped = stamp(batch.header, batch.body, producer_id=1, producer_epoch=0, base_sequence=0).whole()
         assert DefaultRecordBatch(stamped).validate_crc()
         header = BatchHeader.parse(stamped)
         body = decompressed_elsewhere(header.attributes & CODEC_MASK, batch.body)

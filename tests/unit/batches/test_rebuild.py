@@ -167,7 +167,7 @@ def test_a_consumer_sees_the_same_records(batches: list[Batch], data: st.DataObj
 @given(logs())
 def test_a_stamped_batch_passes_a_checksum_made_elsewhere(batches: list[Batch]) -> None:
     for batch in rebuilt(batches):
-        stamped = stamp(batch.header, batch.body, producer_id=9, producer_epoch=2, base_sequence=40)
+        stamped = stamp(batch.header, batch.body, producer_id=9, producer_epoch=2, base_sequence=40).whole()
         theirs = DefaultRecordBatch(stamped)
         assert theirs.validate_crc()
         assert (theirs.base_offset, theirs.last_offset_delta) == (0, batch.record_count - 1)

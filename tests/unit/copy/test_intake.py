@@ -39,7 +39,7 @@ def values_of(taken: list[Ready | PassedTo]) -> list[bytes]:
     for ready in taken:
         if isinstance(ready, Ready):
             batch = DefaultRecordBatch(
-                stamp(ready.header, ready.body, producer_id=1 << 61, producer_epoch=0, base_sequence=0)
+                stamp(ready.header, ready.body, producer_id=1 << 61, producer_epoch=0, base_sequence=0).whole()
             )
             assert batch.validate_crc()
             records = list(batch)

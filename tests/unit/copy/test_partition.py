@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mirrorless.batches.stamp import Stamped
 from mirrorless.copy.partition import BATCHES_IN_FLIGHT, PartitionCopy, Pending
 from mirrorless.copy.progress import Progress
 from mirrorless.copy.rows import LeaseRow
@@ -19,7 +20,7 @@ def copy_at(offset: int, *, sequence: int = 0, last_downstream: int = -1, rememb
 
 def batch(copy: PartitionCopy, records: int) -> Pending:
     base = copy.fetch_from
-    pending = Pending(b"bytes", base, base + records - 1, records, copy.next_sequence, 0, -1)
+    pending = Pending(Stamped(b"by", b"tes", 5), base, base + records - 1, records, copy.next_sequence, 0, -1)
     copy.enqueue(pending)
     return copy.next_to_send()
 

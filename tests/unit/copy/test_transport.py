@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,7 @@ from kafka import errors as kafka_errors
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 from kafka.protocol.parser import KafkaProtocol
 
-from mirrorless.copy.transport import read_answers
+from mirrorless.copy.transport import read_answers, write_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,3 +112,32 @@ def test_an_answer_nobody_asked_for() -> None:
         connection = Connection(ours, 0)
         theirs.sendall(answer(1, b"records"))
         assert isinstance(read_answers(connection), kafka_errors.CorrelationIdError)
+
+
+@settings(deadline=None)
+@given(sizes=st.lists(st.integers(1, 40_000), min_size=1, max_size=200))
+def test_pieces_arrive_whole_and_in_order_however_little_the_socket_takes(sizes: list[int]) -> None:
+    pieces = deque[Any](bytes([number % 251]) * size for number, size in enumerate(sizes))
+    expected = b"".join(pieces)
+    here, there = socket.socketpair()
+    with here, there:
+        here.setblocking(False)
+        here.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+        arrived = bytearray()
+        while pieces:
+            sent, error = write_pieces(here, pieces)
+            assert error is None
+            before = len(arrived)
+            while len(arrived) < before + sent:
+                arrived += there.recv(1 << 20)
+        assert arrived == expected
+
+
+def test_a_connection_that_is_gone_is_told() -> None:
+    here, there = socket.socketpair()
+    there.close()
+    with here:
+        sent, error = write_pieces(here, deque([b"request"]))
+    assert sent == 0
+    assert isinstance(error, kafka_errors.KafkaConnectionError)
+    assert isinstance(write_pieces(None, deque([b"request"]))[1], kafka_errors.KafkaConnectionError)

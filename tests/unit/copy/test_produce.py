@@ -1,0 +1,70 @@
+"""The request in pieces is, byte for byte, the one that the library would have written in one."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.protocol.producer.produce import ProduceRequest
+
+from mirrorless.batches.stamp import Stamped
+from mirrorless.copy.requests import produce
+from mirrorless.copy.transport import Chunks
+
+SIZES = st.sampled_from([0, 1, 65, 66, 4_095, 4_096, 16_321, 16_322, 70_000])
+NAMES = st.sampled_from(["t", "größe", "a" * 200])
+PLACES = st.dictionaries(st.tuples(NAMES, st.integers(0, 5_000)), SIZES, min_size=1, max_size=12)
+IDS = {"t": UUID(int=1), "größe": UUID(int=2), "a" * 200: UUID(int=3)}
+
+
+def theirs(batches: list[tuple[tuple[str, int], Stamped]], version: int) -> bytes:
+    """What kafka-python writes."""
+    topics: dict[str, list[Any]] = {}
+    for (topic, partition), batch in batches:
+        part = ProduceRequest.TopicProduceData.PartitionProduceData(index=partition, records=batch.whole())
+        topics.setdefault(topic, []).append(part)
+    request: Any = ProduceRequest(
+        transactional_id=None,
+        acks=-1,
+        timeout_ms=1_234,
+        topic_data=[
+            ProduceRequest.TopicProduceData(name=topic, topic_id=IDS[topic], partition_data=parts)
+            for topic, parts in topics.items()
+        ],
+    )
+    return written(request, version)
+
+
+def written(request: Any, version: int) -> bytes:  # noqa: ANN401 -- the library is untyped
+    request.API_VERSION = version
+    request.with_header(correlation_id=7, client_id="mirrorless")
+    found = request.encode(header=True, framed=True)
+    if isinstance(found, Chunks):
+        assert all(found)
+        return b"".join(found)
+    return bytes(found)
+
+
+@pytest.mark.parametrize("version", range(3, 14))
+@given(sizes=PLACES)
+def test_it_is_what_the_library_writes(version: int, sizes: dict[tuple[str, int], int]) -> None:
+    batches = [(place, Stamped(bytes(61), b"r" * size, 61 + size)) for place, size in sizes.items()]
+    ids = IDS if version == 13 else None
+    assert written(produce(batches, ids, timeout_ms=1_234), version) == theirs(batches, version)
+
+
+def test_a_large_batch_is_not_copied() -> None:
+    body = bytes(100_000)
+    request: Any = produce([(("t", 0), Stamped(bytes(61), body, 100_061))], None, timeout_ms=1)
+    request.API_VERSION = 12
+    request.with_header(correlation_id=1, client_id="x")
+    assert any(piece is body for piece in request.encode(header=True, framed=True))
+
+
+def test_without_ids_no_version_is_spoken_that_needs_them() -> None:
+    without: Any = produce([], None, timeout_ms=1)
+    named: Any = produce([], IDS, timeout_ms=1)
+    assert (without._max_version, named._max_version) == (12, 13)
