@@ -118,7 +118,7 @@ class Appender:
 
     async def _send(self, node: int, lane: _Lane, picked: dict[Place, tuple[PartitionCopy, Pending]]) -> None:
         batches = [(place, pending.batch) for place, (_, pending) in picked.items()]
-        unanswered: BaseException = ClusterError("the answer to an append left a partition out", cluster="target")
+        unanswered: BaseException | None = None
         try:
             answers = await self._target.append(node, batches, timeout_ms=self._timeout_ms)
         except kafka_errors.KafkaError as error:
@@ -133,5 +133,6 @@ class Appender:
                 self._outcome.appended(copy, pending, answer.base_offset)
         for copy, _ in picked.values():
             copy.in_flight -= 1
-            self._outcome.unanswered(copy, unanswered)
+            missing = ClusterError("the answer to an append left a partition out", cluster="target")
+            self._outcome.unanswered(copy, unanswered or missing)
         self.pump()
