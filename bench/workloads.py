@@ -177,22 +177,22 @@ def _wait_for_the_cleaner(cluster: EmbeddedCluster, topic: str) -> None:
 WORKLOADS: Final[Mapping[str, Workload]] = {
     "100 B, lz4": Workload(
         fill=lambda cluster, topic: dense(
-            cluster, topic, records=5_000_000, size=100, codec="lz4", batch_bytes=64 << 10
+            cluster, topic, records=3_000_000, size=100, codec="lz4", batch_bytes=64 << 10
         )
     ),
     "1 KB, lz4": Workload(
         fill=lambda cluster, topic: dense(
-            cluster, topic, records=1_200_000, size=1_000, codec="lz4", batch_bytes=256 << 10
+            cluster, topic, records=600_000, size=1_000, codec="lz4", batch_bytes=256 << 10
         )
     ),
     "1 KB, uncompressed": Workload(
         fill=lambda cluster, topic: dense(
-            cluster, topic, records=800_000, size=1_000, codec="none", batch_bytes=256 << 10
+            cluster, topic, records=400_000, size=1_000, codec="none", batch_bytes=256 << 10
         )
     ),
     "10 KB, zstd": Workload(
         fill=lambda cluster, topic: dense(
-            cluster, topic, records=120_000, size=10_000, codec="zstd", batch_bytes=512 << 10
+            cluster, topic, records=60_000, size=10_000, codec="zstd", batch_bytes=512 << 10
         )
     ),
     "one-record batches": Workload(fill=lambda cluster, topic: _single(cluster, topic, records=300_000)),
@@ -208,7 +208,7 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
     ),
     "one hot partition of 100": Workload(
         fill=lambda cluster, topic: dense(
-            cluster, topic, records=1_000_000, size=1_000, codec="lz4", batch_bytes=256 << 10, partitions=100, hot=90
+            cluster, topic, records=600_000, size=1_000, codec="lz4", batch_bytes=256 << 10, partitions=100, hot=90
         ),
         partitions=100,
     ),
