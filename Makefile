@@ -46,8 +46,9 @@ bench-latency: setup  ## end-to-end latency beside MirrorMaker 2 at 1,000, 10,00
 bench-growth: setup  ## throughput by slots, partitions and topics, and passes over the metadata by topics (20 minutes)
 	$(BIN)/python -m bench.growth --json docs/bench/growth.json
 
-plots: setup  ## docs/bench/*.json as PNG and SVG
+plots: setup  ## docs/bench/*.json as PNG, SVG and tables
 	$(BIN)/python -m bench.plots
+	$(BIN)/python -m bench.tables
 
 bench-quick: setup  ## the ratios of one workload against tuned MirrorMaker 2
 	$(BIN)/python -m bench.throughput --quick

@@ -109,11 +109,17 @@ def main() -> None:
                 elif what != "passes":
                     found[what] = by_size(clusters, what)
                 for row in found[what]:
-                    print(f"{row['engine']}, {what} {row[what]:,}: {row['per_second']:,.0f} records/s")
+                    print(f"{row['engine']}, {what} {row[what]:,}: {row['per_second']:,.0f} records/s", flush=True)
+                keep(given.json, found)
     if "passes" in wanted:
         found["passes"] = [{"topics": topics, **metadata_scale.measure(topics, 1)} for topics in _PASSES]
-    if given.json:
-        given.json.write_text(json.dumps(found, indent=1) + "\n")
+        keep(given.json, found)
+
+
+def keep(file: Path | None, found: Mapping[str, list[Row]]) -> None:
+    """Write what there is so far: the whole takes long."""
+    if file is not None:
+        file.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,127 @@
+"""Tables of what was measured, from JSON in docs/bench to docs/bench/tables.md: part of `make plots`."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from typing import TYPE_CHECKING, Any, Final
+
+from bench.engines import ENGINES, OURS, TUNED
+from bench.plots import FOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_HEADINGS: Final = (
+    "workload",
+    "engine",
+    "records/s",
+    "lowest to highest",
+    "MB/s",
+    "of the brokers' limit",
+    "CPU µs/record",
+    "CPU with start, s",
+    "peak MB",
+    "stored, of the source's",
+)
+
+
+def throughput(found: dict[str, Any]) -> Iterator[str]:
+    """Every workload and engine, medians of the rounds."""
+    yield from (_row(_HEADINGS), _row("---" for _ in _HEADINGS))
+    for workload in _workloads(found):
+        for engine in ENGINES:
+            many = _of(found, workload, engine)
+            if not many:
+                continue
+            one = many[0]
+            rates = [each["records"] / each["seconds"] for each in many]
+            rate = statistics.median(rates)
+            yield _row(
+                (
+                    workload,
+                    engine,
+                    f"{rate:,.0f}",
+                    f"{min(rates):,.0f} to {max(rates):,.0f}",
+                    f"{rate * one['source_bytes'] / one['records'] / 1e6:.1f}",
+                    _share(found, workload, rate),
+                    f"{_cpu_us(many):.2f}",
+                    f"{statistics.median(each['cpu_with_start_s'] for each in many):.1f}",
+                    f"{statistics.median(each['peak_bytes'] for each in many) / 1e6:,.0f}",
+                    f"{statistics.median(each['stored_bytes'] for each in many) / one['source_bytes']:.0%}",
+                )
+            )
+
+
+def ratios(found: dict[str, Any]) -> Iterator[str]:
+    """This project beside tuned MirrorMaker 2, medians of the rounds."""
+    yield _row(("workload", TUNED, OURS, "ratio", "less CPU a record", "of the brokers' limit", "bytes stored"))
+    yield _row("---" for _ in range(7))
+    for workload in _workloads(found):
+        peer, ours = _of(found, workload, TUNED), _of(found, workload, OURS)
+        if not peer or not ours:
+            continue
+        theirs, mine = (statistics.median(each["records"] / each["seconds"] for each in many) for many in (peer, ours))
+        stored = statistics.median(each["stored_bytes"] for each in ours) / ours[0]["source_bytes"]
+        yield _row(
+            (
+                workload,
+                f"{theirs:,.0f}/s",
+                f"{mine:,.0f}/s",
+                f"{mine / theirs:.1f}x",
+                f"{_cpu_us(peer) / _cpu_us(ours):.1f}x",
+                _share(found, workload, mine),
+                f"{stored:.0%}",
+            )
+        )
+
+
+def latency(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Milliseconds by rate and engine."""
+    yield from (_row(("records/s", "engine", "p50 ms", "p99 ms", "max ms")), _row("---" for _ in range(5)))
+    for row in rows:
+        figures = (f"{row[cut]:.0f}" for cut in ("p50", "p99", "max"))
+        yield _row((f"{row['rate']:,}", row["engine"], *figures))
+
+
+def _workloads(found: dict[str, Any]) -> list[str]:
+    return list(dict.fromkeys(one["workload"] for one in found["samples"]))
+
+
+def _of(found: dict[str, Any], workload: str, engine: str) -> list[dict[str, Any]]:
+    return [one for one in found["samples"] if (one["workload"], one["engine"]) == (workload, engine)]
+
+
+def _cpu_us(many: list[dict[str, Any]]) -> float:
+    return statistics.median(each["cpu_s"] * 1e6 / each["records"] for each in many)
+
+
+def _share(found: dict[str, Any], workload: str, rate: float) -> str:
+    limit = found["limits"].get(workload)
+    if limit is None:
+        return ""
+    records = next(one["records"] for one in found["samples"] if one["workload"] == workload)
+    return f"{rate * max(limit['fetch_s'], limit['append_s']) / records:.0%}"
+
+
+def _row(cells: Any) -> str:  # noqa: ANN401
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def main() -> None:
+    """Write whatever was measured."""
+    lines = ["# What was measured", "", "Written by `make plots` from the JSON beside it."]
+    parts = (
+        ("Throughput beside tuned MirrorMaker 2", "throughput", ratios),
+        ("Throughput", "throughput", throughput),
+        ("Latency", "latency", latency),
+    )
+    for title, name, write in parts:
+        measured = FOLDER / f"{name}.json"
+        if measured.exists():
+            lines += ["", f"## {title}", "", *write(json.loads(measured.read_text()))]
+    (FOLDER / "tables.md").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
