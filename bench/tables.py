@@ -93,7 +93,8 @@ def _of(found: dict[str, Any], workload: str, engine: str) -> list[dict[str, Any
 
 
 def _cpu_us(many: list[dict[str, Any]]) -> float:
-    return statistics.median(each["cpu_s"] * 1e6 / each["records"] for each in many)
+    spent: float = statistics.median(each["cpu_s"] * 1e6 / each["records"] for each in many)
+    return spent
 
 
 def _share(found: dict[str, Any], workload: str, rate: float) -> str:
