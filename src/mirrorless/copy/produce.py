@@ -10,11 +10,12 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from kafka.protocol.producer.produce import ProduceRequest
+from kafka.protocol.schemas.fields.codecs import UnsignedVarInt32
 
 from mirrorless.copy.transport import Chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from uuid import UUID
 
     from mirrorless.batches.stamp import Stamped
@@ -24,6 +25,7 @@ _COMPACT_SINCE = 9
 _BY_ID_SINCE = 13
 _NO_TRANSACTION = b"\0"
 _NO_TAGS = b"\0"
+_varint: Callable[[int], bytes] = UnsignedVarInt32.encode
 _OWN_PIECE_BYTES = 4_096
 """A body of so many bytes is a piece of its own; a smaller one is copied, which is less than what a piece costs."""
 
@@ -87,13 +89,3 @@ class Produce(ProduceRequest, init=False):
             return self._ids[topic].bytes
         name = topic.encode()
         return _varint(len(name) + 1) + name
-
-
-def _varint(value: int) -> bytes:
-    """An unsigned varint: seven bits a byte, the lowest first."""
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
