@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def partitions(world: World, topic: str) -> int:
-    topics = AdminClient({"bootstrap.servers": world.target.bootstrap_servers}).list_topics(timeout=10).topics
+    topics = AdminClient({"bootstrap.servers": world.target.bootstrap_servers}).list_topics(timeout=60).topics
     return len(topics[topic].partitions) if topic in topics else 0
 
 

@@ -63,7 +63,7 @@ class Stream:
 def replicated(world: World, topic: str) -> int:
     """Committed records that the remote topic holds, 0 if there is none yet."""
     admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
-    if world.remote(topic) not in admin.list_topics(timeout=10).topics:
+    if world.remote(topic) not in admin.list_topics(timeout=60).topics:
         return 0
     return sum(map(len, read(world.target, world.remote(topic), isolation="read_committed").values()))
 

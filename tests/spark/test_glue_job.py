@@ -53,7 +53,7 @@ def test_the_job_copies_what_is_there_says_how_much_and_ends(world: World) -> No
         capture_output=True,
         text=True,
         check=False,
-        timeout=150,
+        timeout=400,
     )
     assert ended.returncode == 0, ended.stderr
     leases = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]

@@ -23,10 +23,10 @@ def copied(world: World, topic: str, partitions: int) -> int:
     """Records on the target so far."""
     consumer = Consumer({"bootstrap.servers": world.target.bootstrap_servers, "group.id": "test"})
     try:
-        if world.remote(topic) not in consumer.list_topics(timeout=10).topics:
+        if world.remote(topic) not in consumer.list_topics(timeout=60).topics:
             return 0
         places = [TopicPartition(world.remote(topic), partition) for partition in range(partitions)]
-        return sum(consumer.get_watermark_offsets(place, timeout=10)[1] for place in places)
+        return sum(consumer.get_watermark_offsets(place, timeout=60)[1] for place in places)
     except KafkaException as error:
         if error.args[0].code() == KafkaError.NOT_LEADER_FOR_PARTITION:
             return 0  # just created

@@ -40,7 +40,7 @@ def test_groups_find_their_offsets_and_clients_the_heartbeats(world: World) -> N
     with Mirrorless(world.file) as running:
         wait_for(lambda: committed(world.target, group) == expected, running=running, seconds=90)
         # By the heartbeats of the way back, which this flow replicates.
-        wait_for(lambda: client.replication_hops(world.source_alias) == 1, running=running, seconds=60)
+        wait_for(lambda: client.replication_hops(world.source_alias) == 1, running=running)
         running.process.send_signal(signal.SIGTERM)
         assert running.wait(30) == 0, running.text()
         assert {line["flow"] for line in running.lines("Checkpoints")} == {world.flow, back}

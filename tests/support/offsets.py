@@ -50,11 +50,11 @@ def committed_records(cluster: EmbeddedCluster, topic: str) -> dict[int, list[in
     )
     try:
         found: dict[int, list[int]] = {
-            partition: [] for partition in consumer.list_topics(topic, timeout=10).topics[topic].partitions
+            partition: [] for partition in consumer.list_topics(topic, timeout=60).topics[topic].partitions
         }
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in found])
         left = set(found)
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while left:
             assert time.monotonic() < until
             for message in consumer.consume(10_000, timeout=0.1):
@@ -122,7 +122,7 @@ def commit(cluster: EmbeddedCluster, group: str, offsets: Mapping[tuple[str, int
     """Commit offsets of a group that has no members; its coordinator may still be loading."""
     client = GroupOffsets(Cluster(alias="any", bootstrap_servers=cluster.bootstrap_servers))
     wanted = {group: {place: Committed(offset, metadata) for place, offset in offsets.items()}}
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while (outcome := client.commit(wanted)[group]) != dict.fromkeys(offsets):
         assert time.monotonic() < until, outcome
         time.sleep(0.2)
@@ -132,7 +132,7 @@ def commit(cluster: EmbeddedCluster, group: str, offsets: Mapping[tuple[str, int
 def committed(cluster: EmbeddedCluster, group: str) -> dict[tuple[str, int], int]:
     """What a group has committed; its coordinator may still be loading."""
     client = GroupOffsets(Cluster(alias="any", bootstrap_servers=cluster.bootstrap_servers))
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while True:
         ((_, found),) = client.committed([group])
         if not isinstance(found, str):

@@ -158,7 +158,7 @@ class Secured:
 
 def eventually(holds: Callable[[], bool]) -> None:
     """Wait until a broker knows what the controller was told."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while True:
         try:
             if holds():

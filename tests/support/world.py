@@ -61,8 +61,8 @@ class World:
         admin = AdminClient({"bootstrap.servers": self.source.bootstrap_servers})
         settings = {key.replace("_", "."): value for key, value in config.items()}
         admin.create_topics([NewTopic(name, partitions, self.replicas, config=settings)])[name].result()
-        until = time.monotonic() + 10
-        while len(admin.list_topics(name, timeout=5).topics[name].partitions) < partitions:
+        until = time.monotonic() + 120
+        while len(admin.list_topics(name, timeout=60).topics[name].partitions) < partitions:
             assert time.monotonic() < until, f"{name} was made and is not there"
             time.sleep(0.05)  # brokers hear of it later than the controller
         self.topics.append(name)
@@ -184,11 +184,11 @@ def read(cluster: EmbeddedCluster, topic: str, *, isolation: str = "read_uncommi
         }
     )
     try:
-        partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+        partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions
         found: dict[int, list[Seen]] = {partition: [] for partition in sorted(partitions)}
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in found])
         missing = set(found)
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while missing:
             assert time.monotonic() < until, f"{topic} could not be read to its end, partitions {sorted(missing)}"
             for message in consumer.consume(10_000, timeout=0.1):

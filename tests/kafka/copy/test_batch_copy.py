@@ -112,4 +112,4 @@ def test_a_cluster_is_never_mirrored_to_itself(source: EmbeddedCluster, tmp_path
 
 
 def _topics(cluster: EmbeddedCluster) -> list[str]:
-    return list(AdminClient({"bootstrap.servers": cluster.bootstrap_servers}).list_topics(timeout=10).topics)
+    return list(AdminClient({"bootstrap.servers": cluster.bootstrap_servers}).list_topics(timeout=60).topics)

@@ -77,7 +77,7 @@ def world(clusters: dict[str, EmbeddedCluster], tmp_path: Path) -> World:
 
 
 def copy_to_the_end(world: World) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while any(report.state != "caught up" for report in world.copy()):
         assert time.monotonic() < until
 

@@ -156,7 +156,7 @@ def test_what_status_cannot_tell_is_one_line(world: World) -> None:
 def _create_again(world: World, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
     admin.delete_topics([topic])[topic].result()
-    while topic in admin.list_topics(timeout=10).topics:
+    while topic in admin.list_topics(timeout=60).topics:
         time.sleep(0.1)
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
 

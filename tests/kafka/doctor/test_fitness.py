@@ -45,7 +45,7 @@ def make(cluster: EmbeddedCluster, topic: str, **config: str) -> None:
 def contents(cluster: EmbeddedCluster) -> dict[tuple[str, int], tuple[int, int]]:
     """First and next offset of every partition of every topic."""
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "looks-on"})
-    topics = consumer.list_topics(timeout=10).topics
+    topics = consumer.list_topics(timeout=60).topics
     found = {
         (name, number): consumer.get_watermark_offsets(TopicPartition(name, number), timeout=10)
         for name, topic in topics.items()

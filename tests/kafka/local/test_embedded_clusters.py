@@ -47,8 +47,8 @@ def read(cluster: EmbeddedCluster, topic: str, count: int) -> list[bytes | None]
 
 def await_in_sync(cluster: EmbeddedCluster, topic: str, replicas: int) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    deadline = time.monotonic() + 30
-    while len(admin.list_topics(topic, timeout=10).topics[topic].partitions[0].isrs) < replicas:
+    deadline = time.monotonic() + 120
+    while len(admin.list_topics(topic, timeout=60).topics[topic].partitions[0].isrs) < replicas:
         assert time.monotonic() < deadline
         time.sleep(0.2)
 
@@ -85,7 +85,7 @@ def test_a_topic_outlives_a_killed_broker_and_the_broker_comes_back(tmp_path: Pa
 
 def test_two_clusters_are_strangers(source: EmbeddedCluster, target: EmbeddedCluster) -> None:
     admins = [AdminClient({"bootstrap.servers": cluster.bootstrap_servers}) for cluster in (source, target)]
-    assert [admin.list_topics(timeout=10).cluster_id for admin in admins] == [source.cluster_id, target.cluster_id]
+    assert [admin.list_topics(timeout=60).cluster_id for admin in admins] == [source.cluster_id, target.cluster_id]
     assert source.cluster_id != target.cluster_id
 
 
@@ -162,7 +162,7 @@ def test_kafka_up_prints_addresses_and_stops_on_a_signal(tmp_path: Path, number:
         names, addresses = zip(*(line.split() for line in lines), strict=True)
         assert names == ("a", "bb")
         for address in addresses:
-            assert len(AdminClient({"bootstrap.servers": address}).list_topics(timeout=10).brokers) == 1
+            assert len(AdminClient({"bootstrap.servers": address}).list_topics(timeout=60).brokers) == 1
         children = psutil.Process(up.pid).children(recursive=True)
         assert len(children) == 2
 

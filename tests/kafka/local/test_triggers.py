@@ -73,7 +73,7 @@ def test_an_event_is_what_lambda_hands_over(world: World) -> None:
     client.produce(topic, value=None, key=b"", timestamp=1545084650988, partition=0)
     client.produce(topic, value=b"", timestamp=1545084650989, partition=0)
     assert client.flush(30) == 0
-    event = events.found.get(timeout=20)
+    event = events.found.get(timeout=60)
     events.end()
     assert events.told == []
     reference = msk(
@@ -93,7 +93,7 @@ def test_a_full_event_does_not_wait_and_a_topic_that_comes_later_is_read_whole(w
     time.sleep(1)
     make(world, topic)
     fill(world.source, topic, (b"%d" % n for n in range(7)))
-    found = [events.found.get(timeout=20) for _ in range(2)]
+    found = [events.found.get(timeout=60) for _ in range(2)]
     events.end()
     offsets = [one["offset"] for event in found for one in event["records"][f"{topic}-0"]]
     assert offsets == [0, 1, 2, 3, 4, 5]

@@ -32,7 +32,7 @@ class Counted:
     def requests(self) -> Counter[str]:
         """All requests so far."""
         self._latest = {}
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while not self._latest and time.monotonic() < until:
             self.admin.client.poll(0.1)
         found: Counter[str] = Counter()

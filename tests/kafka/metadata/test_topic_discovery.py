@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def counts(world: World) -> dict[str, int]:
     """Partitions of the flow's topics on the target."""
-    metadata = AdminClient({"bootstrap.servers": world.target.bootstrap_servers}).list_topics(timeout=10)
+    metadata = AdminClient({"bootstrap.servers": world.target.bootstrap_servers}).list_topics(timeout=60)
     own = (f"{world.source_alias}.", world.progress_topic)
     return {name: len(topic.partitions) for name, topic in metadata.topics.items() if name.startswith(own)}
 
@@ -52,7 +52,7 @@ def test_a_topic_that_cannot_be_created_does_not_hold_up_the_others(world: World
     # 249 characters are the most a name may have, and the remote topic's name is longer than its source's.
     long = "x" * 249
     admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
-    if long not in admin.list_topics(timeout=10).topics:
+    if long not in admin.list_topics(timeout=60).topics:
         admin.create_topics([NewTopic(long, 1, 1)])[long].result()
     world.topics.append(long)
     topic = world.topic()

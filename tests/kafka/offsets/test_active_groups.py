@@ -30,7 +30,7 @@ def member(cluster: EmbeddedCluster, group: str, topic: str, protocol: str) -> C
     }
     consumer = Consumer(settings)
     consumer.subscribe([topic])
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while not consumer.assignment():
         consumer.poll(0.2)
         assert time.monotonic() < until
@@ -63,7 +63,7 @@ def test_a_group_that_is_active_on_both_sides(world: World, protocol: str) -> No
         here.close()
         there.close()
     # Once its last member has left, the group gets its offset.
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while passes.sync_groups().written == 0:
         assert time.monotonic() < until
         time.sleep(0.5)

@@ -40,7 +40,7 @@ def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=170,
+        timeout=400,
         cwd=ROOT,
         env=os.environ | {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1", **environment},
     )

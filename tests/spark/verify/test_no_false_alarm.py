@@ -81,7 +81,7 @@ class Clean:
         )
 
     def _wait_for_the_cleaner(self) -> None:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while True:
             there = read(self.world.source, self.compacted)[0]
             if sum(1 for one in there if one.value and one.value.startswith(b"first")) <= KEYS:

@@ -103,7 +103,7 @@ class Planted:
         remote = self.world.remote(self.topics["short"])
         admin = AdminClient({"bootstrap.servers": self.world.target.bootstrap_servers})
         admin.delete_topics([remote])[remote].result()
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while True:
             try:
                 admin.create_topics([NewTopic(remote, 1, 1)])[remote].result()
