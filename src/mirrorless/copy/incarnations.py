@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from itertools import zip_longest
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka.partitioner.default import murmur2
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
@@ -14,19 +16,32 @@ from mirrorless.copy import wire as wires
 from mirrorless.copy.leaders import NotNow, leader_of
 from mirrorless.copy.producer_identity import announcer_id
 from mirrorless.copy.progress import Announcement, SourcePartition, parse
+from mirrorless.copy.together import Together
 from mirrorless.copy.walking import count
 from mirrorless.errors import GapKind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mirrorless.copy.event_loop import EventLoop
     from mirrorless.copy.partition import PartitionCopy
-    from mirrorless.copy.requests import Place
+    from mirrorless.copy.requests import Offset, Place
     from mirrorless.copy.resume import TargetState
     from mirrorless.copy.wire import Wire
     from mirrorless.errors import Gap
 
 _ANNOUNCE_TIMEOUT_MS = 30_000
+_READ_BACK_BYTES = 1 << 16
 _HIGHEST_EPOCH = (1 << 15) - 1
 """Producer epochs have 16 bits with a sign."""
+
+
+class _Said(NamedTuple):
+    """An announcement on its way: the partition of the progress topic that takes it, by which producer, as a batch."""
+
+    journal: Place
+    producer: int
+    batch: bytes
 
 
 class Incarnations:
@@ -38,6 +53,7 @@ class Incarnations:
     def __init__(
         self,
         *,
+        net: EventLoop,
         source: Wire,
         target: Wire,
         source_alias: str,
@@ -45,12 +61,15 @@ class Incarnations:
         journal_topic: str,
         start_at: int = wires.EARLIEST,
     ) -> None:
+        self._net = net
         self._source = source
         self._target = target
         self._alias = source_alias
         self._source_id = source_id
         self._journal_topic = journal_topic
         self._start_at = start_at
+        self._offsets: Together[tuple[int, int], Place, Offset] = Together(net, self._ask_offsets)
+        self._announcing: Together[int, _Said, Announcement] = Together(net, self._announce_all)
 
     async def begin(self, copy: PartitionCopy, node: int, announcement: Announcement) -> None:
         """Announce a first epoch and put the copy where it begins; `node` is the target's leader that was asked."""
@@ -130,11 +149,14 @@ class Incarnations:
         return max(start, earliest)
 
     async def _offset(self, place: Place, at: int) -> int:
-        node = leader_of(self._source, place)
-        found = (await self._source.offsets(node, [place], at=at, isolation=wires.READ_COMMITTED))[place]
+        found = await self._offsets.one((leader_of(self._source, place), at), place)
         if found.error_code:
             raise wires.error_for(found.error_code)
         return found.offset
+
+    async def _ask_offsets(self, group: tuple[int, int], places: Sequence[Place]) -> dict[Place, Offset]:
+        node, at = group
+        return await self._source.offsets(node, places, at=at, isolation=wires.READ_COMMITTED)
 
     async def announce(self, place: Place, announcement: Announcement) -> Announcement:
         """Announce an epoch and return the announcement that holds.
@@ -151,18 +173,60 @@ class Incarnations:
         producer = announcer_id(self._source_id, topic, partition, announcement.epoch)
         builder = DefaultRecordBatchBuilder(2, 0, 0, producer, 0, 0, 1 << 20)
         builder.append(0, timestamp=int(time.time() * 1000), key=key, value=announcement.to_bytes(), headers=[])
-        batch = bytes(builder.build())
-        node = leader_of(self._target, journal)
-        (written,) = await self._target.append(
-            node, [(journal, Stamped(batch, b"", len(batch)))], timeout_ms=_ANNOUNCE_TIMEOUT_MS
+        said = _Said(journal, producer, bytes(builder.build()))
+        return await self._announcing.one(leader_of(self._target, journal), said)
+
+    async def _announce_all(self, node: int, wanted: Sequence[_Said]) -> dict[_Said, Announcement | Exception]:
+        """Announce with as few requests as it takes: of each partition, a request holds one batch."""
+        by_journal: dict[Place, list[_Said]] = defaultdict(list)
+        for said in wanted:
+            by_journal[said.journal].append(said)
+        rounds = [[said for said in column if said is not None] for column in zip_longest(*by_journal.values())]
+        under_way = [self._net.call_soon_with_future(self._announce_round(node, some)) for some in rounds]
+        found: dict[_Said, Announcement | Exception] = {}
+        for answers in under_way:
+            found |= await answers
+        return found
+
+    async def _announce_round(self, node: int, wanted: Sequence[_Said]) -> dict[_Said, Announcement | Exception]:
+        batches = [(said.journal, Stamped(said.batch, b"", len(said.batch))) for said in wanted]
+        written = {one.place: one for one in await self._target.append(node, batches, timeout_ms=_ANNOUNCE_TIMEOUT_MS)}
+        found: dict[_Said, Announcement | Exception] = {}
+        taken: dict[Place, int] = {}
+        for said in wanted:
+            one = written[said.journal]
+            if one.error_code:
+                found[said] = wires.refusal(one.error_code, right="WRITE", topic=self._journal_topic)
+            else:
+                taken[said.journal] = one.base_offset
+        read = await self._read_back(node, taken)
+        for said in wanted:
+            if said.journal in taken:
+                missing = NotNow(f"an announcement in {said.journal[0]}-{said.journal[1]} could not be read back")
+                found[said] = _announced_by(said.producer, read[said.journal]) or missing
+        return found
+
+    async def _read_back(self, node: int, wanted: dict[Place, int]) -> dict[Place, bytes | memoryview]:
+        if not wanted:
+            return {}
+        fetched = await self._target.fetch(
+            node,
+            [(place, offset, -1) for place, offset in wanted.items()],
+            isolation=wires.READ_UNCOMMITTED,
+            partition_max_bytes=_READ_BACK_BYTES,
         )
-        if written.error_code:
-            raise wires.refusal(written.error_code, right="WRITE", topic=self._journal_topic)
-        records = await self._target.read_at(node, journal, written.base_offset)
-        for header, at in scan(records):
-            if header.producer_id == producer:
-                for record in DefaultRecordBatch(bytes(records[at : at + header.size_bytes])):
-                    said = parse(record.key, record.value)
-                    if said is not None and isinstance(said[1], Announcement):
-                        return said[1]
-        raise NotNow(f"the announcement of epoch {announcement.epoch} could not be read back")
+        found = {one.place: one.records for one in fetched if one.records and not one.error_code}
+        for place in wanted.keys() - found.keys():
+            # Its quota is used up, or what it holds there is too large to come with others: asked for alone, it comes.
+            found[place] = await self._target.read_at(node, place, wanted[place])
+        return found
+
+
+def _announced_by(producer: int, records: bytes | memoryview) -> Announcement | None:
+    for header, at in scan(records):
+        if header.producer_id == producer:
+            for record in DefaultRecordBatch(bytes(records[at : at + header.size_bytes])):
+                said = parse(record.key, record.value)
+                if said is not None and isinstance(said[1], Announcement):
+                    return said[1]
+    return None

@@ -167,6 +167,7 @@ class Resetter:
     async def _announce(self, resets: Sequence[Reset]) -> None:
         flow = self._flow
         incarnations = Incarnations(
+            net=self._ends.net,
             source=self._source,
             target=self._target,
             source_alias=flow.source.alias,

@@ -78,6 +78,7 @@ class Slot:
                 feed = SyncFeed(self._syncs, lag_max=flow.offset_lag_max, index_records=flow.sync_index_records)
             ledger = Ledger(self._journal, flow, syncs=feed)
             incarnations = Incarnations(
+                net=ends.net,
                 source=ends.source,
                 target=ends.target,
                 source_alias=flow.source.alias,

@@ -1,0 +1,101 @@
+"""Hundreds of partitions begin at once: few requests announce them, and of two writers the first one's word holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mirrorless.copy.connections import Connections
+from mirrorless.copy.incarnations import Incarnations
+from mirrorless.copy.progress import Announcement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.world import World
+
+PARTITIONS = 300
+
+
+@pytest.fixture
+def ends(world: World) -> Iterator[Connections]:
+    topic = world.topic(partitions=PARTITIONS)
+    world.discover()
+    flow = world.place().load()
+    found = Connections(flow)
+    found.run(lambda: found.connect(flow, topics=[topic], remote_topics=[world.remote(topic)]))
+    yield found
+    found.close()
+
+
+def writer(world: World, ends: Connections) -> Incarnations:
+    return Incarnations(
+        net=ends.net,
+        source=ends.source,
+        target=ends.target,
+        source_alias=world.source_alias,
+        source_id=ends.source.cluster_id,
+        journal_topic=world.progress_topic,
+    )
+
+
+def said_by(start: int, partition: int, *, reason: str = "first copy") -> Announcement:
+    return Announcement(epoch=0, start=start + partition, downstream=0, reason=reason, topic_id=None)
+
+
+def announce(ends: Connections, wanted: list[tuple[Incarnations, str, int, Announcement]]) -> list[Announcement]:
+    async def all_of_them() -> list[Announcement]:
+        asked: list[Any] = [
+            ends.net.call_soon_with_future(one.announce((topic, partition), announcement))
+            for one, topic, partition, announcement in wanted
+        ]
+        return [await one for one in asked]
+
+    return ends.run(all_of_them)
+
+
+@pytest.fixture
+def requests(ends: Connections, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the requests that go to the target."""
+    sent: list[str] = []
+    ask = ends.target._ask
+
+    async def counted(request: Any, node: int, **limits: Any) -> Any:  # noqa: ANN401 -- the library is untyped
+        sent.append(type(request).__name__)
+        return await ask(request, node, **limits)
+
+    monkeypatch.setattr(ends.target, "_ask", counted)
+    return sent
+
+
+def test_a_request_announces_as_many_as_there_are_partitions_to_take_them(
+    world: World, ends: Connections, requests: list[str]
+) -> None:
+    (topic,) = world.topics
+    one = writer(world, ends)
+    wanted = [said_by(0, partition) for partition in range(PARTITIONS)]
+    assert announce(ends, [(one, topic, partition, said) for partition, said in enumerate(wanted)]) == wanted
+    # 12 to each of the 25 partitions, if they were spread evenly; a hash does not spread evenly.
+    assert len(requests) < 2 * PARTITIONS // 5
+
+
+def test_of_two_writers_the_first_ones_word_holds_for_both(world: World, ends: Connections) -> None:
+    (topic,) = world.topics
+    here, there = writer(world, ends), writer(world, ends)
+    both = [
+        (one, topic, partition, said_by(begin, partition))
+        for begin, one in ((0, here), (1_000, there))
+        for partition in range(PARTITIONS)
+    ]
+    answers = announce(ends, both)
+    assert answers[:PARTITIONS] == answers[PARTITIONS:]
+    # And for whoever comes later.
+    assert announce(ends, [(here, topic, 7, said_by(5_000, 7))]) == [answers[7]]
+
+
+def test_announcements_too_long_to_be_read_back_with_others_are_read_alone(world: World, ends: Connections) -> None:
+    (topic,) = world.topics
+    one = writer(world, ends)
+    wanted = [said_by(0, partition, reason="why " * 20_000) for partition in range(40)]
+    assert announce(ends, [(one, topic, partition, said) for partition, said in enumerate(wanted)]) == wanted
