@@ -53,30 +53,24 @@ def legacy_end(records: bytes | memoryview, at: int = 0) -> int:
     return len(view) if _is_legacy(view, at) else at
 
 
-def convert(
-    records: bytes | memoryview,
-    *,
-    max_bytes: int,
-    wanted_from: int,
-    max_decompressed_bytes: int = codecs.DECOMPRESSED_BYTES,
-) -> Iterator[Rebuilt]:
+def convert(records: bytes | memoryview, *, max_bytes: int, wanted_from: int) -> Iterator[Rebuilt]:
     """Yield v2 batches for the messages at the beginning of a fetched buffer, up to `legacy_end`.
 
     They are what `rebuild` would return: at most `max_bytes` large, same codec, without offsets below `wanted_from`.
     Raises `FormatError`, with the message's offset and magic, where a checksum does not match or a message cannot be
     read, after everything before it was yielded.
     """
-    return merge(_groups(memoryview(records), wanted_from, max_decompressed_bytes), max_bytes=max_bytes)
+    return merge(_groups(memoryview(records), wanted_from), max_bytes=max_bytes)
 
 
-def _groups(view: memoryview, wanted_from: int, max_bytes: int) -> Iterator[tuple[int, Records]]:
+def _groups(view: memoryview, wanted_from: int) -> Iterator[tuple[int, Records]]:
     for frame in _frames(view, 0):
         if _INT64.unpack_from(frame)[0] < wanted_from:  # of a set of messages it is the last one's
             continue
         message = _checked(frame)
         codec = message.attributes & CODEC_MASK
         try:
-            inner = [message] if codec == codecs.NONE else _unwrapped(message, codec, max_bytes)
+            inner = [message] if codec == codecs.NONE else _unwrapped(message, codec)
             records = Records(
                 [one.offset for one in inner],
                 [one.timestamp_ms for one in inner],
@@ -118,7 +112,7 @@ def _checked(frame: memoryview) -> _Message:
     return _Message(offset, magic, attributes, timestamp_ms, frame[_START.size + _INT64.size :])
 
 
-def _unwrapped(wrapper: _Message, codec: int, max_bytes: int) -> list[_Message]:
+def _unwrapped(wrapper: _Message, codec: int) -> list[_Message]:
     """Return the messages inside a compressed one, with their own offsets and timestamps."""
     if codec not in (codecs.GZIP, codecs.SNAPPY, codecs.LZ4):
         raise ValueError(f"compression codec {codec} is not known in format v{wrapper.magic}")
@@ -128,7 +122,7 @@ def _unwrapped(wrapper: _Message, codec: int, max_bytes: int) -> list[_Message]:
     stream = bytes(value)
     if codec == codecs.LZ4 and wrapper.magic == 0:
         stream = _lz4_header_mended(stream)
-    inner = [_checked(frame) for frame in _frames(memoryview(codecs.decompress(codec, stream, max_bytes=max_bytes)), 0)]
+    inner = [_checked(frame) for frame in _frames(memoryview(codecs.decompress(codec, stream)), 0)]
     if not inner:
         raise ValueError("a compressed message without messages in it")
     if any(one.attributes & CODEC_MASK for one in inner):

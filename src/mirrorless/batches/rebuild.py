@@ -25,24 +25,13 @@ class Rebuilt:
     """A new batch, dense, CreateTime, without producer and checksum: `stamp.stamp` completes it.
 
     `first_offset` and `last_offset` are the upstream offsets of its first and last record; there may be holes between
-    them. The header's base offset is `first_offset`. `oversized` marks a single record that is larger than allowed.
+    them. The header's base offset is `first_offset`.
     """
 
     header: BatchHeader
     body: bytes
     first_offset: int
     last_offset: int
-    oversized: bool = False
-
-    @property
-    def record_count(self) -> int:
-        """How many records it has, at least one."""
-        return self.header.record_count
-
-    @property
-    def max_timestamp_ms(self) -> int:
-        """Largest timestamp, ms since the epoch, -1 if no record has one."""
-        return self.header.max_timestamp_ms
 
 
 def rebuild(
@@ -50,10 +39,8 @@ def rebuild(
     *,
     max_bytes: int,
     wanted_from: int,
-    wanted_until: int | None = None,
-    max_decompressed_bytes: int = codecs.DECOMPRESSED_BYTES,
 ) -> Iterator[Rebuilt]:
-    """Yield new batches with the records from `wanted_from` up to, but not including, `wanted_until` (offsets).
+    """Yield new batches with the records from offset `wanted_from` on.
 
     `batches` are consecutive data batches of one partition as header and body, checked by checksum and by admission;
     neighbours of the same codec and timestamp type are merged while their records, uncompressed, stay within
@@ -61,12 +48,12 @@ def rebuild(
     included). Batches that the cleaner emptied yield nothing. Raises `FormatError` where records cannot be read,
     after everything before them was yielded.
     """
-    return merge(_read(batches, wanted_from, wanted_until, max_decompressed_bytes), max_bytes=max_bytes)
+    return merge(_read(batches, wanted_from), max_bytes=max_bytes)
 
 
 def records_of(header: BatchHeader, body: bytes) -> Records:
     """Records of a data batch, in columns; raises `FormatError` where they cannot be read."""
-    for _, records in _read([(header, body)], header.base_offset, None, codecs.DECOMPRESSED_BYTES):
+    for _, records in _read([(header, body)], header.base_offset):
         return records
     return Records([], [], [])
 
@@ -95,15 +82,13 @@ def merge(groups: Iterable[tuple[int, Records]], *, max_bytes: int) -> Iterator[
     yield from _pack(waiting_attributes & CODEC_MASK, waiting, max_bytes)
 
 
-def _read(
-    batches: Iterable[tuple[BatchHeader, bytes]], wanted_from: int, wanted_until: int | None, max_bytes: int
-) -> Iterator[tuple[int, Records]]:
+def _read(batches: Iterable[tuple[BatchHeader, bytes]], wanted_from: int) -> Iterator[tuple[int, Records]]:
     for header, body in batches:
         if not header.record_count or header.last_offset < wanted_from:
             continue
         try:
             records = take_apart(
-                codecs.decompress(header.attributes & CODEC_MASK, body, max_bytes=max_bytes),
+                codecs.decompress(header.attributes & CODEC_MASK, body),
                 count=header.record_count,
                 base_offset=header.base_offset,
                 base_timestamp_ms=header.base_timestamp_ms,
@@ -118,8 +103,8 @@ def _read(
             ) from error
         if header.attributes & LOG_APPEND_TIME:
             records = records._replace(timestamps_ms=[header.max_timestamp_ms] * header.record_count)
-        if header.base_offset < wanted_from or (wanted_until is not None and header.last_offset >= wanted_until):
-            records = records.wanted(wanted_from, wanted_until)
+        if header.base_offset < wanted_from:
+            records = records.wanted(wanted_from)
         if records.rests:
             yield header.attributes & (CODEC_MASK | LOG_APPEND_TIME), records
 
@@ -151,4 +136,4 @@ def _pack(codec: int, records: Records, max_bytes: int) -> Iterator[Rebuilt]:
         base_sequence=-1,
         record_count=count,
     )
-    yield Rebuilt(header, body, records.offsets[0], records.offsets[-1], oversized=size > max_bytes)
+    yield Rebuilt(header, body, records.offsets[0], records.offsets[-1])

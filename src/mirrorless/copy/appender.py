@@ -131,8 +131,8 @@ class Appender:
                 self._outcome.refused(copy, pending, answer.error_code, answer.error_message)
             else:
                 self._outcome.appended(copy, pending, answer.base_offset)
+        missing = unanswered or ClusterError("the answer to an append left a partition out", cluster="target")
         for copy, _ in picked.values():
             copy.in_flight -= 1
-            missing = ClusterError("the answer to an append left a partition out", cluster="target")
-            self._outcome.unanswered(copy, unanswered or missing)
+            self._outcome.unanswered(copy, missing)
         self.pump()

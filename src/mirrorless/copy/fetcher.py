@@ -97,9 +97,13 @@ class Fetcher:
         self._stopped = True
 
     def assign(self) -> None:
-        """Group the copies by the leader that serves them; every leader gets a loop of its own."""
+        """Group the copies by the leader that serves them; every leader gets a loop of its own.
+
+        Who stands in a line stays where it stands, or those at its end would never be served.
+        """
+        lined_up = dict.fromkeys(copy for line in self._led.values() for copy in line)
         self._led = {}
-        for copy in _readable(self._copies.values()):
+        for copy in _readable(lined_up | dict.fromkeys(self._copies.values())):
             self.add(copy)
 
     def add(self, copy: PartitionCopy) -> None:

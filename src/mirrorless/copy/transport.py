@@ -13,10 +13,12 @@ import ssl
 from typing import TYPE_CHECKING, Any
 
 from kafka import errors as kafka_errors
+from kafka.net import connection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.protocol.frame import KafkaBytes
+from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.schemas.fields.codecs.types import Bytes
 
 if TYPE_CHECKING:
@@ -57,6 +59,24 @@ class Chunks(list["bytes | bytearray | memoryview"]):
     """A request in pieces, none of them empty, to be written one behind the other."""
 
 
+class Protocol(KafkaProtocol):
+    """The library's parser, which takes requests in pieces too where more than one waits to be sent."""
+
+    def send_bytes(self) -> bytes | Chunks:
+        """Take out all that waits to be sent."""
+        waiting, self.bytes_to_send = self.bytes_to_send, []
+        if len(waiting) == 1:
+            only: bytes | Chunks = waiting[0]
+            return only
+        pieces = Chunks()
+        for request in waiting:
+            pieces += request if isinstance(request, Chunks) else [request]
+        return pieces
+
+
+connection.KafkaProtocol = Protocol  # type: ignore[attr-defined] # every connection makes its own; there is no other way in
+
+
 class _Plain(KafkaTCPTransport):
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
         return b"", read_answers(self)
@@ -95,11 +115,10 @@ class Manager(KafkaConnectionManager):
 
 def read_answers(transport: Any) -> Exception | None:  # noqa: ANN401 -- the library's transports are untyped
     """Read all there is and give each whole answer to the connection; return what ends the connection, if anything."""
-    connection = transport.get_protocol()
+    receiver = transport.get_protocol()
     try:
         while not transport.is_closing():
-            parser = connection.parser
-            read = _frame(transport._sock, parser, connection.data_received)
+            read = _frame(transport._sock, receiver.parser, receiver.data_received)
             if not read:
                 return kafka_errors.KafkaConnectionError("socket disconnected")
     except _NOTHING_MORE:

@@ -34,7 +34,7 @@ READ_COMMITTED = 1
 RETRIABLE = (kafka_errors.RetriableError, kafka_errors.InvalidMetadataError, kafka_errors.BrokerNotAvailableError)
 _RESPONSE_LIMIT_BYTES = 1 << 30
 _REQUEST_TIMEOUT_MS = 35_000
-"""A little more than the library's own limit, which begins when a request is written to its socket."""
+"""A little more than the library's own limit as it comes, which begins when a request is written to its socket."""
 _METADATA_TIMEOUT_MS = 5_000
 _ONE_BATCH_BYTES = 1 << 16
 _THROTTLED_ATTEMPTS = 100
@@ -92,8 +92,10 @@ class Wire:
         """Send a request and wait for its answer; a broker that says nothing at all loses its connection."""
         try:
             return await self._manager.wait_for(self._manager.send(request, node), timeout_ms)
-        except kafka_errors.KafkaTimeoutError:
-            self._manager.close(node)
+        except kafka_errors.KafkaTimeoutError as error:
+            # Not by `manager.close`, which would wait until all that is still to be written is.
+            if (connection := self._manager._conns.get(node)) is not None:
+                connection.close(error)
             raise
 
     @property

@@ -77,6 +77,17 @@ def test_a_limit_of_bytes_per_second_is_kept(world: World) -> None:
     assert world.assert_equal(topic) == 400
 
 
+def test_partitions_take_turns_where_not_all_can_be_served_in_a_second(world: World) -> None:
+    topic = world.topic(partitions=8)
+    fill(world.source, topic, (b"%d" % n * 2_000 for n in range(1_600)), partitions=8)
+    world.discover()
+    world.write_settings(**{"mirrorless.max.bytes.per.second": "600000"})
+    reports = world.copy_unbounded(seconds=8)
+    assert len(reports) == 8
+    assert all(report.records for report in reports)
+    assert any(report.state != "caught up" for report in reports)
+
+
 def test_connections_that_are_cut_half_way(tmp_path: Path) -> None:
     proxies = {name: Proxy() for name in ("cut-off", "cut-on")}
     specs = [

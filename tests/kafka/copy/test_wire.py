@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import socket
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kafka import errors as kafka_errors
 
+from mirrorless.batches.stamp import Stamped
 from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.copy import transport
 from mirrorless.copy.event_loop import EventLoop
 from mirrorless.copy.requests import Offset
-from mirrorless.copy.wire import EARLIEST, EARLIEST_LOCAL, LATEST, Wire
+from mirrorless.copy.wire import EARLIEST, EARLIEST_LOCAL, LATEST, READ_UNCOMMITTED, Wire
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.settings import Cluster
 from tests.support.world import World, fill
@@ -68,3 +72,74 @@ def test_a_listener_that_says_nothing_is_given_up_in_time(net: Any, source: Embe
             net.run(lambda: wire.connect(timeout_ms=1_000, topics=[]))
         assert time.monotonic() - began < 5
         wire.close()
+
+
+def test_the_library_comes_by_what_is_replaced_of_it(
+    net: Any,  # noqa: ANN401
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise it would do these things its own way, which is right too, and slow."""
+    topic = world.topic()
+    fill(world.source, topic, (b"%d" % n for n in range(100)))
+    came_by: Counter[str] = Counter()
+
+    def watch(owner: Any, name: str) -> None:  # noqa: ANN401
+        replaced = getattr(owner, name)
+
+        def counted(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+            came_by[name] += 1
+            return replaced(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    hooks = {
+        transport: ["read_answers", "write_pieces"],
+        transport.Protocol: ["send_bytes"],
+        EventLoop: ["_unschedule", "_schedule_tasks", "register_event"],
+    }
+    for owner, names in hooks.items():
+        for name in names:
+            watch(owner, name)
+    wire = wire_to(net, world.source.bootstrap_servers)
+
+    async def fetch_and_append() -> bytes | memoryview:
+        await wire.connect(timeout_ms=10_000, topics=[topic])
+        node = wire.leader((topic, 0))
+        assert node is not None
+        fetched = await wire.fetch_one(node, ((topic, 0), 0, -1), isolation=READ_UNCOMMITTED)
+        batch = bytes(fetched.records)
+        (appended,) = await wire.append(
+            node, [((topic, 0), Stamped(batch[:61], batch[61:], len(batch)))], timeout_ms=10_000
+        )
+        assert appended.base_offset == 100
+        return fetched.records
+
+    assert isinstance(net.run(fetch_and_append), memoryview)
+    assert came_by.keys() == {name for names in hooks.values() for name in names}
+    wire.close()
+
+
+def test_a_broker_that_stalls_in_the_middle_of_a_request_loses_its_connection_at_once(net: Any, world: World) -> None:  # noqa: ANN401
+    """With all that was still to be written to it: the next request finds a new connection, or none."""
+    topic = world.topic()
+    config = {"bootstrap_servers": world.source.bootstrap_servers, "request_timeout_ms": 300_000}
+    wire = Wire(net, cluster="A", config=config)
+
+    async def stall() -> list[type[BaseException]]:
+        await wire.connect(timeout_ms=10_000, topics=[topic])
+        node = wire.leader((topic, 0))
+        assert node is not None
+        connection = await wire._manager.get_connection(node)
+        connection.transport._sock_send = lambda: (0, None)  # as if its socket took nothing more
+        large = Stamped(bytes(61), bytes(1 << 20), 61 + (1 << 20))
+        found: list[type[BaseException]] = []
+        for _ in range(2):
+            try:
+                await wire.append(node, [((topic, 0), large)], timeout_ms=-34_500)
+            except kafka_errors.KafkaError as error:
+                found.append(type(error))
+        return found
+
+    assert net.run(stall)[0] is kafka_errors.KafkaTimeoutError
+    wire.close()

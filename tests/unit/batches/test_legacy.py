@@ -78,8 +78,8 @@ def seen(batches: list[Rebuilt]) -> list[One]:
         header = BatchHeader.parse(stamped)
         body = decompressed_elsewhere(header.attributes & CODEC_MASK, batch.body)
         theirs = list(DefaultRecordBatch(header._replace(attributes=0).pack() + body))
-        assert [record.offset for record in theirs] == list(range(batch.record_count))
-        assert [record.headers for record in theirs] == [[]] * batch.record_count
+        assert [record.offset for record in theirs] == list(range(batch.header.record_count))
+        assert [record.headers for record in theirs] == [[]] * batch.header.record_count
         found += [One(record.timestamp, record.key, record.value) for record in theirs]
     return found
 
@@ -117,7 +117,7 @@ def test_the_append_time_of_a_wrapper_is_that_of_its_messages(codec: int) -> Non
     log = wrapped(1, codec, [(7, One(NOW)), (8, One(NOW + 9))], attributes=APPEND_TIME, timestamp=NOW + 77)
     (after,) = converted(log)
     assert [one.timestamp for one in seen([after])] == [NOW + 77, NOW + 77]
-    assert after.max_timestamp_ms == after.header.base_timestamp_ms == NOW + 77
+    assert after.header.max_timestamp_ms == after.header.base_timestamp_ms == NOW + 77
 
 
 def test_the_append_time_of_a_message_is_its_own_timestamp() -> None:
@@ -130,12 +130,12 @@ def test_messages_without_timestamp_inside_a_wrapper_with_one() -> None:
     stream = compressed_elsewhere(GZIP, plain(0, [(0, One()), (1, One())]))
     for attributes in (GZIP, GZIP | APPEND_TIME):
         (after,) = converted(sealed(1, 41, stream, attributes=attributes))
-        assert (after.first_offset, after.last_offset, after.max_timestamp_ms) == (40, 41, -1)
+        assert (after.first_offset, after.last_offset, after.header.max_timestamp_ms) == (40, 41, -1)
 
 
 def test_compaction_leaves_holes_inside_a_wrapper() -> None:
     (after,) = converted(wrapped(1, GZIP, [(100, One()), (104, One()), (109, One())]))
-    assert (after.first_offset, after.last_offset, after.record_count) == (100, 109, 3)
+    assert (after.first_offset, after.last_offset, after.header.record_count) == (100, 109, 3)
 
 
 def test_an_lz4_header_may_name_the_size() -> None:

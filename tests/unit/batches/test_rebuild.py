@@ -91,10 +91,8 @@ def consumed(header: BatchHeader, body: bytes) -> list[tuple[int, Seen]]:
     return [(one.offset, Seen(one.timestamp, one.key, one.value, tuple(one.headers))) for one in theirs]
 
 
-def rebuilt(
-    batches: Iterable[Batch], *, max_bytes: int = LARGE, start: int = 0, until: int | None = None
-) -> list[Rebuilt]:
-    return list(rebuild(batches, max_bytes=max_bytes, wanted_from=start, wanted_until=until))
+def rebuilt(batches: Iterable[Batch], *, max_bytes: int = LARGE, start: int = 0) -> list[Rebuilt]:
+    return list(rebuild(batches, max_bytes=max_bytes, wanted_from=start))
 
 
 def seen(batches: Iterable[Rebuilt]) -> list[Seen]:
@@ -137,31 +135,25 @@ def logs(draw: st.DrawFn) -> list[Batch]:
 @given(logs(), st.data(), st.integers(70, 2_000))
 def test_a_consumer_sees_the_same_records(batches: list[Batch], data: st.DataObject, max_bytes: int) -> None:
     bounds = st.integers(batches[0][0].base_offset - 1, batches[-1][0].next_offset + 1)
-    start, until = data.draw(bounds), data.draw(st.none() | bounds)
-    source = [
-        (offset, one)
-        for header, body in batches
-        for offset, one in consumed(header, body)
-        if offset >= start and (until is None or offset < until)
-    ]
-    after = rebuilt(batches, max_bytes=max_bytes, start=start, until=until)
+    start = data.draw(bounds)
+    source = [(offset, one) for header, body in batches for offset, one in consumed(header, body) if offset >= start]
+    after = rebuilt(batches, max_bytes=max_bytes, start=start)
     assert seen(after) == [one for _, one in source]
     position = 0
     for batch in after:
-        inside = source[position : position + batch.record_count]
-        position += batch.record_count
+        inside = source[position : position + batch.header.record_count]
+        position += batch.header.record_count
         assert [offset for offset, _ in consumed(batch.header._replace(base_offset=0), batch.body)] == list(
-            range(batch.record_count)
+            range(batch.header.record_count)
         )
         assert (batch.first_offset, batch.last_offset) == (inside[0][0], inside[-1][0])
         assert batch.header.base_timestamp_ms == inside[0][1].timestamp
-        assert batch.max_timestamp_ms == batch.header.max_timestamp_ms == max(one.timestamp for _, one in inside)
+        assert batch.header.max_timestamp_ms == max(one.timestamp for _, one in inside)
         assert batch.header.is_dense
         assert batch.header.attributes & ~CODEC_MASK == 0
         size = batch.header.size_bytes
         assert size == HEADER_BYTES + len(batch.body)
-        assert batch.oversized == (size > max_bytes)
-        assert batch.record_count == 1 or not batch.oversized
+        assert size <= max_bytes or batch.header.record_count == 1
 
 
 @given(logs())
@@ -170,8 +162,8 @@ def test_a_stamped_batch_passes_a_checksum_made_elsewhere(batches: list[Batch]) 
         stamped = stamp(batch.header, batch.body, producer_id=9, producer_epoch=2, base_sequence=40).whole()
         theirs = DefaultRecordBatch(stamped)
         assert theirs.validate_crc()
-        assert (theirs.base_offset, theirs.last_offset_delta) == (0, batch.record_count - 1)
-        assert theirs.records_count == batch.record_count
+        assert (theirs.base_offset, theirs.last_offset_delta) == (0, batch.header.record_count - 1)
+        assert theirs.records_count == batch.header.record_count
 
 
 @pytest.mark.parametrize("codec", ALL)
@@ -179,24 +171,24 @@ def test_holes_close_and_the_codec_stays(codec: int) -> None:
     holes = batch_of([Sent(10), Sent(13, NOW + 5), Sent(900, NOW + 2)], codec=codec, last_offset=905)
     (after,) = rebuilt([holes])
     assert [offset for offset, _ in consumed(after.header, after.body)] == [10, 11, 12]
-    assert (after.first_offset, after.last_offset, after.record_count) == (10, 900, 3)
-    assert after.max_timestamp_ms == NOW + 5
+    assert (after.first_offset, after.last_offset, after.header.record_count) == (10, 900, 3)
+    assert after.header.max_timestamp_ms == NOW + 5
     assert after.header.attributes == codec
 
 
 def test_a_part_of_a_batch() -> None:
     batch = batch_of([Sent(10 + number, NOW + number) for number in range(10)])
-    (after,) = rebuilt([batch], start=13, until=17)
-    assert (after.first_offset, after.last_offset) == (13, 16)
-    assert [one.timestamp for one in seen([after])] == [NOW + 3, NOW + 4, NOW + 5, NOW + 6]
-    assert rebuilt([batch], start=20) == rebuilt([batch], until=10) == []
+    (after,) = rebuilt([batch], start=17)
+    assert (after.first_offset, after.last_offset) == (17, 19)
+    assert [one.timestamp for one in seen([after])] == [NOW + 7, NOW + 8, NOW + 9]
+    assert rebuilt([batch], start=20) == []
 
 
 def test_append_time_becomes_the_time_of_each_record() -> None:
     batch = batch_of([Sent(1, NOW), Sent(2, NOW + 7)], attributes=LOG_APPEND_TIME, max_timestamp=NOW + 500)
     (after,) = rebuilt([batch])
     assert [one.timestamp for one in seen([after])] == [NOW + 500, NOW + 500]
-    assert after.header.base_timestamp_ms == after.max_timestamp_ms == NOW + 500
+    assert after.header.base_timestamp_ms == after.header.max_timestamp_ms == NOW + 500
 
 
 def test_a_delete_horizon_is_no_timestamp() -> None:
@@ -209,7 +201,7 @@ def test_a_delete_horizon_is_no_timestamp() -> None:
 
 def test_records_without_timestamp_stay_without() -> None:
     (after,) = rebuilt([batch_of([Sent(1, -1), Sent(5, -1)])])
-    assert (after.header.base_timestamp_ms, after.max_timestamp_ms) == (-1, -1)
+    assert (after.header.base_timestamp_ms, after.header.max_timestamp_ms) == (-1, -1)
     assert [one.timestamp for one in seen([after])] == [-1, -1]
 
 
@@ -221,20 +213,20 @@ def test_an_emptied_batch_yields_nothing() -> None:
 @pytest.mark.parametrize("codec", ALL)
 def test_tiny_batches_become_one(codec: int) -> None:
     (after,) = rebuilt([batch_of([Sent(number, NOW + number)], codec=codec) for number in range(0, 1_000, 2)])
-    assert (after.first_offset, after.last_offset, after.record_count) == (0, 998, 500)
+    assert (after.first_offset, after.last_offset, after.header.record_count) == (0, 998, 500)
     assert [one.timestamp for one in seen([after])] == [NOW + number for number in range(0, 1_000, 2)]
 
 
 def test_tiny_batches_fill_batches_up_to_the_limit() -> None:
     after = rebuilt([batch_of([Sent(number, value=bytes(900))]) for number in range(100)], max_bytes=10_000)
-    assert [batch.record_count for batch in after] == [10] * 10
+    assert [batch.header.record_count for batch in after] == [10] * 10
     assert all(9_000 < batch.header.size_bytes <= 10_000 for batch in after)
 
 
 def test_neither_codecs_nor_timestamp_types_are_mixed() -> None:
     kinds = [(0, 0), (0, TRANSACTIONAL), (3, 0), (3, LOG_APPEND_TIME), (3, LOG_APPEND_TIME), (0, 0)]
     batches = [batch_of([Sent(at)], codec=codec, attributes=more) for at, (codec, more) in enumerate(kinds)]
-    assert [(batch.header.attributes, batch.record_count) for batch in rebuilt(batches)] == [
+    assert [(batch.header.attributes, batch.header.record_count) for batch in rebuilt(batches)] == [
         (0, 2),
         (3, 1),
         (3, 2),
@@ -250,18 +242,14 @@ def test_a_large_batch_is_split_until_each_part_fits(codec: int) -> None:
     )
     assert [one.value for one in seen(after)] == values
     assert len(after) > 1
-    assert all(batch.header.size_bytes <= 2_000 and not batch.oversized for batch in after)
+    assert all(batch.header.size_bytes <= 2_000 for batch in after)
     assert [batch.first_offset for batch in after[1:]] == [batch.last_offset + 1 for batch in after[:-1]]
 
 
-def test_a_record_that_never_fits_comes_alone_and_marked() -> None:
+def test_a_record_that_never_fits_comes_alone() -> None:
     batch = batch_of([Sent(1), Sent(2, value=bytes(5_000)), Sent(3)])
     after = rebuilt([batch], max_bytes=1_000)
-    assert [(one.first_offset, one.last_offset, one.oversized) for one in after] == [
-        (1, 1, False),
-        (2, 2, True),
-        (3, 3, False),
-    ]
+    assert [(one.first_offset, one.last_offset) for one in after] == [(1, 1), (2, 2), (3, 3)]
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,12 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer.produce import ProduceRequest
 
 from mirrorless.batches.stamp import Stamped
 from mirrorless.copy.requests import produce
-from mirrorless.copy.transport import Chunks
+from mirrorless.copy.transport import Chunks, Protocol
 
 SIZES = st.sampled_from([0, 1, 65, 66, 4_095, 4_096, 16_321, 16_322, 70_000])
 NAMES = st.sampled_from(["t", "größe", "a" * 200])
@@ -62,6 +63,25 @@ def test_a_large_batch_is_not_copied() -> None:
     request.API_VERSION = 12
     request.with_header(correlation_id=1, client_id="x")
     assert any(piece is body for piece in request.encode(header=True, framed=True))
+
+
+def test_requests_that_waited_for_a_connection_are_sent_behind_each_other() -> None:
+    parser: Any = Protocol(client_id="mirrorless")  # type: ignore[no-untyped-call]
+    expected = b""
+    for number in (1, 2, 3):
+        metadata: Any = MetadataRequest(topics=[])
+        metadata.API_VERSION = 1
+        metadata.with_header(correlation_id=2 * number - 1, client_id="mirrorless")
+        expected += bytes(metadata.encode(header=True, framed=True))
+        parser.send_request(metadata)
+        batches = [(("t", number), Stamped(bytes(61), bytes([number]) * 5_000, 5_061))]
+        request: Any = produce(batches, None, timeout_ms=1)
+        request.API_VERSION = 12
+        request.with_header(correlation_id=2 * number, client_id="mirrorless")
+        expected += b"".join(request.encode(header=True, framed=True))
+        parser.send_request(request)
+    assert b"".join(parser.send_bytes()) == expected
+    assert not parser.send_bytes()
 
 
 def test_without_ids_no_version_is_spoken_that_needs_them() -> None:
