@@ -218,7 +218,7 @@ def functions_of(flow: Flow) -> frozenset[Function]:
         Function.CONFIG_SYNC: flow.sync_topic_configs_enabled,
         Function.ACL_SYNC: flow.sync_topic_acls_enabled,
         Function.HEARTBEAT: flow.emit_heartbeats_enabled,
-        Function.CHECKPOINT: flow.emit_checkpoints_enabled and flow.emit_offset_syncs_enabled,
+        Function.CHECKPOINT: flow.writes_checkpoints,
         Function.HEARTBEAT_MONITOR: flow.heartbeats_replication_enabled,
         Function.VERIFY_COPY: False,
     }

@@ -1,4 +1,4 @@
-"""Reads a compacted topic of one partition: once from the beginning, then only what is new."""
+"""Reads a whole compacted topic: once from the beginning, then only what is new."""
 
 from __future__ import annotations
 
@@ -9,68 +9,66 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from mirrorless.clusters.failures import grant
 from mirrorless.clusters.reading import reader
-from mirrorless.clusters.topics import last_stable_offsets, partition_counts
+from mirrorless.clusters.topics import Described, describe, last_stable_offsets
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.admin import Admin, Refusal
     from mirrorless.settings import Cluster
 
-_TIMEOUT_S: Final = 60.0
+_SILENCE_S: Final = 60.0
 _LEADERLESS_S: Final = 15.0
+_PAUSE_S: Final = 0.5
+_SURE_S: Final = 1.0
 _A_TIME: Final = 10_000
 _BUFFER_KB: Final = 16_384
+_FULL_MS: Final = 10
+"""How long fetching rests when the buffer is full; the library's own second would be longer than emptying it takes."""
 
 
 class Entry(NamedTuple):
-    """A record; `timestamp_ms` is -1 where it has none."""
+    """A record."""
 
     key: bytes | None
     value: bytes | None
-    timestamp_ms: int
 
 
 class Replay:
-    """Partition 0 of `topic` on `cluster`, whose client is `admin`. A topic that is not there yet is an empty one.
+    """All partitions of `topic` on `cluster`, whose client is `admin`.
 
-    `restarts` counts how often the topic turned out to be another one of the same name, read from its beginning again.
+    A topic that is not there, or may not be seen, is an empty one; with `must_exist` it is an error.
     """
 
-    def __init__(self, *, topic: str, cluster: Cluster, admin: Admin) -> None:
+    def __init__(self, *, topic: str, cluster: Cluster, admin: Admin, must_exist: bool = False) -> None:
         self.topic = topic
         self._cluster = cluster
         self._admin = admin
+        self._must_exist = must_exist
         self._consumer: Consumer | None = None
-        self._read_to = 0
-        self.restarts = 0
+        self._found: Described | Refusal | None = None
+        self._read_to: dict[int, int] = {}
 
-    def read(self) -> Iterator[Entry]:
-        """Yield what is new up to the end that the topic has now; raises `ClusterUnavailable`."""
-        if self._consumer is None and self.topic not in partition_counts(self._admin.metadata()):
+    def read(self, forget: Callable[[], None] = lambda: None) -> Iterator[Entry]:
+        """Yield what is new up to the ends that the topic has now; raises `ClusterUnavailable`.
+
+        `forget` is called, before anything is yielded, when what was read so far no longer counts: at first, and when
+        the topic was deleted, made again, cut or given more partitions. All that is there is yielded then.
+        """
+        # Not kept: an owner and its reader in a circle would leave the client's end to the garbage collector (`Admin`).
+        found = self._find()
+        if found != self._found:
+            self._begin(found, forget)
+        if not isinstance(found, Described):
+            if self._must_exist:
+                raise ClusterUnavailable(self._absence(found), cluster=self._cluster.alias)
             return
-        end = self._end()
-        if end < self._read_to:
-            self.restarts += 1
-            self.close()
+        ends = self._ends(found.partitions)
+        if any(ends[partition] < offset for partition, offset in self._read_to.items()):
+            self._begin(found, forget)  # brokers before 2.8 give topics no ids
         try:
-            consumer = self._consumer or self._open()
-            until = time.monotonic() + _TIMEOUT_S
-            while self._read_to < end:
-                for message in consumer.consume(_A_TIME, timeout=0.2):
-                    until = time.monotonic() + _TIMEOUT_S
-                    error, offset = message.error(), message.offset() or 0
-                    if error is None:
-                        self._read_to = offset + 1
-                        yield Entry(message.key(), message.value(), message.timestamp()[1])
-                    elif error.code() == KafkaError._PARTITION_EOF:
-                        self._read_to = max(self._read_to, offset)
-                    elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:  # nothing is committed for it
-                        raise KafkaException(error)
-                if time.monotonic() > until:
-                    reason = f"{self.topic} could not be read to its end: nothing came for {_TIMEOUT_S:.0f} s"
-                    raise ClusterUnavailable(reason, cluster=self._cluster.alias)
+            yield from self._up_to(ends)
         except KafkaException as error:
             self.close()
             reason = f"{error.args[0].str()}{grant(error.args[0].code(), 'READ on it')}"
@@ -78,22 +76,64 @@ class Replay:
 
     def close(self) -> None:
         """Close the connection; the next read begins at the beginning."""
-        self._read_to = 0
+        self._found = None
+        self._read_to = {}
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
 
-    def _open(self) -> Consumer:
-        self._consumer = reader(self._cluster, queued_max_messages_kbytes=_BUFFER_KB)
-        self._consumer.assign([TopicPartition(self.topic, 0, OFFSET_BEGINNING)])
+    def _find(self) -> Described | Refusal:
+        found = describe(self._admin, self.topic)
+        if self._consumer is not None and not isinstance(found, Described):
+            time.sleep(_SURE_S)  # a broker that has just started may not have heard of its topics yet
+            found = describe(self._admin, self.topic)
+        return found
+
+    def _begin(self, found: Described | Refusal, forget: Callable[[], None]) -> None:
+        self.close()
+        forget()
+        self._found = found
+
+    def _up_to(self, ends: Mapping[int, int]) -> Iterator[Entry]:
+        consumer = self._consumer or self._open(ends)
+        until = time.monotonic() + _SILENCE_S
+        while any(self._read_to[partition] < end for partition, end in ends.items()):
+            for message in consumer.consume(_A_TIME, timeout=0.2):
+                until = time.monotonic() + _SILENCE_S
+                error, partition, offset = message.error(), message.partition() or 0, message.offset() or 0
+                if error is None:
+                    self._read_to[partition] = offset + 1
+                    yield Entry(message.key(), message.value())
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    self._read_to[partition] = max(self._read_to[partition], offset)
+                elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:  # nothing is committed for it
+                    raise KafkaException(error)
+            if time.monotonic() > until:
+                reason = f"{self.topic} could not be read to its end: nothing came for {_SILENCE_S:.0f} s"
+                raise ClusterUnavailable(reason, cluster=self._cluster.alias)
+
+    def _open(self, partitions: Mapping[int, int]) -> Consumer:
+        self._read_to = dict.fromkeys(partitions, 0)
+        self._consumer = reader(self._cluster, queued_max_messages_kbytes=_BUFFER_KB, fetch_queue_backoff_ms=_FULL_MS)
+        # Else what is assigned waits for the library's next look at the topic.
+        self._consumer.list_topics(self.topic, timeout=_SILENCE_S)
+        self._consumer.assign([TopicPartition(self.topic, partition, OFFSET_BEGINNING) for partition in partitions])
         return self._consumer
 
-    def _end(self) -> int:
+    def _ends(self, partitions: Sequence[int]) -> dict[int, int]:
+        # Not by the consumer: its question would wait behind its own long-polling fetch, partition by partition.
+        places = [(self.topic, partition) for partition in partitions]
         until = time.monotonic() + _LEADERLESS_S  # the topic may have been made a moment ago
         while True:
-            ends, missing = last_stable_offsets(self._admin, [(self.topic, 0)])
+            ends, missing = last_stable_offsets(self._admin, places)
             if not missing:
-                return ends[self.topic, 0]
+                return {partition: end for (_, partition), end in ends.items()}
             if time.monotonic() > until:
-                reason = f"{self.topic}-0: {missing[self.topic, 0]}"
-                raise ClusterUnavailable(reason, cluster=self._cluster.alias)
+                (_, partition), reason = next(iter(missing.items()))
+                raise ClusterUnavailable(f"{self.topic}-{partition}: {reason}", cluster=self._cluster.alias)
+            time.sleep(_PAUSE_S)
+
+    def _absence(self, refusal: Refusal) -> str:
+        if right := grant(refusal.code, "READ on it"):
+            return f"{self.topic}: {refusal.text}{right}"
+        return f"there is no topic {self.topic} yet"

@@ -77,16 +77,12 @@ class TargetStates:
         self._topic = configs_topic(flow)
         self._key = key(flow.connector_name)
         self._admin = admin or Admin(flow.target)
-        self._replay = Replay(topic=self._topic.name, cluster=flow.target, admin=self._admin)
-        self._restarts = 0
         self._state = TargetState.STARTED
+        self._replay = Replay(topic=self._topic.name, cluster=flow.target, admin=self._admin)
 
     def read(self) -> TargetState:
-        """Return the state as it is now, STARTED where none was ever written; raises `ClusterUnavailable`."""
-        for entry in self._replay.read():
-            if self._replay.restarts != self._restarts:
-                self._restarts = self._replay.restarts
-                self._state = TargetState.STARTED
+        """Return the state as it is now, STARTED where the topic has none; raises `ClusterUnavailable`."""
+        for entry in self._replay.read(self._forget):
             if entry.key == self._key and (state := parse(entry.value)) is not None:
                 self._state = state
         return self._state
@@ -112,3 +108,6 @@ class TargetStates:
     def close(self) -> None:
         """Close the connection."""
         self._replay.close()
+
+    def _forget(self) -> None:
+        self._state = TargetState.STARTED

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from confluent_kafka import IsolationLevel, KafkaError, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import NewPartitions, NewTopic, OffsetSpec
 
-from mirrorless.errors import ClusterError
+from mirrorless.clusters.admin import METADATA_TIMEOUT_S, Refusal
+from mirrorless.errors import ClusterError, ClusterUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from confluent_kafka.admin import ClusterMetadata
 
-    from mirrorless.clusters.admin import Admin, Refusal
+    from mirrorless.clusters.admin import Admin
 
 Place = tuple[str, int]
 """Topic and partition."""
@@ -26,6 +28,22 @@ _ANSWER_S = 3.0
 """How long the first attempt waits; the second one twice as long, and so on, since a large cluster may need it."""
 _EXISTS = KafkaError.TOPIC_ALREADY_EXISTS
 _INVALID_PARTITIONS = KafkaError.INVALID_PARTITIONS
+_UNSEEN = (
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.TOPIC_EXCEPTION,  # no topic can have that name
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A topic: its own id, by which it differs from another one of its name (KIP-516), and its partitions.
+
+    Brokers before 2.8 give all topics the same id.
+    """
+
+    topic_id: str
+    partitions: tuple[int, ...]
 
 
 def partition_counts(metadata: ClusterMetadata) -> dict[str, int]:
@@ -36,6 +54,27 @@ def partition_counts(metadata: ClusterMetadata) -> dict[str, int]:
 def undescribed(metadata: ClusterMetadata) -> dict[str, str]:
     """Topics that cannot be described, each with why."""
     return {name: str(topic.error) for name, topic in metadata.topics.items() if topic.error is not None}
+
+
+def describe(admin: Admin, topic: str) -> Described | Refusal:
+    """Look one topic up, without asking for all of them; a refusal if it is not there or may not be seen.
+
+    Raises `ClusterUnavailable`.
+    """
+    future = admin.client.describe_topics(TopicCollection([topic]), request_timeout=METADATA_TIMEOUT_S)[topic]
+    try:
+        found = future.result(timeout=METADATA_TIMEOUT_S + 1)
+    except TimeoutError as error:
+        raise admin.timed_out(METADATA_TIMEOUT_S) from error
+    except KafkaException as error:
+        reason = error.args[0]
+        if reason.code() in _UNSEEN:
+            return Refusal(reason.code(), KafkaError(reason.code()).str())
+        if reason.code() < 0:
+            raise admin.failure(error) from error
+        # What a broker says of one topic, such as that it is without a leader, librdkafka never calls retriable.
+        raise ClusterUnavailable(f"{topic}: {reason.str()}", cluster=admin.alias) from error
+    return Described(str(found.topic_id), tuple(sorted(one.id for one in found.partitions)))
 
 
 def last_stable_offsets(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:

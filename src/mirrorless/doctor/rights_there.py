@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.doctor.examples import examples, literals
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.doctor.probes import NotSaid
-from mirrorless.filters import GroupFilter, TopicFilter
+from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.policy import policy_for
 from mirrorless.rights import CONNECT, SWITCHES, On, Operation, When, needed, topic_of, without_implied
 
@@ -81,11 +81,10 @@ def _things(flow: Flow, on: On, names: Names) -> list[str]:
     if on is On.CLUSTER:
         return []
     if on is On.GROUPS:
-        selects = GroupFilter.of(flow).selects
-        return _all(names.groups, flow.groups, selects)[:_GROUPS_ASKED]
+        return _all(names.groups, flow.groups, group_filter_for(flow).selects)[:_GROUPS_ASKED]
     if (topic := topic_of(flow, on)) is not None:
         return [topic]
-    topics = _all(names.topics, flow.topics, TopicFilter.of(flow).selects)
+    topics = _all(names.topics, flow.topics, topic_filter_for(flow).selects)
     if on is On.TOPICS:
         return topics
     policy = policy_for(flow)

@@ -14,26 +14,27 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import closing
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer
 
 from mirrorless.clusters.acls import Acl
-from mirrorless.clusters.admin import QUIET
+from mirrorless.clusters.admin import QUIET, Admin
 from mirrorless.clusters.client_settings import for_confluent
-from mirrorless.clusters.reading import reader
+from mirrorless.clusters.replay import Replay
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.metadata.actions import CreateTopic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from confluent_kafka import KafkaError
+
     from mirrorless.settings import Cluster, Flow
 
 _TIMEOUT_S: Final = 30.0
-# librdkafka looks for the group's coordinator although nothing is committed; the flow's user needs no right to a group.
-_NO_GROUP: Final = KafkaError.GROUP_AUTHORIZATION_FAILED
 
 
 def record_topic(flow: Flow) -> str:
@@ -53,13 +54,14 @@ def creation(flow: Flow) -> CreateTopic:
 
 
 class AclRecord:
-    """The record of one flow; `source_id` is the cluster id of its source."""
+    """The record of one flow; `source_id` is the cluster id of its source, `admin` the target's client."""
 
-    def __init__(self, flow: Flow, *, source_id: str) -> None:
+    def __init__(self, flow: Flow, *, source_id: str, admin: Admin | None = None) -> None:
         self._flow = flow.name
         self._topic = record_topic(flow)
         self._source_id = source_id
         self._target: Cluster = flow.target
+        self._admin = admin or Admin(flow.target)
 
     def read(self) -> tuple[frozenset[Acl], int]:
         """ACLs that this flow added for this source, and how many it added for one with another cluster id.
@@ -85,26 +87,15 @@ class AclRecord:
         self._write({_key(acl): None for acl in acls})
 
     def _latest(self) -> dict[bytes, bytes]:
-        consumer = reader(self._target)
+        replay = Replay(topic=self._topic, cluster=self._target, admin=self._admin, must_exist=True)
         latest: dict[bytes, bytes] = {}
-        try:
-            consumer.assign([TopicPartition(self._topic, 0, OFFSET_BEGINNING)])
-            until = time.monotonic() + _TIMEOUT_S
-            while time.monotonic() < until:
-                for message in consumer.consume(10_000, timeout=0.2):
-                    error, key, value = message.error(), message.key(), message.value()
-                    if error is not None and error.code() == KafkaError._PARTITION_EOF:
-                        return latest
-                    if error is not None and error.code() != _NO_GROUP and not error.retriable():
-                        raise ClusterError(f"{self._topic}: {error.str()}", cluster=self._target.alias)
-                    if error is None and key is not None:
-                        latest.pop(key, None)
-                        if value is not None:
-                            latest[key] = value
-        finally:
-            consumer.close()
-        reason = f"{self._topic} could not be read to its end in {_TIMEOUT_S:.0f} s"
-        raise ClusterUnavailable(reason, cluster=self._target.alias)
+        with closing(replay):
+            for entry in replay.read():
+                if entry.key is not None:
+                    latest.pop(entry.key, None)
+                    if entry.value is not None:
+                        latest[entry.key] = entry.value
+        return latest
 
     def _write(self, records: dict[bytes, bytes | None]) -> None:
         producer = Producer(

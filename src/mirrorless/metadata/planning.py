@@ -72,7 +72,7 @@ class Planner:
         source, target = admins.source.metadata(), admins.target.metadata()
         self.ends = Ends(str(source.cluster_id), str(target.cluster_id))
         refuse_same(flow.name, self.ends.source_id, self.ends.target_id)
-        self.record = AclRecord(flow, source_id=self.ends.source_id)
+        self.record = AclRecord(flow, source_id=self.ends.source_id, admin=admins.target)
         self._source, self._target = partition_counts(source), partition_counts(target)
         self._remote, self._left_out = divide(flow, self._source)
         self._blind = [

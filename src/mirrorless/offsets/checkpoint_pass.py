@@ -15,7 +15,7 @@ from mirrorless.clusters.failures import grant
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic, ensure
 from mirrorless.errors import ClusterError
-from mirrorless.filters import GroupFilter, TopicFilter
+from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoints import CheckpointTopic, is_news, offsets_to_commit
 from mirrorless.offsets.translation import Translated
@@ -69,12 +69,15 @@ class Checkpoints:
     """The checkpoints of one flow, as long as a function stays warm; a cold one comes to the same from the topics."""
 
     def __init__(self, flow: Flow, *, forward: Flow | None = None) -> None:
-        """Connect; `forward` is the flow in the opposite direction, if there is one, for groups that come back."""
+        """Connect; `forward` is the flow in the opposite direction, if there is one, for groups that come back.
+
+        Raises `ClusterError`, and ConfigurationError where the flow names a filter that is not there.
+        """
         self._flow = flow
         self._source, self._target = Admin(flow.source), Admin(flow.target)
         self._source_groups, self._target_groups = GroupOffsets(flow.source), GroupOffsets(flow.target)
-        self._wants_group = GroupFilter.of(flow).selects
-        self._wants_topic = TopicFilter.of(flow).selects
+        self._wants_group = group_filter_for(flow).selects
+        self._wants_topic = topic_filter_for(flow).selects
         topic = checkpoints_topic(flow)
         if (reason := ensure(self._target, topic)) is not None:
             raise ClusterError(f"topic {topic.name} cannot be created: {reason}", cluster=flow.target.alias)
@@ -247,7 +250,7 @@ class Checkpoints:
         else:
             checkpoint = Checkpoint.parse(message.key(), message.value())
             if isinstance(checkpoint, Checkpoint):
-                self._topic.known[checkpoint.group].pop((checkpoint.topic, checkpoint.partition), None)
+                self._topic.known.get(checkpoint.group, {}).pop((checkpoint.topic, checkpoint.partition), None)
                 self._troubles.append(
                     f"{checkpoint.text} was not written: {error.str()}{grant(error.code(), 'WRITE on it')}"
                 )

@@ -44,7 +44,6 @@ class CheckpointTopic:
     def __init__(self, topic: InternalTopic, admin: Admin, *, wanted: Callable[[str], bool]) -> None:
         self._replay = Replay(topic=topic.name, cluster=topic.cluster, admin=admin)
         self._wanted = wanted
-        self._restarts = 0
         self.known: ByGroup = {}
         self.malformed = 0
 
@@ -55,10 +54,7 @@ class CheckpointTopic:
 
     def read(self) -> ByGroup:
         """Catch up with the topic; raises `ClusterUnavailable`."""
-        for entry in self._replay.read():
-            if self._replay.restarts != self._restarts:
-                self._restarts = self._replay.restarts
-                self.known.clear()
+        for entry in self._replay.read(self._forget_all):
             if entry.value is None:
                 self._forget(entry.key)
                 continue
@@ -80,6 +76,9 @@ class CheckpointTopic:
     def close(self) -> None:
         """Close the connection."""
         self._replay.close()
+
+    def _forget_all(self) -> None:
+        self.known = {}
 
     def _forget(self, key: bytes | None) -> None:
         try:

@@ -15,7 +15,7 @@ from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic
 from mirrorless.clusters.topics import last_stable_offsets
 from mirrorless.errors import ClusterError, ClusterUnavailable
-from mirrorless.filters import GroupFilter, TopicFilter
+from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.offsets.checkpoints import CheckpointTopic
 from mirrorless.offsets.translation import Translated, Unknown
 from mirrorless.offsets.translator import Translator
@@ -69,9 +69,10 @@ class Plan:
 def failover_plan(flow: Flow, *, groups: Callable[[str], bool] = lambda _: True) -> Plan:
     """Forecast a failover of the flow's groups to its target; writes nothing.
 
-    Raises `ClusterError` if the target does not answer. Where only the source does not, checkpoints are all there is.
+    Raises `ClusterError` if the target does not answer, ConfigurationError where the flow names a filter that is not
+    there. Where only the source does not answer, checkpoints are all there is.
     """
-    selects = GroupFilter.of(flow).selects
+    selects = group_filter_for(flow).selects
     target = Admin(flow.target)
     topic = CheckpointTopic(checkpoints_topic(flow), target, wanted=lambda name: selects(name) and groups(name))
     try:
@@ -129,7 +130,7 @@ class _Forecaster:
         )
 
     def _committed(self, wants_group: Callable[[str], bool]) -> dict[str, dict[Place, Committed]]:
-        selects = TopicFilter.of(self._flow).selects
+        selects = topic_filter_for(self._flow).selects
         listed, troubles = list_groups(self._source)
         self._troubles += troubles
         chosen: dict[str, dict[Place, Committed]] = {}

@@ -104,6 +104,12 @@ class RunStore:
         if len(runs) > MOST_RUNS:
             partition.runs = _thinned(runs)
 
+    def forget(self) -> None:
+        """Note that the topic is read from its beginning again; what was derived from it before is void."""
+        for partition in self._partitions.values():
+            partition.forget()
+            partition.newest = (-1, -1)
+
     def runs(self, place: Place) -> Sequence[Run]:
         """The runs of a partition, in order on both sides."""
         return self._partitions[place].runs if place in self._partitions else ()

@@ -35,6 +35,11 @@ class SyncStore:
         """Note that the topic was read to its end once; there is no translation before."""
         self._initialized = True
 
+    def forget(self) -> None:
+        """Note that the topic is read from its beginning again."""
+        self._initialized = False
+        self._slots.clear()
+
     def add(self, sync: OffsetSync) -> None:
         """Take the next sync of the topic."""
         place = (sync.topic, sync.partition)

@@ -28,7 +28,7 @@ class OffsetSyncs:
 
     def read(self) -> None:
         """Catch up with the topic; raises `ClusterUnavailable`."""
-        for entry in self._replay.read():
+        for entry in self._replay.read(self._forget):
             sync = OffsetSync.parse(entry.key, entry.value)
             if isinstance(sync, Malformed):
                 self.malformed += 1
@@ -40,3 +40,7 @@ class OffsetSyncs:
     def close(self) -> None:
         """Close the connection."""
         self._replay.close()
+
+    def _forget(self) -> None:
+        self.slots.forget()
+        self.runs.forget()

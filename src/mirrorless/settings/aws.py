@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+_making = threading.Lock()
+"""boto3's default session must not make clients in several threads at once."""
 
 
 @contextmanager
@@ -19,7 +24,9 @@ def client(service: str, *, region: str | None) -> Iterator[Any]:
     except ImportError:
         raise ValueError(f"{service} needs the package boto3; pip install boto3") from None
     try:
-        yield boto3.client(service, region_name=region)
+        with _making:
+            made = boto3.client(service, region_name=region)
+        yield made
     except exceptions.ClientError as error:
         answer = error.response.get("Error", {})
         raise ValueError(

@@ -31,12 +31,18 @@ _EMITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Connector:
+    """A connector of MirrorMaker 2; `name` is Connect's, None where the file has only the settings."""
+
     kind: str
-    name: str
+    name: str | None
     file: str
     source: str
     target: str
     settings: Mapping[str, str]
+
+    @property
+    def called(self) -> str:
+        return _called(self.name)
 
     @property
     def flow(self) -> str:
@@ -49,7 +55,6 @@ class Connectors:
 
     entries: Mapping[str, Entry]
     warnings: tuple[str, ...]
-    notes: tuple[str, ...]
 
 
 def is_json(text: str) -> bool:
@@ -65,7 +70,7 @@ def read_connectors(texts: Sequence[tuple[str, str]]) -> Connectors:
         for name, settings in _found(_parsed(text, file=file), file=file):
             connector = _connector(name, settings, file=file)
             if connector is None:
-                warnings.append(f"{file}: connector {name}: is none of MirrorMaker 2's and is left out")
+                warnings.append(f"{file}: connector {_called(name)}: is none of MirrorMaker 2's and is left out")
             else:
                 connectors.append(connector)
     if not connectors:
@@ -74,22 +79,30 @@ def read_connectors(texts: Sequence[tuple[str, str]]) -> Connectors:
         )
     connectors.sort(key=lambda connector: _CONNECTORS.index(connector.kind))
     entries: dict[str, Entry] = {}
-    notes: list[str] = []
     _copying(connectors, warnings)
     aliases = dict.fromkeys(alias for one in connectors for alias in (one.source, one.target))
     entries["clusters"] = Entry(",".join(aliases), 0, texts[0][0], "source.cluster.alias")
     for connector in connectors:
         warnings += _add(connector, entries)
         if connector.kind == _COPIES:
-            named = f"{connector.flow}.{_NAME}"
-            entries.setdefault(named, Entry(connector.name, NOBODYS, f"{connector.file}#{connector.name}", "name"))
-            if f"{connector.target}.{_WORKER_S}topic" not in entries:
-                warnings.append(
-                    f"{connector.file}: connector {connector.name}: offset.storage.topic is not set; to go on where "
-                    "Connect stopped, set it to the worker's, and without it the copy has a progress topic of its own"
-                )
+            warnings += _go_on(connector, entries)
     _add_absent(connectors, entries)
-    return Connectors(entries, tuple(warnings), tuple(notes))
+    return Connectors(entries, tuple(warnings))
+
+
+def _go_on(connector: _Connector, entries: dict[str, Entry]) -> Iterator[str]:
+    """Say where Connect keeps the progress, as far as it is known."""
+    where = f"{connector.file}: connector {connector.called}"
+    named = f"{connector.flow}.{_NAME}"
+    if connector.name is not None:
+        entries.setdefault(named, Entry(connector.name, NOBODYS, f"{connector.file}#{connector.name}", "name"))
+    elif named not in entries:
+        yield f"{where}: name is missing; add the connector's name to go on where Connect stopped"
+    if f"{connector.target}.{_WORKER_S}topic" not in entries:
+        yield (
+            f"{where}: offset.storage.topic is not set; to go on where Connect stopped, set it to the worker's, and "
+            "without it the copy has a progress topic of its own"
+        )
 
 
 def _parsed(text: str, *, file: str) -> object:
@@ -101,8 +114,8 @@ def _parsed(text: str, *, file: str) -> object:
         raise ConfigurationError(f"is not JSON that can be read: {type(error).__name__}", file=file) from None
 
 
-def _found(value: object, *, file: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield names and settings of connectors, in whatever shape the file has them."""
+def _found(value: object, *, file: str) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
+    """Yield names, where there are any, and settings of connectors, in whatever shape the file has them."""
     if isinstance(value, list):
         for number, one in enumerate(value, start=1):
             if not isinstance(one, dict):
@@ -112,9 +125,9 @@ def _found(value: object, *, file: str) -> Iterator[tuple[str, Mapping[str, Any]
         raise ConfigurationError("is no connector", file=file)
     elif isinstance(value.get("config"), dict):
         config = value["config"]
-        yield str(value.get("name", config.get("name", ""))) or "without a name", config
+        yield _name(value) or _name(config), config
     elif "connector.class" in value:
-        yield str(value.get("name", "")) or "without a name", value
+        yield _name(value), value
     elif value and all(isinstance(one, dict) for one in value.values()):
         for name, one in value.items():
             inner = one.get("info", one)
@@ -125,8 +138,17 @@ def _found(value: object, *, file: str) -> Iterator[tuple[str, Mapping[str, Any]
         raise ConfigurationError('is no connector: it has neither "connector.class" nor "config"', file=file)
 
 
-def _connector(name: str, settings: Mapping[str, Any], *, file: str) -> _Connector | None:
-    where = f"{file}: connector {_line(name)}"
+def _name(fields: Mapping[str, Any]) -> str | None:
+    name = fields.get("name")
+    return _line(str(name)) if name else None
+
+
+def _called(name: str | None) -> str:
+    return "without a name" if name is None else name
+
+
+def _connector(name: str | None, settings: Mapping[str, Any], *, file: str) -> _Connector | None:
+    where = f"{file}: connector {_called(name)}"
     texts: dict[str, str] = {}
     for key, value in settings.items():
         if isinstance(value, dict | list):
@@ -142,7 +164,7 @@ def _connector(name: str, settings: Mapping[str, Any], *, file: str) -> _Connect
     for key, alias in (("source.cluster.alias", source), ("target.cluster.alias", target)):
         if ARROW in alias or "," in alias or not alias or len(alias.split()) != 1:
             raise ConfigurationError("must be one word without -> and commas", file=where, key=key, value=_line(alias))
-    return _Connector(kind, _line(name), file, source, target, texts)
+    return _Connector(kind, name, file, source, target, texts)
 
 
 def _copying(connectors: list[_Connector], warnings: list[str]) -> None:
@@ -151,25 +173,25 @@ def _copying(connectors: list[_Connector], warnings: list[str]) -> None:
     if not flows:
         one = connectors[0]
         raise ConfigurationError(
-            f"{one.kind} alone copies nothing; add the {_COPIES} of {one.flow}", file=one.file, key=one.name
+            f"{one.kind} alone copies nothing; add the {_COPIES} of {one.flow}", file=one.file, key=one.called
         )
     for connector in [connector for connector in connectors if connector.flow not in flows]:
         connectors.remove(connector)
         warnings.append(
-            f"{connector.file}: connector {connector.name}: is left out, as there is no {_COPIES} of {connector.flow}"
+            f"{connector.file}: connector {connector.called}: is left out, as there is no {_COPIES} of {connector.flow}"
         )
     for kind in _CONNECTORS:
         for flow in flows:
             same = [connector for connector in connectors if (connector.kind, connector.flow) == (kind, flow)]
             if len(same) > 1:
-                names = " and ".join(connector.name for connector in same)
+                names = " and ".join(connector.called for connector in same)
                 raise ConfigurationError(
                     f"{names} are both a {kind} of {flow}; merge their topics into one", file=same[1].file
                 )
 
 
 def _add(connector: _Connector, entries: dict[str, Entry]) -> Iterator[str]:
-    place = f"{connector.file}#{connector.name}"
+    place = f"{connector.file}#{connector.called}"
     for key, value in connector.settings.items():
         if key in _ITS_OWN and not (key == "enabled" and connector.kind == _COPIES):
             continue

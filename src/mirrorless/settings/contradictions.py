@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 def contradictions(flow: Flow) -> Iterator[str]:
     """Yield a line for each; all of them only switch something off, so that the flow can run."""
-    reason = None
-    if not flow.emit_checkpoints_enabled:
-        reason = "emit.checkpoints.enabled=false"
-    elif not flow.emit_offset_syncs_enabled:
+    if flow.writes_checkpoints:
+        return
+    reason = "emit.checkpoints.enabled=false"
+    if flow.emit_checkpoints_enabled:
         reason = "emit.offset-syncs.enabled=false"
         yield (
             f"{flow.name}: {reason}: no offset can be translated, so no checkpoints are written; set "
             "emit.checkpoints.enabled=false too if that is meant"
         )
-    if reason is not None and flow.sync_group_offsets_enabled:
+    if flow.sync_group_offsets_enabled:
         yield f"{flow.name}: sync.group.offsets.enabled=true commits checkpoints: no effect with {reason}"

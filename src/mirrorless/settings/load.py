@@ -93,30 +93,28 @@ def understand(*files: str | PathLike[str]) -> Understanding:
     """Read a configuration as `load` does, but return everything that is to be said about it; raises nothing."""
     location = locations.together(files)
     try:
-        entries, warnings, notes = _entries(location)
+        entries, warnings = _entries(location)
         return Reader(
             location,
             _spelling().tidy(entries),
             flow_keys=FLOW_KEYS,
             worker_keys=WORKER_KEYS,
             warnings=warnings,
-            notes=notes,
         ).understand()
     except ConfigurationError as error:
         return Understanding(settings=None, errors=(error,))
 
 
-def _entries(location: str) -> tuple[Mapping[str, Entry], tuple[str, ...], tuple[str, ...]]:
+def _entries(location: str) -> tuple[Mapping[str, Entry], tuple[str, ...]]:
     if location.startswith(mirrormaker1.PREFIX):
-        entries, warnings = mirrormaker1.read_mirrormaker1(location)
-        return entries, warnings, ()
+        return mirrormaker1.read_mirrormaker1(location)
     texts = [(file, locations.read(file)) for file in locations.apart(location)]
     if any(connect_json.is_json(text) for _, text in texts):
         found = connect_json.read_connectors(texts)
-        return found.entries, found.warnings, found.notes
+        return found.entries, found.warnings
     if len(texts) > 1:
         raise ConfigurationError("several files must be Connect's JSON; give one mm2.properties", file=texts[1][0])
-    return properties.parse(texts[0][1], file=texts[0][0]), (), ()
+    return properties.parse(texts[0][1], file=texts[0][0]), ()
 
 
 @cache

@@ -190,6 +190,11 @@ class Flow(_Frozen):
         return f"{self.source.alias}->{self.target.alias}"
 
     @property
+    def writes_checkpoints(self) -> bool:
+        """Whether checkpoints are written: without offset syncs there is nothing to translate by."""
+        return self.emit_checkpoints_enabled and self.emit_offset_syncs_enabled
+
+    @property
     def connections(self) -> tuple[object, ...]:
         """What a running copy is connected with: where one of these changes, it has to begin anew."""
         syncs = self.emit_offset_syncs_enabled, self.offset_syncs_topic_location

@@ -71,7 +71,6 @@ class Reader:
         flow_keys: Mapping[str, str],
         worker_keys: Mapping[str, str],
         warnings: Sequence[str] = (),
-        notes: Sequence[str] = (),
     ) -> None:
         self._location = location
         self._entries: Mapping[str, Entry] = tidied.entries
@@ -79,7 +78,7 @@ class Reader:
         self._flow_keys = flow_keys
         self._worker_keys = worker_keys
         self._warnings = [*warnings, *tidied.warnings]
-        self._notes = list(notes)
+        self._notes: list[str] = []
         self._errors: list[ConfigurationError] = []
         self._flows: dict[str, tuple[Effective, ...]] = {}
         self._clients: dict[tuple[str, str], tuple[Effective, ...]] = {}

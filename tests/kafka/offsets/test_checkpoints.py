@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
+from mirrorless.filters import GroupFilter, TopicFilter
 from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoint_pass import Checkpoints
+from mirrorless.offsets.failover import failover_plan
 from tests.support.offsets import (
     commit,
     committed,
@@ -22,6 +26,8 @@ from tests.support.offsets import (
 from tests.support.world import fill, read
 
 if TYPE_CHECKING:
+    import pytest
+
     from tests.support.world import World
 
 
@@ -91,6 +97,42 @@ def test_groups_filters_and_what_is_not_on_the_target(world: World) -> None:
         (world.remote(topic), 2, 2),
         (world.remote(empty), 0, 0),
     }
+
+
+class OnlyReleased(TopicFilter):
+    """What a user has on the path."""
+
+    def selects(self, name: str) -> bool:
+        return super().selects(name) and not name.endswith("-draft")
+
+
+class NoTrials(GroupFilter):
+    """What a user has on the path."""
+
+    def selects(self, name: str) -> bool:
+        return super().selects(name) and not name.endswith("-trial")
+
+
+def test_filters_of_ones_own_choose_groups_and_their_topics(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("own_filters")
+    vars(module).update({"OnlyReleased": OnlyReleased, "NoTrials": NoTrials})
+    monkeypatch.setitem(sys.modules, "own_filters", module)
+    topic = world.topic()
+    draft = f"{topic}-draft"
+    admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
+    admin.create_topics([NewTopic(draft, 1, 1)])[draft].result()
+    world.topics.append(draft)
+    own = {"topic.filter.class": "own_filters:OnlyReleased", "group.filter.class": "own_filters:NoTrials"}
+    flow = flow_of(world, groups=f"{topic}-.*", **own)
+    world.discover()
+    for group in ("team", "trial"):
+        commit(world.source, f"{topic}-{group}", {(topic, 0): 0, (draft, 0): 0})
+    passes = Checkpoints(flow)
+    report = passes.emit()
+    passes.close()
+    assert (report.groups, report.offsets) == (1, 1)
+    assert [(one.group, one.topic) for one in checkpoints(world)] == [(f"{topic}-team", world.remote(topic))]
+    assert [(one.group, one.topic) for one in failover_plan(flow).forecasts] == [(f"{topic}-team", topic)]
 
 
 def test_without_any_sync_nothing_is_made_up(world: World) -> None:

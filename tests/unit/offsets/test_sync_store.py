@@ -102,3 +102,13 @@ def test_never_ahead_of_true_pairs(steps: list[tuple[int, int]], offset: int) ->
     translated = store.translate(PLACE, offset)
     assert translated is not None
     assert all(translated <= down for up, down in pairs if up >= offset)
+
+
+def test_of_a_topic_that_was_made_again_only_the_new_syncs_count() -> None:
+    store = feed(SyncStore(), range(0, 1001, 10))
+    store.initialized()
+    store.forget()
+    assert store.translate(PLACE, 500) is None
+    feed(store, [2000])
+    store.initialized()
+    assert (store.translate(PLACE, 500), store.translate(PLACE, 2000)) == (NOT_COVERED, 2000)

@@ -193,6 +193,17 @@ def test_a_partition_of_nothing_but_short_runs_does_not_fill_the_memory() -> Non
     assert runs[-1] == Run((3 * MOST_RUNS - 1) * 20, (3 * MOST_RUNS - 1) * 10, 10)
 
 
+def test_of_a_topic_that_was_made_again_only_the_new_runs_count_and_what_was_walked_is_void() -> None:
+    store = RunStore()
+    store.add(sync(999, 999, 1000))
+    before = store.resets(PLACE)
+    store.forget()
+    assert list(store.runs(PLACE)) == []
+    assert store.resets(PLACE) > before
+    store.add(sync(1009, 9, 10))
+    assert list(store.runs(PLACE)) == [Run(1000, 0, 10)]
+
+
 @dataclass(frozen=True)
 class Step:
     """An append of the copier: a gap in front, records, holes among them, and what happens around it."""

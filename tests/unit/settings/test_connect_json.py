@@ -115,6 +115,27 @@ def test_without_the_progress_topic_a_warning_says_that_it_starts_anew(tmp_path:
     )
 
 
+@pytest.mark.parametrize("content", [SOURCE, {"config": SOURCE}, SOURCE | {"name": ""}], ids=["PUT", "POST", "empty"])
+def test_without_its_name_the_connector_is_called_as_in_dedicated_mode_and_a_warning_says_so(
+    tmp_path: Path, content: dict[str, Any]
+) -> None:
+    settings = load(*write(tmp_path, content | {"offset.storage.topic": "connect-offsets"}))
+
+    assert settings.flow("A->B").connector_name == "MirrorSourceConnector"
+    assert (
+        f"{tmp_path / '0.json'}: connector without a name: name is missing; add the connector's name to go on where "
+        "Connect stopped"
+    ) in settings.warnings
+
+
+@pytest.mark.parametrize("said", [{"name": "orders"}, {"mirrorless.connector.name": "orders"}])
+def test_settings_alone_may_say_the_name(tmp_path: Path, said: dict[str, str]) -> None:
+    settings = load(*write(tmp_path, SOURCE | said | {"offset.storage.topic": "connect-offsets"}))
+
+    assert settings.flow("A->B").connector_name == "orders"
+    assert settings.warnings == ()
+
+
 def test_several_flows(tmp_path: Path) -> None:
     back = SOURCE | {"source.cluster.alias": "B", "source.cluster.bootstrap.servers": "b:1"}
     back |= {"target.cluster.alias": "C", "target.cluster.bootstrap.servers": "c:1"}
