@@ -73,16 +73,19 @@ def replicated_heartbeats(flow: Flow) -> str:
 def last_heartbeat(flow: Flow) -> Heartbeat | None:
     """Read the newest heartbeat that came over from the source to the target; None where there is none yet.
 
-    Only the last records of each partition are read. Raises `ClusterUnavailable`.
+    Only the last records of each partition are read. Raises `ClusterUnavailable`, also where a right is missing.
     """
     topic = replicated_heartbeats(flow)
     consumer = reader(flow.target)
     try:
         found = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+        if found.error is not None and found.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+            raise KafkaException(found.error)
         places = [TopicPartition(topic, partition) for partition in found.partitions]
         beats = [beat for place in places for beat in _last(consumer, place)]
     except KafkaException as error:
-        raise ClusterUnavailable(f"{topic}: {error.args[0].str()}", cluster=flow.target.alias) from error
+        reason = f"{error.args[0].str()}{grant(error.args[0].code(), 'READ on it')}"
+        raise ClusterUnavailable(f"{topic}: {reason}", cluster=flow.target.alias) from error
     finally:
         consumer.close()
     return max(beats, key=lambda beat: beat.timestamp_ms, default=None)

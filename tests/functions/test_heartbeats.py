@@ -38,7 +38,8 @@ def test_it_beats_until_its_time_is_over_and_says_what_is_left(world: World, sta
     back = beats(world.source, world.target_alias, world.source_alias)
     assert len(there) + len(back) == answer["beats"] >= 4
     assert abs(len(there) - len(back)) <= 1
-    assert len(answer["left"]) + answer["beats"] in {120, 118}  # a second may be over before the first beat
+    # Some seconds may be over before the first beats.
+    assert len(answer["left"]) + answer["beats"] in range(100, 121, 2)
     assert function.metrics()["heartbeat-count"] == [answer["beats"]]
     assert [one // 1000 - there[0] // 1000 for one in there] == list(range(len(there)))
 
@@ -50,7 +51,7 @@ def test_minute_after_minute_no_beat_is_missing_and_none_is_twice(world: World, 
     settings = load(world.file)
     (pair,) = [one for one in settings.heartbeats if one.name == world.flow]
     begin = 1_700_000_023.0
-    sent = [at for minute in range(30) for at, _ in due([pair], begin=begin + 60 * minute, now=begin + 60 * minute)]
+    sent = [at for minute in range(30) for at in due(pair, begin=begin + 60 * minute, now=begin + 60 * minute)]
     assert sent == [second for second in range(1_700_000_024, 1_700_000_024 + 1800) if second % interval_s == 0]
 
 

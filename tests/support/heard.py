@@ -76,4 +76,4 @@ def without_copy(file: Path, heard: Heard) -> Iterator[FlowRun]:
         asked.set()
         run.ask_to_stop()
         run.join(seconds=15)
-        checkpoint._forget(flow.name)  # what a function keeps warm ends with its process, elsewhere
+        checkpoint._warm.forget(flow.name)  # what a function keeps warm ends with its process, elsewhere

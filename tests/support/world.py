@@ -16,7 +16,7 @@ from mirrorless.copy.control import Control
 from mirrorless.copy.planning import Planner
 from mirrorless.copy.slot import FlowPlace, run_lease
 from mirrorless.errors import ClusterUnavailable
-from mirrorless.metadata.passes import Pass, discover_topics
+from tests.support.metadata import discover_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from mirrorless.copy.rows import LeaseRow, Report
     from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.metadata.passes import Pass
 
 _numbers = itertools.count()
 
@@ -119,6 +120,14 @@ class World:
             # As a new worker would: nothing is remembered from lease to lease.
             if (open_slot := slots._slots.pop(self.flow, None)) is not None:
                 open_slot.close()
+
+    def copy_to_the_end(self) -> None:
+        """As many leases as it takes: on a busy machine one may be over before all is copied."""
+        until = time.monotonic() + 120
+        reports = self.copy()
+        while any(report.state != "caught up" for report in reports):
+            assert time.monotonic() < until, reports
+            reports = self.copy()
 
     def copy_unbounded(self, *, seconds: float) -> list[Report]:
         """One lease of so many seconds, as a run without an end has them."""

@@ -48,7 +48,7 @@ def run(
     them; on disk, or in S3 (s3://bucket/key) or the SSM parameter store (ssm:/name).
 
     On a terminal a table shows every topic; elsewhere there is a line of JSON for what happens. Exit status 0 if all
-    went well, 1 if a partition stopped or a cluster did not answer.
+    went well, 1 if a partition stopped, a cluster did not answer, or something else is left undone.
     """
     if consumer is not None or producer is not None or include is not None:
         if files:

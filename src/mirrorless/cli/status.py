@@ -29,8 +29,8 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
     """Print for each flow whether it is paused, how much is left to copy, halted partitions and the last heartbeat.
 
     It asks the clusters only, so it works from anywhere and whoever copies; it cannot see whether a copy runs: lag
-    that grows and heartbeats that age say that. Exit status 1 if a partition waits at a gap or a cluster does not
-    answer.
+    that grows and heartbeats that age say that. Exit status 1 if a partition waits at a gap, a cluster does not answer
+    or heartbeats cannot be read.
     """
     settings = load(file)
     found = [_fields(flow) for flow in (settings.flows if name is None else [settings.flow(name)])]
@@ -39,14 +39,13 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
             click.echo(json.dumps(fields))
     else:
         _print(found)
-    if any("error" in fields or fields["halted"] for fields in found):
+    if any("error" in fields or "heartbeat_error" in fields or fields["halted"] for fields in found):
         sys.exit(1)
 
 
 def _fields(flow: Flow) -> dict[str, Any]:
     try:
         now = status_of(flow)
-        beat = last_heartbeat(flow)
     except MirrorlessError as error:
         return {"flow": flow.name, "error": str(error)}
     return {
@@ -56,13 +55,22 @@ def _fields(flow: Flow) -> dict[str, Any]:
         "partitions": now.partitions,
         "begun": now.begun,
         "lag_records": now.lag_records,
-        "last_heartbeat_ms": None if beat is None else beat.timestamp_ms,
+        **_last_heartbeat(flow),
         "halted": [
             {"topic": topic, "partition": partition, "offset": halt.offset, "gap": halt.kind, "reason": halt.reason}
             for (topic, partition), halt in now.halted.items()
         ],
         "unknown": [f"{topic}-{partition}: {reason}" for (topic, partition), reason in now.unknown.items()],
     }
+
+
+def _last_heartbeat(flow: Flow) -> dict[str, Any]:
+    """Return its fields; what cannot be found out of it hides nothing of the flow."""
+    try:
+        beat = last_heartbeat(flow)
+    except MirrorlessError as error:
+        return {"last_heartbeat_ms": None, "heartbeat_error": str(error)}
+    return {"last_heartbeat_ms": None if beat is None else beat.timestamp_ms}
 
 
 def _print(found: list[dict[str, Any]]) -> None:
@@ -72,7 +80,9 @@ def _print(found: list[dict[str, Any]]) -> None:
             continue
         beat_ms = fields["last_heartbeat_ms"]
         counts = (f"{fields[key]:,}" for key in ("topics", "partitions", "begun", "lag_records"))
-        age = "never" if beat_ms is None else f"{max(0.0, time.time() - beat_ms / 1000):,.0f} s ago"
+        age = "unknown" if "heartbeat_error" in fields else "never"
+        if beat_ms is not None:
+            age = f"{max(0.0, time.time() - beat_ms / 1000):,.0f} s ago"
         table.add_row(fields["flow"], fields["state"], *counts, age, f"{len(fields['halted']):,}")
     if table.row_count:
         print_table(table)
@@ -83,5 +93,6 @@ def _print(found: list[dict[str, Any]]) -> None:
         for gap in fields["halted"]:
             where = f"{gap['topic']}-{gap['partition']} at offset {gap['offset']}"
             click.echo(f"{fields['flow']}: {where} is halted: {gap['reason']}")
-        for line in fields["unknown"]:
+        unknown = [*fields["unknown"], *([fields["heartbeat_error"]] if "heartbeat_error" in fields else [])]
+        for line in unknown:
             click.echo(f"{fields['flow']}: {line}", err=True)

@@ -10,7 +10,6 @@ class Context(Protocol):
     """What is used of Lambda's context object."""
 
     aws_request_id: str
-    function_name: str
 
     def get_remaining_time_in_millis(self) -> int:
         """Milliseconds until Lambda ends the invocation."""

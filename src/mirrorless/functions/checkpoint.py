@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.errors import MirrorlessError
 from mirrorless.formats import Malformed, OffsetSync
 from mirrorless.functions.events import Records, Schedule, refusal
+from mirrorless.functions.warm import Warm
 from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.offsets.translation import How
 
 if TYPE_CHECKING:
     from mirrorless.functions.invocation import Invocation
     from mirrorless.offsets.checkpoint_pass import PassReport
-    from mirrorless.settings import Flow
 
 _LONGEST_WALK_S: Final = 20.0
 _EARLY_S: Final = 5.0
 """How much earlier than its minute a schedule's tick may come without being of no use."""
 
 
-@dataclass(slots=True)
-class _Warm:
-    """What a warm function keeps: it has read the topics up to here."""
-
-    flow: Flow
-    forward: Flow | None
-    checkpoints: Checkpoints
-
-
-_warm: dict[str, _Warm] = {}
-"""By flow."""
+_warm: Final = Warm(Checkpoints.close)
+"""They have read the topics up to here."""
 _groups_at: dict[str, float] = {}
 """When group offsets were committed last, monotonic seconds, by flow."""
 
@@ -44,7 +34,7 @@ def checkpoint(invocation: Invocation) -> dict[str, Any]:
     for again with the same records; the schedule makes the next one, and there an error is raised.
     """
     flow, event = invocation.flow, invocation.event
-    if not (flow.emit_checkpoints_enabled and flow.emit_offset_syncs_enabled):
+    if not flow.writes_checkpoints:
         return {"note": "checkpoints are switched off in the configuration"}
     if not isinstance(event, Records):
         return _pass(invocation)
@@ -60,33 +50,38 @@ def checkpoint(invocation: Invocation) -> dict[str, Any]:
     try:
         return refused | _pass(invocation)
     except MirrorlessError as error:
-        _forget(flow.name)
         invocation.sink.tell("error", f"{error}; the schedule's next pass tries again")
         return refused | {"error": str(error)}
 
 
 def _pass(invocation: Invocation) -> dict[str, Any]:
+    flow = invocation.flow
+    back = f"{flow.target.alias}->{flow.source.alias}"
+    forward = next((one for one in invocation.settings.flows if one.name == back), None)
+    with _warm.kept(flow.name, (flow, forward), lambda: Checkpoints(flow, forward=forward)) as checkpoints:
+        return _pass_of(checkpoints, invocation)
+
+
+def _pass_of(checkpoints: Checkpoints, invocation: Invocation) -> dict[str, Any]:
     budget = invocation.budget
-    try:
-        checkpoints = _open(invocation)
-        report = checkpoints.emit(walking_s=min(_LONGEST_WALK_S, budget.left_s / 2), stopping=budget.is_used_up)
-        left = [f"group {group}" for group in report.left]
-        done = _measured(invocation, report)
-        troubles = [*report.troubles]
-        if invocation.flow.sync_group_offsets_enabled:
-            if budget.is_used_up():
-                left.append("group offsets on the target")
-            elif _are_groups_due(invocation):
-                groups = checkpoints.sync_groups()
-                _groups_at[invocation.flow.name] = time.monotonic()
-                invocation.measure("group-offset-count", groups.written)
-                done |= {"group_offsets": groups.written, "active_groups": len(groups.active)}
-                troubles += groups.troubles
-    except MirrorlessError:
-        _forget(invocation.flow.name)  # perhaps the brokers moved
-        raise
+    report = checkpoints.emit(walking_s=min(_LONGEST_WALK_S, budget.left_s / 2), stopping=budget.is_used_up)
+    left = [f"group {group}" for group in report.left]
+    done = _measured(invocation, report)
+    troubles = [*report.troubles]
+    if invocation.flow.sync_group_offsets_enabled:
+        if budget.is_used_up():
+            left.append("group offsets on the target")
+        elif _are_groups_due(invocation):
+            groups = checkpoints.sync_groups()
+            _groups_at[invocation.flow.name] = time.monotonic()
+            invocation.measure("group-offset-count", groups.written)
+            done |= {"group_offsets": groups.written, "active_groups": len(groups.active)}
+            troubles += groups.troubles
     for trouble in troubles:
         invocation.sink.tell("error", trouble)
+    if len(report.latencies_ms) < report.emitted or (troubles and not report.groups):
+        # Nothing was raised, but perhaps the producer's login, or that of the groups' client, is an old one.
+        _warm.forget(invocation.flow.name)
     return done | invocation.leave(left)
 
 
@@ -115,21 +110,3 @@ def _measured(invocation: Invocation, report: PassReport) -> dict[str, Any]:
         "walked_records": report.walked_records,
         "malformed": report.malformed,
     }
-
-
-def _open(invocation: Invocation) -> Checkpoints:
-    flow, settings = invocation.flow, invocation.settings
-    back = f"{flow.target.alias}->{flow.source.alias}"
-    forward = next((one for one in settings.flows if one.name == back), None)
-    known = _warm.get(flow.name)
-    if known is not None and (known.flow, known.forward) == (flow, forward):
-        return known.checkpoints
-    _forget(flow.name)
-    checkpoints = Checkpoints(flow, forward=forward)
-    _warm[flow.name] = _Warm(flow, forward, checkpoints)
-    return checkpoints
-
-
-def _forget(flow: str) -> None:
-    if (known := _warm.pop(flow, None)) is not None:
-        known.checkpoints.close()

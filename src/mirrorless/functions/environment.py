@@ -31,7 +31,7 @@ class FunctionEnvironment(BaseModel):
     flow: _Text = Field(alias="MIRRORLESS_FLOW")
     """The flow this stack is for, `A->B`."""
     failures: _Optional = Field(default=None, alias="MIRRORLESS_FAILURES")
-    """URL or ARN of the SQS queue for records of an MSK event that cannot be handled; needed by the two functions with
+    """URL of the SQS queue for records of an MSK event that cannot be handled; needed by the two functions with
     an MSK trigger only."""
 
 

@@ -1,8 +1,8 @@
 """What wakes a function, typed: a schedule, a Glue job's change of state, or records of a Kafka topic.
 
-Lambda's Kafka event has keys and values in base64 and headers as lists of signed bytes; a key may be absent, a value
-null (a tombstone), a header may be there more than once. The fields are read as they are: aws-lambda-powertools'
-`KafkaEventRecord` folds repeated headers into one and makes no difference between an empty key and none.
+Lambda's Kafka event has keys and values in base64; a key may be absent, a value null (a tombstone). The fields are
+read as they are: aws-lambda-powertools' `KafkaEventRecord` makes no difference between an empty key and none. Headers
+are not read: no function needs them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import base64
 import binascii
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
 
@@ -43,7 +43,7 @@ class JobStateChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A record of a Kafka topic. `timestamp_type` is CREATE_TIME or LOG_APPEND_TIME; headers keep order and repeats."""
+    """A record of a Kafka topic, without its headers. `timestamp_type` is CREATE_TIME or LOG_APPEND_TIME."""
 
     topic: str
     partition: int
@@ -52,7 +52,6 @@ class Record:
     timestamp_type: str
     key: bytes | None
     value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +73,6 @@ class Records:
 Event = Schedule | JobStateChange | Records
 
 
-_Byte = Annotated[StrictInt, Field(ge=-128, le=255)]
-
-
 class _Raw(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
@@ -87,7 +83,6 @@ class _Raw(BaseModel):
     timestamp_type: str = Field(default="CREATE_TIME", alias="timestampType")
     key: str | None = None
     value: str | None = None
-    headers: list[dict[str, list[_Byte] | None]] = Field(default_factory=list)
 
 
 def parse(event: Mapping[str, Any]) -> Event:
@@ -149,7 +144,6 @@ def _record(raw: object) -> Record | Refused:
             timestamp_type=fields.timestamp_type,
             key=_bytes(fields.key),
             value=_bytes(fields.value),
-            headers=tuple((name, _unsigned(signed)) for header in fields.headers for name, signed in header.items()),
         )
     except ValidationError as error:
         wrong = error.errors(include_input=False)[0]
@@ -161,8 +155,3 @@ def _record(raw: object) -> Record | Refused:
 
 def _bytes(text: str | None) -> bytes | None:
     return None if text is None else base64.b64decode(text, validate=True)
-
-
-def _unsigned(signed: list[int] | None) -> bytes | None:
-    """Java's bytes are signed: -1 is 0xFF. Some runtimes hand them over unsigned, which is no ambiguity."""
-    return None if signed is None else bytes(number + 256 if number < 0 else number for number in signed)

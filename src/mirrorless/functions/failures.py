@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import AwsError
 from mirrorless.settings.aws import client
@@ -18,18 +18,17 @@ _LARGEST_BYTES: Final = 20_000
 
 
 def send(queue: str, refused: Sequence[Refused], *, flow: str, function: str) -> None:
-    """Send records to `queue` (a URL or an ARN), each a message of JSON: flow, function, reason, record.
+    """Send records to `queue`, the URL of one, each a message of JSON: flow, function, reason, record.
 
     A record of more than 20,000 bytes is told without key, value and headers; topic, partition and offset say where to
     find it. Raises `AwsError`.
     """
     bodies = [_body(one, flow=flow, function=function) for one in refused]
     try:
-        with client("sqs", region=_region(queue)) as sqs:
-            url = _url(sqs, queue)
+        with client("sqs", region=None) as sqs:
             for at in range(0, len(bodies), _A_REQUEST):
                 entries = [{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies[at : at + _A_REQUEST])]
-                answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)
+                answer = sqs.send_message_batch(QueueUrl=queue, Entries=entries)
                 if failed := answer.get("Failed"):
                     raise ValueError(f"sqs refused {len(failed)} messages: {failed[0].get('Message', '')}")
     except ValueError as error:
@@ -44,14 +43,3 @@ def _body(refused: Refused, *, flow: str, function: str) -> str:
     raw = refused.raw if isinstance(refused.raw, dict) else {}
     where = {name: str(raw.get(name))[:300] for name in ("topic", "partition", "offset")}
     return json.dumps(fields | {"record": where, "left_out_bytes": len(body)})
-
-
-def _region(queue: str) -> str | None:
-    return queue.split(":")[3] if queue.startswith("arn:") else None
-
-
-def _url(sqs: Any, queue: str) -> str:  # noqa: ANN401 -- boto3's client
-    if not queue.startswith("arn:"):
-        return queue
-    *_, account, name = queue.split(":")
-    return str(sqs.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=account)["QueueUrl"])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.functions.events import Schedule
+from mirrorless.functions.warm import Warm
 from mirrorless.heartbeats import Heartbeats
 
 if TYPE_CHECKING:
@@ -15,51 +18,94 @@ if TYPE_CHECKING:
 
 _MINUTE_S: Final = 60
 _LOOK_EVERY_S: Final = 0.25
+_PAUSE_S: Final = 5.0
+"""How long a pair whose beat failed is left alone."""
+_LONGEST_S: Final = 16.0
+"""How long it takes at most to find out that a cluster does not answer."""
 
-_open: dict[Flow, Heartbeats] = {}
+_warm: Final[Warm[Heartbeats]] = Warm()
+"""By pair."""
 
 
 def beat(invocation: Invocation) -> dict[str, Any]:
     """Beat whenever the clock reaches a multiple of `emit.heartbeats.interval.seconds`, for a minute.
 
     Two invocations one after the other leave no beat out, whatever the interval; what is late is not made up for.
+    A pair that fails leaves out beats and holds up no other; the first one's error is raised when the minute is over.
     """
     pairs = pairs_of(invocation.settings, invocation.flow)
     if not pairs:
         return {"note": "heartbeats are switched off in the configuration"}
     event = invocation.event
     begin = event.at.timestamp() if isinstance(event, Schedule) else time.time()
-    beats = 0
-    left = due(pairs, begin=begin, now=time.time())
-    while left and _wait(left[0][0], invocation.budget):
-        _, pair = left.pop(0)
-        _heartbeats(pair).beat(timestamp_ms=int(time.time() * 1000))
-        beats += 1
+    now = time.time()
+    minutes = [_Minute(pair, due(pair, begin=begin, now=now), invocation.budget) for pair in pairs]
+    # Daemons, for a run on one machine does not wait at its end for a cluster that does not answer.
+    threads = [threading.Thread(target=minute.run, name=minute.pair.name, daemon=True) for minute in minutes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    beats = sum(minute.beats for minute in minutes)
     invocation.measure("heartbeat-count", beats)
-    return {"beats": beats, **invocation.leave([f"heartbeat {pair.name} at {at}" for at, pair in left])}
+    done = {"beats": beats, **invocation.leave([one for minute in minutes for one in minute.left])}
+    errors = [minute.error for minute in minutes if minute.error is not None]
+    for error in errors[1:]:
+        invocation.sink.tell("error", str(error))
+    if errors:
+        raise errors[0]
+    return done
 
 
 def pairs_of(settings: Settings, flow: Flow) -> list[Flow]:
-    """Which pairs of clusters this flow's function beats for: its own, and the way back where that has no function.
+    """Which pairs of clusters this flow's function beats for; of all enabled flows together each pair once.
 
-    What arrives at the target as `<source>.heartbeats` was written to the source by the way back (reference, 2.5).
+    Its own, the way back where that has no function, and if it is the first flow also pairs without any flow. What
+    arrives at the target as `<source>.heartbeats` was written to the source by the way back (reference, 2.5).
     """
     enabled = {one.name for one in settings.flows}
-    back = f"{flow.target.alias}->{flow.source.alias}"
-    return [pair for pair in settings.heartbeats if pair.name == flow.name or (pair.name == back not in enabled)]
+
+    def beats_for(pair: Flow) -> str:
+        back = f"{pair.target.alias}->{pair.source.alias}"
+        return next((name for name in (pair.name, back) if name in enabled), settings.flows[0].name)
+
+    return [pair for pair in settings.heartbeats if beats_for(pair) == flow.name]
 
 
-def due(pairs: list[Flow], *, begin: float, now: float) -> list[tuple[int, Flow]]:
-    """Return what is to be sent in the minute from `begin` on and not before `now`, in order: epoch seconds, pair."""
-    return sorted(
-        (
-            (second, pair)
-            for pair in pairs
-            for second in range(int(begin) + 1, int(begin) + 1 + _MINUTE_S)
-            if second % pair.emit_heartbeats_interval_seconds == 0 and second >= now
-        ),
-        key=lambda one: one[0],
-    )
+def due(pair: Flow, *, begin: float, now: float) -> list[int]:
+    """Return when to beat in the minute from `begin` on and not before `now`, in epoch seconds."""
+    seconds = range(int(begin) + 1, int(begin) + 1 + _MINUTE_S)
+    return [at for at in seconds if at % pair.emit_heartbeats_interval_seconds == 0 and at >= now]
+
+
+@dataclass(slots=True)
+class _Minute:
+    """The beats of one pair, in a thread of its own: acknowledged ones, those not begun, and the first error."""
+
+    pair: Flow
+    at: list[int]
+    budget: TimeBudget
+    beats: int = 0
+    left: list[str] = field(default_factory=list)
+    error: Exception | None = None
+
+    def run(self) -> None:
+        failed = False
+        while self.at and _wait(self.at[0], self.budget):
+            if failed and self.budget.left_s < _LONGEST_S:
+                return  # the time limit would cut off the next attempt, and hide the error
+            try:
+                with _warm.kept(self.pair.name, self.pair, lambda: Heartbeats(self.pair)) as heartbeats:
+                    heartbeats.beat(timestamp_ms=int(time.time() * 1000))
+            except Exception as error:  # noqa: BLE001 -- it would be lost with the thread; `beat` raises it
+                failed, self.error = True, self.error or error
+                again = time.time() + _PAUSE_S
+                self.at = [at for at in self.at if at >= again]
+            else:
+                failed = False
+                self.beats += 1
+                del self.at[0]
+        self.left = [f"heartbeat {self.pair.name} at {at}" for at in self.at]
 
 
 def _wait(at: float, budget: TimeBudget) -> bool:
@@ -69,9 +115,3 @@ def _wait(at: float, budget: TimeBudget) -> bool:
             return False
         time.sleep(min(seconds, _LOOK_EVERY_S))
     return not budget.is_used_up()
-
-
-def _heartbeats(pair: Flow) -> Heartbeats:
-    if pair not in _open:
-        _open[pair] = Heartbeats(pair)
-    return _open[pair]

@@ -12,18 +12,17 @@ from mirrorless.functions.events import JobStateChange
 from mirrorless.functions.glue_runs import glue_runs
 from mirrorless.functions.supervising import decide
 from mirrorless.functions.surroundings import surroundings
+from mirrorless.functions.warm import Warm
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mirrorless.functions.invocation import Invocation
     from mirrorless.functions.supervising import Run
-    from mirrorless.settings import Flow
 
 _OVER: Final = frozenset({"SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED"})
 
-_states: dict[str, tuple[Flow, TargetStates]] = {}
-"""By flow."""
+_states: Final = Warm(TargetStates.close)
 
 
 def supervise(invocation: Invocation) -> dict[str, Any]:
@@ -34,7 +33,9 @@ def supervise(invocation: Invocation) -> dict[str, Any]:
     job, event = supervisor_environment().job, invocation.event
     if isinstance(event, JobStateChange) and event.job != job:
         return {"note": f"{event.job} is another job"}
-    state = _state(invocation.flow)
+    flow = invocation.flow
+    with _states.kept(flow.name, flow, lambda: TargetStates(flow)) as states:
+        state = states.read()
     now = datetime.now(UTC)
     given = surroundings()
     with (glue_runs if given is None else given.jobs)(job) as jobs:
@@ -57,15 +58,6 @@ def supervise(invocation: Invocation) -> dict[str, Any]:
         "stopped_runs": list(decision.stop),
         "reason": decision.reason,
     }
-
-
-def _state(flow: Flow) -> TargetState:
-    known = _states.get(flow.name)
-    if known is None or known[0] != flow:
-        if known is not None:
-            known[1].close()
-        known = _states[flow.name] = flow, TargetStates(flow)
-    return known[1].read()
 
 
 def _told(runs: Sequence[Run], event: object, *, now: datetime) -> list[Run]:

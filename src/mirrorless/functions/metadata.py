@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.functions.events import Schedule
+from mirrorless.functions.warm import Warm
 from mirrorless.metadata.actions import ForgetAcl
 from mirrorless.metadata.passes import one_pass
 from mirrorless.metadata.planning import Admins, Part, switched_on
 
 if TYPE_CHECKING:
     from mirrorless.functions.invocation import Invocation
-    from mirrorless.settings import Flow
 
 _METRICS: Final = {
     Part.TOPICS: ("topics-created", "topics-failed"),
@@ -19,8 +19,8 @@ _METRICS: Final = {
     Part.ACLS: ("acls-changed", "acls-failed"),
 }
 
-# A warm function keeps its clients, by flow; the cluster they are of is asked for its id at every pass.
-_clients: dict[str, tuple[object, Admins]] = {}
+_clients: Final[dict[Part, Warm[Admins]]] = {part: Warm() for part in Part}
+"""The clusters that they are of are asked for their ids at every pass."""
 
 
 def discover_topics(invocation: Invocation) -> dict[str, Any]:
@@ -46,7 +46,11 @@ def sync_acls(invocation: Invocation) -> dict[str, Any]:
 def _pass(invocation: Invocation, part: Part, *, wanted: bool) -> dict[str, Any]:
     if not wanted:
         return {"note": f"{part.value} are switched off in the configuration"}
-    found = one_pass(invocation.flow, [part], admins=_admins(invocation.flow), stopping=invocation.budget.is_used_up)
+    flow = invocation.flow
+    with _clients[part].kept(flow.name, (flow.source, flow.target), lambda: Admins.of(flow)) as admins:
+        found = one_pass(flow, [part], admins=admins, stopping=invocation.budget.is_used_up)
+    if found.failures or found.problems:
+        _clients[part].forget(flow.name)  # a login that one of the brokers refuses fails actions, not the pass
     invocation.sink.discovered(found)
     changed, failed = _METRICS[part]
     done = [one for one in found.applied if one.error is None and not isinstance(one.action, ForgetAcl)]
@@ -59,11 +63,3 @@ def _pass(invocation: Invocation, part: Part, *, wanted: bool) -> dict[str, Any]
         "problems": len(found.problems),
         **invocation.leave(left),
     }
-
-
-def _admins(flow: Flow) -> Admins:
-    ends = flow.source, flow.target
-    known = _clients.get(flow.name)
-    if known is None or known[0] != ends:
-        known = _clients[flow.name] = ends, Admins.of(flow)
-    return known[1]

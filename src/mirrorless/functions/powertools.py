@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools.logging import Logger
 from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
 
-from mirrorless.metadata.actions import as_fields
 from mirrorless.metrics import BY_NAME, NAMESPACE
 
 if TYPE_CHECKING:
@@ -38,13 +37,8 @@ class Powertools:
 
     def discovered(self, found: Pass) -> None:
         """Write a line for each action, problem and note."""
-        for applied in found.applied:
-            fields = as_fields(applied.action)
-            told = fields | {"error": applied.error, "note": applied.note}
-            kept = {key: value for key, value in told.items() if key != "action" and value is not None}
-            self.tell("info" if applied.error is None else "error", fields["action"], **kept)
-        for problem in found.problems:
-            self.tell("error", "Problem", topic=problem.topic, error=problem.reason)
+        for what, fields in found.lines():
+            self.tell("error" if "error" in fields else "info", what, **fields)
         for note in found.notes:
             self.tell("info", "Note", note=note)
 

@@ -22,7 +22,7 @@ class Display(Protocol):
         """Something is not done, and why; told once."""
 
     def trouble(self, flow: str, text: str) -> None:
-        """Something does not work at the moment; empty when it works again."""
+        """Something does not work at the moment; whoever tells it does so once, until it works again."""
 
     def show(self, flow: str, topics: Sequence[TopicView]) -> None:
         """How far a flow is."""

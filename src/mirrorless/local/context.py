@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 class LocalContext:
     """`functions.budget.Context` for one invocation of so many seconds; none is left once `ended` says so."""
 
-    def __init__(self, function: str, *, timeout_s: float, ended: Callable[[], bool]) -> None:
-        self.function_name = function
+    def __init__(self, *, timeout_s: float, ended: Callable[[], bool]) -> None:
         self.aws_request_id = str(uuid.uuid4())
         self._until = time.monotonic() + timeout_s
         self._ended = ended

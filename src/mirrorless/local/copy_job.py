@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 import time
 from dataclasses import replace
@@ -13,9 +12,10 @@ from py4j.protocol import Py4JNetworkError
 
 from mirrorless.copy.control import Control
 from mirrorless.copy.rows import summary
-from mirrorless.errors import MirrorlessError, PrerequisiteError
+from mirrorless.errors import MirrorlessError
 from mirrorless.functions.supervising import Patience, Run
 from mirrorless.local.events import job_state_event
+from mirrorless.local.scripts import attribute_of
 from mirrorless.local.watching import Watch
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ class CopyJob:
         on_change: Callable[[Mapping[str, Any]], None],
     ) -> None:
         self._job = job
-        self._main = _load(job)
+        self._main: Callable[..., Outcome] = attribute_of(
+            job.script, "main", module=f"script of {job.name}", of=f"job {job.name}"
+        )
         self._folder = folder
         (folder / "control").mkdir(parents=True)
         self._control = Control(str(folder / "control"))
@@ -88,6 +90,8 @@ class CopyJob:
             last = self._runs[-1] if self._runs else None
         if last is None or last.is_under_way or last.is_ending or last.state == "STOPPED":
             return self.watch.complaint
+        if last.final and last.state == "SUCCEEDED":
+            return ""
         return "its query ended; the others go on" if last.final else "its query was killed; it begins again"
 
     def latest(self) -> list[Run]:
@@ -167,13 +171,3 @@ class CopyJob:
         self.errors = totals.errors
         self._accidents = 0
         self._on_lease(reports)
-
-
-def _load(job: Job) -> Callable[..., Outcome]:
-    found = importlib.util.spec_from_file_location(f"script of {job.name}", job.script)
-    if found is None or found.loader is None or not job.script.exists():
-        raise PrerequisiteError(f"job {job.name}: {job.script} is not there; install the package whole")
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    main: Callable[..., Outcome] = module.main
-    return main

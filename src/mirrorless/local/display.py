@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mirrorless.copy.rows import summary
-from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, GrowTopic, RemoveAcl, as_fields
+from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, GrowTopic, RemoveAcl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,26 +43,19 @@ class LogLines:
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._due: dict[str, float] = {}
-        self._troubles: dict[str, str] = {}
 
     def discovered(self, flow: str, found: Pass) -> None:
         """Say what was changed on the target, and what could not be."""
-        for applied in found.applied:
-            fields = as_fields(applied.action)
-            level = "info" if applied.error is None else "error"
-            self._line(level, flow, fields.pop("action"), **fields, error=applied.error, note=applied.note)
-        for problem in found.problems:
-            self._line("error", flow, "Problem", topic=problem.topic, error=problem.reason)
+        for what, fields in found.lines():
+            self._line("error" if "error" in fields else "info", flow, what, **fields)
 
     def note(self, flow: str, text: str) -> None:
         """Say it."""
         self._line("info", flow, "Note", note=text)
 
     def trouble(self, flow: str, text: str) -> None:
-        """Say it once."""
-        if text and self._troubles.get(flow) != text:
-            self._line("error", flow, "Trouble", error=text)
-        self._troubles[flow] = text
+        """Say it."""
+        self._line("error", flow, "Trouble", error=text)
 
     def show(self, flow: str, topics: Sequence[TopicView]) -> None:
         """Say how far every topic is, once in ten seconds."""
@@ -125,7 +118,6 @@ class _Terminal:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self._troubles: dict[str, str] = {}
 
     def discovered(self, flow: str, found: Pass) -> None:
         """Count what was changed; name what failed."""
@@ -148,10 +140,8 @@ class _Terminal:
         self.console.print(Text(f"{flow}: {text}", style="dim"))
 
     def trouble(self, flow: str, text: str) -> None:
-        """Say it once."""
-        if text and self._troubles.get(flow) != text:
-            self.console.print(Text(f"{flow}: {text}", style="red"))
-        self._troubles[flow] = text
+        """Say it."""
+        self.console.print(Text(f"{flow}: {text}", style="red"))
 
     def leased(self, flow: str, reports: list[Report]) -> None:
         """Say what was passed over; the table and the bar show all the rest."""

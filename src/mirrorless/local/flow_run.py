@@ -85,7 +85,8 @@ class FlowRun:
         Raises `MirrorlessError` before anything is written if a cluster does not answer, or if there is only one.
         """
         for name in _METADATA:
-            self._functions[name].invoke({})  # by hand, as an operator would behind a deployment
+            # By hand, as an operator would behind a deployment; a copy must find all its topics.
+            self._functions[name].invoke({}, limited=False)
         found = [self._functions[name].sink.found for name in _METADATA]
         return [one for one in found if one is not None]
 
@@ -129,9 +130,9 @@ class FlowRun:
         for poller in self.pollers:
             poller.join(until=until)
 
-    def last(self) -> None:
-        """Make one pass of the checkpoints now, behind a copy that has ended."""
-        self._functions[_CHECKPOINT].attempt({}, ended=self._asked.is_set)
+    def last(self) -> bool:
+        """Make one pass of the checkpoints now, behind a copy that has ended; returns whether it went well."""
+        return self._functions[_CHECKPOINT].attempt({}, ended=self._asked.is_set, limited=False)
 
     def _over(self) -> bool:
         return self._ended.is_set() or self._asked.is_set()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import queue
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from mirrorless.errors import MirrorlessError, PrerequisiteError
+from mirrorless.errors import MirrorlessError
 from mirrorless.functions.surroundings import within
 from mirrorless.local.context import LocalContext
 from mirrorless.local.events import schedule_event
+from mirrorless.local.scripts import attribute_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mirrorless.functions.surroundings import Surroundings
     from mirrorless.local.telling import DisplaySink
     from mirrorless.local.wiring import FunctionSpec
+
+_A_YEAR_S: Final = 365 * 86_400.0
 
 
 class LocalFunction:
@@ -40,30 +42,39 @@ class LocalFunction:
         self._spec = spec
         self._surroundings = surroundings
         self._ended = ended
-        self._handler = _load(spec, flow)
+        self._name = f"{spec.name} of {flow}"
+        self._handler: Callable[[Mapping[str, Any], LocalContext], Mapping[str, Any]] = attribute_of(
+            spec.folder / "app.py", "handler", module=self._name, of=f"function {spec.name}"
+        )
         self._lock = threading.Lock()
         self._events: queue.SimpleQueue[tuple[Mapping[str, Any], threading.Event] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._every_s: float | None = None
         self._due = 0.0
-        self._name = f"{flow} {spec.name}"
 
-    def invoke(self, event: Mapping[str, Any], *, ended: Callable[[], bool] | None = None) -> Mapping[str, Any]:
-        """Call the handler in this thread; raises what it raises. `ended` replaces the run's own."""
-        context = LocalContext(self._spec.name, timeout_s=self._spec.timeout_s, ended=ended or self._ended)
+    def invoke(
+        self, event: Mapping[str, Any], *, ended: Callable[[], bool] | None = None, limited: bool = True
+    ) -> Mapping[str, Any]:
+        """Call the handler in this thread; raises what it raises. `ended` replaces the run's own.
+
+        One that is not `limited` has all the time it needs: there is no next invocation that would go on.
+        """
+        context = LocalContext(timeout_s=self._spec.timeout_s if limited else _A_YEAR_S, ended=ended or self._ended)
         with self._lock, within(self._surroundings):
             self.sink.fresh()
-            answer: Mapping[str, Any] = self._handler(event, context)
-            return answer
+            return self._handler(event, context)
 
-    def attempt(self, event: Mapping[str, Any], *, ended: Callable[[], bool] | None = None) -> None:
-        """Call the handler in this thread, and tell what it raises."""
+    def attempt(
+        self, event: Mapping[str, Any], *, ended: Callable[[], bool] | None = None, limited: bool = True
+    ) -> bool:
+        """Call the handler as `invoke` does, tell what it raises, and return whether nothing went wrong."""
         try:
-            self.invoke(event, ended=ended)
+            self.invoke(event, ended=ended, limited=limited)
         except MirrorlessError as error:
             self.sink.trouble(str(error))
         except Exception as error:  # noqa: BLE001 -- on Lambda too the next event finds the function there
             self.sink.trouble(f"{type(error).__name__}: {error}")
+        return self.sink.went_well
 
     def hand(self, event: Mapping[str, Any]) -> threading.Event:
         """Let the function handle an event when its turn comes; what is returned is set then."""
@@ -112,14 +123,3 @@ class LocalFunction:
         behind_s = time.monotonic() - self._due
         if behind_s > self._every_s:
             self._due += behind_s // self._every_s * self._every_s
-
-
-def _load(spec: FunctionSpec, flow: str) -> Callable[[Mapping[str, Any], LocalContext], Mapping[str, Any]]:
-    path = spec.folder / "app.py"
-    found = importlib.util.spec_from_file_location(f"{spec.name} of {flow}", path)
-    if found is None or found.loader is None or not path.exists():
-        raise PrerequisiteError(f"function {spec.name}: {path} is not there; install the package whole")
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    handler: Callable[[Mapping[str, Any], LocalContext], Mapping[str, Any]] = module.handler
-    return handler

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,20 +106,24 @@ def run_flows(
         failed = [run for run in runs if run.job.failure is not None]
         for run in failed:
             display.trouble(run.name, f"the query ended: {_first_line(run.job.failure)}; Spark's log: {_keep(folder)}")
-    if bounded and not stop.event.is_set():
-        for run in runs:
-            run.last()
-    whole = stop.event.is_set() or not bounded or all(run.job.complete for run in runs)
-    in_step = all(found.went_well for found in first)
+    translated = [run.last() for run in runs] if bounded and not stop.event.is_set() else []
+    asked = stop.event.is_set()
+    whole = asked or not bounded or (all(translated) and all(run.job.complete for run in runs))
+    # Who asks for an end asks for what is left, too.
+    in_step = all((replace(found, left=()) if asked else found).went_well for found in first)
     return whole and in_step and not failed and not any(run.job.errors for run in runs)
 
 
 def _watch(runs: Sequence[FlowRun], *, display: Display, stop: StopRequest) -> None:
     for run in runs if not stop.event.is_set() else ():
         run.start()
+    told: dict[str, str] = {}
     while any(run.job.active for run in runs) and not stop.event.is_set():
         for run in runs:
-            display.trouble(run.name, run.trouble)
+            trouble = run.trouble
+            if trouble and trouble != told.get(run.name):
+                display.trouble(run.name, trouble)
+            told[run.name] = trouble
             display.show(run.name, run.job.watch.look())
         stop.event.wait(_LOOK_EVERY_S)
 

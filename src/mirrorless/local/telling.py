@@ -36,10 +36,16 @@ class DisplaySink:
         """Another invocation is about to begin."""
         self._before, self._now = self._now, set()
 
+    @property
+    def went_well(self) -> bool:
+        """Whether nothing went wrong in the last invocation."""
+        return not self._now
+
     def trouble(self, text: str) -> None:
         """Tell what went wrong, unless it did so the last time."""
+        told = text in self._before | self._now
         self._now.add(text)
-        if text not in self._before:
+        if not told:
             self._display.trouble(self._flow, f"{self._function}: {text}")
 
     def begin(self, *, flow: str, request: str) -> None:

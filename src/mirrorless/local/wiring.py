@@ -143,7 +143,6 @@ def _parameters(settings: Settings, flow: Flow) -> dict[str, Any]:
         "FirstBootstrapServers": flow.source.bootstrap_servers,
         "SecondAlias": flow.target.alias,
         "SecondBootstrapServers": flow.target.bootstrap_servers,
-        "ReplicationPolicy": "identity" if "Identity" in flow.replication_policy_class else "default",
         "Separator": separator,
         "InternalSeparator": separator if flow.replication_policy_internal_topic_separator_enabled else ".",
         "OffsetSyncsLocation": flow.offset_syncs_topic_location,

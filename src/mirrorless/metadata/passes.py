@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import ClusterUnavailable
-from mirrorless.metadata.actions import CreateTopic, GrowTopic
+from mirrorless.metadata.actions import CreateTopic, GrowTopic, as_fields
 from mirrorless.metadata.apply import Applied, apply, batches
 from mirrorless.metadata.planning import Admins, Part, Planner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.identity import Ends
@@ -45,13 +45,22 @@ class Pass:
 
     @property
     def went_well(self) -> bool:
-        """Whether nothing is left that could not be found out or done."""
-        return not self.failures and not self.problems
+        """Whether nothing is left: that could not be found out, not be done, or was not begun."""
+        return not self.failures and not self.problems and not self.left
 
     @property
     def topics_are_there(self) -> bool:
         """Whether every topic that the flow replicates can be copied as a whole."""
-        return not self.problems and not any(isinstance(one.action, CreateTopic | GrowTopic) for one in self.failures)
+        undone = [*(one.action for one in self.failures), *self.left]
+        return not self.problems and not any(isinstance(one, CreateTopic | GrowTopic) for one in undone)
+
+    def lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield for a log every action and problem: what it is, and its fields; what went wrong has an `error`."""
+        for one in self.applied:
+            fields = as_fields(one.action) | {"error": one.error, "note": one.note}
+            yield fields.pop("action"), {name: value for name, value in fields.items() if value is not None}
+        for problem in self.problems:
+            yield "Problem", {"topic": problem.topic, "error": problem.reason}
 
 
 def one_pass(
@@ -90,21 +99,6 @@ def one_pass(
         notes=plan.notes,
         left=tuple(left),
     )
-
-
-def discover_topics(flow: Flow, *, admins: Admins | None = None) -> Pass:
-    """Create missing remote topics and partitions, and the progress topic; see `one_pass`."""
-    return one_pass(flow, [Part.TOPICS], admins=admins)
-
-
-def sync_configs(flow: Flow, *, admins: Admins | None = None) -> Pass:
-    """Give remote topics the configs of their source topics; see `one_pass`."""
-    return one_pass(flow, [Part.CONFIGS], admins=admins)
-
-
-def sync_acls(flow: Flow, *, admins: Admins | None = None) -> Pass:
-    """Give remote topics the ACLs of their source topics; see `one_pass`."""
-    return one_pass(flow, [Part.ACLS], admins=admins)
 
 
 def _seen(target: Admin, applied: Sequence[Applied]) -> tuple[Applied, ...]:

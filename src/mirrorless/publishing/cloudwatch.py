@@ -25,16 +25,14 @@ _log = logging.getLogger(__name__)
 
 
 class CloudWatch:
-    """Publishes every lease of a flow, `A->B`, and other values of it; `topics=False` leaves the series by topic out.
+    """Publishes every lease of a flow, `A->B`, and other values of it.
 
     `lease_ended` and `put` return at once. Close it, or use it as a context, to have the last values sent.
     """
 
-    def __init__(self, flow: str, *, namespace: str = NAMESPACE, topics: bool = True) -> None:
+    def __init__(self, flow: str) -> None:
         source, _, target = flow.partition("->")
         self._source, self._target = source.strip(), target.strip()
-        self._namespace = namespace
-        self._topics = topics
         self._meter = LeaseMeter()
         self._waiting: queue.Queue[list[dict[str, Any]] | None] = queue.Queue(_WAITING)
         self._told = ""
@@ -60,7 +58,7 @@ class CloudWatch:
         self._put(samples, int(time.time() * 1000))
 
     def _put(self, samples: Iterable[Sample], now_ms: int) -> None:
-        data = [self._datum(sample, now_ms) for sample in samples if self._topics or sample.topic is None]
+        data = [self._datum(sample, now_ms) for sample in samples]
         try:
             self._waiting.put_nowait(data)
         except queue.Full:
@@ -103,13 +101,13 @@ class CloudWatch:
             try:
                 self._send(data)
                 self._told = ""
-            except ValueError as error:
-                self._tell(f"metrics are not published: {error}")
+            except Exception as error:  # noqa: BLE001 -- without this thread alarms would go blind
+                self._tell(f"metrics are not published: {str(error) or type(error).__name__}")
 
     def _send(self, data: Sequence[dict[str, Any]]) -> None:
         with client("cloudwatch", region=None) as cloudwatch:
             for some in _chunks(data):
-                cloudwatch.put_metric_data(Namespace=self._namespace, MetricData=some)
+                cloudwatch.put_metric_data(Namespace=NAMESPACE, MetricData=some)
 
     def _tell(self, text: str) -> None:
         """Say it once, until it works again."""

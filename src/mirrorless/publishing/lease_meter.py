@@ -35,21 +35,12 @@ class Sample:
     topic: str | None = None
 
 
-@dataclass(slots=True)
-class _Behind:
-    """Since when a partition may be behind: the last copied record's time, or when it was last seen caught up."""
-
-    since_ms: int
-
-    def lag_s(self, now_ms: int) -> float:
-        return max(0.0, (now_ms - self.since_ms) / 1000)
-
-
 class LeaseMeter:
     """Turns every lease of one flow into samples; it remembers between leases since when partitions are behind."""
 
     def __init__(self) -> None:
-        self._behind: dict[tuple[str, int], _Behind] = {}
+        # The last copied record's time, or when the partition was last seen caught up.
+        self._behind_since_ms: dict[tuple[str, int], int] = {}
         self._last_ms: int | None = None
 
     def lease(self, reports: Sequence[Report], *, now_ms: int) -> list[Sample]:
@@ -84,12 +75,13 @@ class LeaseMeter:
         if report.ended_ms is not None and report.latency_ms is not None:
             copied_ms = report.ended_ms - report.latency_ms
         if not report.lag_records:
-            self._behind[place] = _Behind(now_ms)
+            self._behind_since_ms[place] = now_ms
             return 0.0
-        behind = self._behind.setdefault(place, _Behind(now_ms if copied_ms is None else copied_ms))
+        since_ms = self._behind_since_ms.get(place, now_ms if copied_ms is None else copied_ms)
         if copied_ms is not None:
-            behind.since_ms = max(behind.since_ms, min(copied_ms, now_ms))
-        return behind.lag_s(now_ms)
+            since_ms = max(since_ms, min(copied_ms, now_ms))
+        self._behind_since_ms[place] = since_ms
+        return max(0.0, (now_ms - since_ms) / 1000)
 
     def _samples(
         self,

@@ -17,11 +17,11 @@ from mirrorless.copy.slot import FlowPlace, run_lease
 from mirrorless.doctor.examination import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import ClusterError
-from mirrorless.heartbeats import Heartbeats
-from mirrorless.metadata.passes import discover_topics, sync_acls, sync_configs
+from mirrorless.heartbeats import Heartbeats, last_heartbeat
 from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.rights import On, Operation, Side, needed
 from tests.support.guarded import GuardedWorld, connected
+from tests.support.metadata import discover_topics, sync_acls, sync_configs
 from tests.support.secured import eventually
 
 if TYPE_CHECKING:
@@ -74,6 +74,15 @@ def beaten(world: GuardedWorld) -> list[str]:
     """What a heartbeat says."""
     try:
         Heartbeats(world.flow()).beat(timestamp_ms=1)
+    except ClusterError as error:
+        return [str(error)]
+    return []
+
+
+def watched(world: GuardedWorld) -> list[str]:
+    """What looking for the last heartbeat says."""
+    try:
+        last_heartbeat(world.flow())
     except ClusterError as error:
         return [str(error)]
     return []
@@ -205,6 +214,11 @@ CASES: Mapping[Lacking, tuple[Does, Says, str]] = {
         (),
         beaten,
         "cluster {t}: heartbeats: " + REFUSED + "; grant WRITE on it",
+    ),
+    Lacking(Side.TARGET, On.REMOTE_HEARTBEATS, Operation.READ): (
+        (),
+        watched,
+        "cluster {t}: {s}.heartbeats: " + REFUSED + "; grant READ on it",
     ),
     Lacking(Side.TARGET, On.CHECKPOINTS, Operation.CREATE): (
         (),

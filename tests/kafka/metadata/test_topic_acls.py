@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.metadata.actions import AddAcl, CreateTopic, ForgetAcl, RemoveAcl
-from mirrorless.metadata.passes import sync_acls
+from tests.support.metadata import sync_acls
 from tests.support.secured import MIRROR, VIEWER, eventually
 
 if TYPE_CHECKING:

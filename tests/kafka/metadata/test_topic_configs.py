@@ -11,7 +11,7 @@ from mirrorless.clusters.configs import topic_configs
 from mirrorless.metadata.acl_record import AclRecord
 from mirrorless.metadata.actions import AlterConfigs, ConfigDifference, CreateTopic
 from mirrorless.metadata.apply import apply
-from mirrorless.metadata.passes import discover_topics, sync_configs
+from tests.support.metadata import discover_topics, sync_configs
 from tests.support.secured import MIRROR, eventually
 
 if TYPE_CHECKING:

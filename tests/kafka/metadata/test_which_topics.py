@@ -10,9 +10,9 @@ from confluent_kafka import ThrottleEvent
 from mirrorless.clusters.admin import Admin
 from mirrorless.errors import SameClusterError
 from mirrorless.metadata.actions import CreateTopic
-from mirrorless.metadata.passes import discover_topics
 from mirrorless.metadata.planning import Admins, Planner, switched_on
 from mirrorless.policy import LeftOut
+from tests.support.metadata import discover_topics
 from tests.support.secured import MIRROR, VIEWER
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.copy.event_loop import EventLoop
 from mirrorless.copy.wire import Wire
 from mirrorless.errors import ClusterUnavailable
-from mirrorless.metadata.passes import discover_topics
 from mirrorless.settings import Cluster, load
 from tests.kafka.security.conftest import BEARER, USER, USER_PASSWORD
 from tests.support.certificates import PASSWORD
+from tests.support.metadata import discover_topics
 from tests.support.processes import Mirrorless
 from tests.support.world import World, fill
 

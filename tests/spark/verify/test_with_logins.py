@@ -13,10 +13,10 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.topics import create_topics
 from mirrorless.local.kafka import ClusterSpec, start_clusters
-from mirrorless.metadata.passes import discover_topics
 from mirrorless.settings import load
 from mirrorless.verify.comparison import Terms, verify_flow
 from mirrorless.verify.findings import Kind
+from tests.support.metadata import discover_topics
 from tests.support.planted import BEGAN_MS
 
 if TYPE_CHECKING:

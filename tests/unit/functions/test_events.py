@@ -21,13 +21,15 @@ def one(raw: dict[str, Any]) -> Record:
     return read
 
 
-@given(content=st.binary(max_size=300), key=st.none() | st.binary(max_size=20), value=st.none() | st.binary())
-def test_keys_values_and_headers_are_as_they_were_written(
-    content: bytes, key: bytes | None, value: bytes | None
-) -> None:
-    read = one(record("t", offset=7, key=key, value=value, headers=(("h", content), ("h", b""), ("g", b"\x80"))))
+@given(key=st.none() | st.binary(max_size=20), value=st.none() | st.binary())
+def test_keys_and_values_are_as_they_were_written(key: bytes | None, value: bytes | None) -> None:
+    read = one(record("t", offset=7, key=key, value=value))
     assert (read.key, read.value) == (key, value)
-    assert read.headers == (("h", content), ("h", b""), ("g", b"\x80"))
+
+
+@pytest.mark.parametrize("headers", [[{"h": [-1, 127]}, {"h": []}, {"g": None}], [{"h": [300]}], "odd", None])
+def test_headers_are_nothing_to_refuse_a_record_for(headers: object) -> None:
+    assert one(record("t", offset=7, key=b"k", value=b"v") | {"headers": headers}).value == b"v"
 
 
 @pytest.mark.parametrize("source", ["aws:kafka", "SelfManagedKafka"])
@@ -58,8 +60,6 @@ def test_a_key_may_be_null_as_well_as_absent() -> None:
         {"value": "no base64!"},
         {"value": 5},
         {"offset": "7"},
-        {"headers": [{"h": [300]}]},
-        {"headers": [{"h": [-129]}]},
         {"topic": None},
     ],
 )

@@ -125,6 +125,7 @@ def test_a_copy_with_an_end_has_one(tmp_path: Path) -> None:
     jobs.job.start()
     assert jobs.ended() == ("jr_1", "SUCCEEDED")
     assert jobs.job.complete
+    assert jobs.job.trouble == ""
     assert jobs.over()
 
 

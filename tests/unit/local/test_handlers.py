@@ -42,7 +42,7 @@ def handler(event, context):
                 time.sleep(0.01)
         if event.get("raise"):
             raise ValueError(event["raise"])
-        return {"calls": len(calls), "name": __name__}
+        return {"calls": len(calls), "name": __name__, "left_ms": calls[-1][1]}
     finally:
         busy.release()
 """
@@ -97,11 +97,10 @@ def test_events_have_the_shapes_that_were_recorded() -> None:
 
 def test_the_time_that_is_left_is_the_templates_until_the_run_ends() -> None:
     ended = threading.Event()
-    context = LocalContext("heartbeat", timeout_s=90, ended=ended.is_set)
+    context = LocalContext(timeout_s=90, ended=ended.is_set)
     assert 89_000 < context.get_remaining_time_in_millis() <= 90_000
-    assert context.function_name == "heartbeat"
-    assert context.aws_request_id != LocalContext("x", timeout_s=1, ended=ended.is_set).aws_request_id
-    assert LocalContext("x", timeout_s=0, ended=ended.is_set).get_remaining_time_in_millis() == 0
+    assert context.aws_request_id != LocalContext(timeout_s=1, ended=ended.is_set).aws_request_id
+    assert LocalContext(timeout_s=0, ended=ended.is_set).get_remaining_time_in_millis() == 0
     ended.set()
     assert context.get_remaining_time_in_millis() == 0
 
@@ -110,7 +109,8 @@ def test_each_flow_has_a_handler_of_its_own(tmp_path: Path) -> None:
     one, other = Made(tmp_path), Made(tmp_path, flow="b->a")
     assert one.function.invoke({})["calls"] == 1
     assert one.function.invoke({})["calls"] == 2
-    assert other.function.invoke({}) == {"calls": 1, "name": "checkpoint of b->a"}
+    answer = other.function.invoke({})
+    assert (answer["calls"], answer["name"]) == (1, "checkpoint of b->a")
 
 
 def test_ticks_and_events_come_one_after_the_other(tmp_path: Path) -> None:
@@ -144,6 +144,28 @@ def test_what_goes_wrong_again_and_again_is_told_once_until_it_went_well(tmp_pat
         "checkpoint: ValueError: never",
         "checkpoint: ValueError: no",
     ]
+
+
+def test_one_complaint_is_told_once_in_an_invocation_too(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    made.function.sink.fresh()
+    for text in ("no", "never", "no"):
+        made.given.sink.tell("error", text)
+    assert [text for _, text in made.heard.troubles] == ["checkpoint: no", "checkpoint: never"]
+
+
+def test_where_no_next_invocation_goes_on_there_is_no_time_limit_but_an_end(tmp_path: Path) -> None:
+    made = Made(tmp_path, timeout_s=1)
+    assert made.function.invoke({})["left_ms"] <= 1000
+    assert made.function.invoke({}, limited=False)["left_ms"] > 86_400_000
+    made.ended.set()
+    assert made.function.invoke({}, limited=False)["left_ms"] == 0
+    assert made.function.invoke({}, limited=False, ended=lambda: False)["left_ms"] > 0
+
+
+def test_an_attempt_says_whether_it_went_well(tmp_path: Path) -> None:
+    made = Made(tmp_path)
+    assert [made.function.attempt({"raise": text}) for text in ("", "no", "no", "")] == [True, False, False, True]
 
 
 def test_warnings_at_the_end_of_a_run_are_not_told(tmp_path: Path) -> None:

@@ -1,0 +1,64 @@
+"""`mirrorless status` tells what it found, though something else could not be found."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from mirrorless.cli import status
+from mirrorless.clusters.target_state import TargetState
+from mirrorless.copy.flow_status import FlowStatus
+from mirrorless.errors import ClusterUnavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mirrorless.formats import Heartbeat
+    from mirrorless.settings import Flow
+
+REFUSED = "cluster B: A.heartbeats: Broker: Topic authorization failed; grant READ on it"
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    path = tmp_path / "mm2.properties"
+    path.write_text(
+        "clusters = A, B\nA.bootstrap.servers = a:9092\nB.bootstrap.servers = b:9092\nA->B.enabled = true\n"
+    )
+    found = FlowStatus(
+        state=TargetState.PAUSED, topics=2, partitions=8, begun=8, lag_records=1234, halted={}, unknown={}
+    )
+
+    def refused(_flow: Flow) -> Heartbeat | None:
+        raise ClusterUnavailable(REFUSED.removeprefix("cluster B: "), cluster="B")
+
+    monkeypatch.setattr(status, "status_of", lambda _flow: found)
+    monkeypatch.setattr(status, "last_heartbeat", refused)
+    return str(path)
+
+
+def test_heartbeats_that_cannot_be_read_hide_nothing_of_the_flow(file: str) -> None:
+    result = CliRunner().invoke(status.status, [file])
+    assert result.exit_code == 1
+    (row,) = [line for line in result.stdout.splitlines() if "A->B" in line]
+    assert [cell.strip() for cell in row.strip("│").split("│")][1:] == [
+        "paused",
+        "2",
+        "8",
+        "8",
+        "1,234",
+        "unknown",
+        "0",
+    ]
+    assert result.stderr == f"A->B: {REFUSED}\n"
+
+
+def test_nor_in_json(file: str) -> None:
+    result = CliRunner().invoke(status.status, [file, "--json"])
+    assert result.exit_code == 1
+    fields = json.loads(result.stdout)
+    assert (fields["lag_records"], fields["halted"], fields["last_heartbeat_ms"]) == (1234, [], None)
+    assert fields["heartbeat_error"] == REFUSED

@@ -1,0 +1,147 @@
+"""A run of all flows: what it says at its end, and what it tells meanwhile."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from io import StringIO
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mirrorless.clusters.identity import Ends
+from mirrorless.local import runner
+from mirrorless.local.display import LogLines
+from mirrorless.local.runner import StopRequest, run_flows
+from mirrorless.local.telling import DisplaySink
+from mirrorless.metadata.actions import CreateTopic
+from mirrorless.metadata.passes import Pass
+from mirrorless.settings import Cluster, Flow, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from threading import Event
+
+A, B = Cluster(alias="A", bootstrap_servers="a:9092"), Cluster(alias="B", bootstrap_servers="b:9092")
+SETTINGS = Settings(file="mm2.properties", clusters=(A, B), flows=(Flow(source=A, target=B),))
+LEFT = CreateTopic(topic="A.t", partitions=1, replication_factor=1, reason="r")
+
+
+class Job:
+    """A copy that is complete after so many looks."""
+
+    def __init__(self, looks: int) -> None:
+        self._looks = looks
+        self.complete = True
+        self.failure = None
+        self.errors = ()
+        self.records = self.copied_bytes = 0
+        self.watch = self
+
+    @property
+    def active(self) -> bool:
+        self._looks -= 1
+        return self._looks >= 0
+
+    def look(self) -> list[object]:
+        return []
+
+
+class Plan:
+    """What happens to the only flow: its trouble from look to look, and what it comes to."""
+
+    def __init__(self) -> None:
+        self.troubles: list[str] = [""]
+        self.complaints: list[str] = []  # of a function, from look to look
+        self.left: tuple[CreateTopic, ...] = ()
+        self.asked = False
+        self.last = True
+
+
+class Run:
+    """A FlowRun of that plan."""
+
+    plan = Plan()
+
+    def __init__(self, _settings: Settings, flow: Flow, *, display: LogLines, asked: Event, **_: object) -> None:
+        self.name = flow.name
+        self.job = Job(len(self.plan.troubles))
+        self._asked = asked
+        self._sink = DisplaySink(flow.name, "checkpoint", display, ended=asked.is_set)
+        self._troubles, self._complaints = iter(self.plan.troubles), iter(self.plan.complaints)
+
+    def first(self) -> list[Pass]:
+        if self.plan.asked:
+            self._asked.set()
+        return [Pass(ends=Ends("a", "b"), applied=(), left_out=(), problems=(), notes=(), left=self.plan.left)]
+
+    @property
+    def trouble(self) -> str:
+        self._sink.fresh()
+        if complaint := next(self._complaints, ""):
+            self._sink.tell("error", complaint)
+        return next(self._troubles)
+
+    def last(self) -> bool:
+        return self.plan.last
+
+    def copy(self) -> None: ...
+    def start(self) -> None: ...
+    def ask_to_stop(self) -> None: ...
+    def land(self, *, until: float) -> None: ...
+    def join(self, *, seconds: float) -> None: ...
+
+
+class Told:
+    """Runs the plan."""
+
+    def __init__(self) -> None:
+        self.plan = Run.plan = Plan()
+        self._out = StringIO()
+
+    def run(self, *, bounded: bool = True) -> bool:
+        return run_flows(SETTINGS, bounded=bounded, display=LogLines(self._out), stop=StopRequest())
+
+    def of(self, event: str, field: str) -> list[object]:
+        lines = [json.loads(line) for line in self._out.getvalue().splitlines()]
+        return [line[field] for line in lines if line["event"] == event]
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
+    monkeypatch.setattr(runner, "FlowRun", Run)
+    monkeypatch.setattr(runner, "spark_session", lambda **_: nullcontext())
+    monkeypatch.setattr(runner, "_LOOK_EVERY_S", 0)
+    with StopRequest().on_signals():
+        yield Told()
+
+
+def test_a_copy_of_everything_went_well(told: Told) -> None:
+    assert told.run()
+    assert told.of("Finished", "complete") == [True]
+
+
+def test_a_copy_whose_topics_were_not_all_made_is_not_complete(told: Told) -> None:
+    told.plan.left = (LEFT,)
+    assert not told.run()
+    assert told.of("Finished", "complete") == [False]
+
+
+def test_who_asks_for_an_end_asks_for_what_is_left_too(told: Told) -> None:
+    told.plan.left, told.plan.asked = (LEFT,), True
+    assert told.run()
+    assert told.of("Finished", "complete") == [False]
+
+
+def test_a_copy_whose_group_offsets_were_not_all_translated_did_not_go_well(told: Told) -> None:
+    told.plan.last = False
+    assert not told.run()
+    assert told.run(bounded=False)  # their schedule goes on
+
+
+def test_a_complaint_is_told_once_until_it_is_over_whoever_else_complains(told: Told) -> None:
+    told.plan.troubles = ["", "paused", "paused", "paused", "", "paused"]
+    told.plan.complaints = ["no", "no", "never", "never", "", "never"]
+    told.run()
+    checkpoint = [f"checkpoint: {text}" for text in ("no", "never", "never")]
+    assert told.of("Trouble", "error") == [checkpoint[0], "paused", checkpoint[1], checkpoint[2], "paused"]

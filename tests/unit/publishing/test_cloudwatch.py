@@ -1,0 +1,43 @@
+"""CloudWatch's thread outlives whatever boto3 raises, and tells of it once."""
+
+from __future__ import annotations
+
+import queue
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from mirrorless.publishing import cloudwatch
+from mirrorless.publishing.cloudwatch import CloudWatch
+
+if TYPE_CHECKING:
+    import pytest
+
+
+class Service:
+    """CloudWatch, which answers or fails as is next in line."""
+
+    def __init__(self, *outcomes: Exception | None) -> None:
+        self._outcomes = iter(outcomes)
+        self.sent: queue.SimpleQueue[float] = queue.SimpleQueue()
+
+    def put_metric_data(self, *, Namespace: str, MetricData: list[dict[str, Any]]) -> None:  # noqa: N803 -- boto3's
+        assert Namespace == "Mirrorless"
+        if (error := next(self._outcomes)) is not None:
+            raise error
+        self.sent.put(MetricData[0]["Value"])
+
+
+def test_credentials_that_are_still_expired_cost_some_values_only(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    expired = RuntimeError("Credentials were refreshed, but the refreshed credentials are still expired.")
+    service = Service(expired, expired, None, ValueError("cloudwatch answered Throttling"), None)
+    monkeypatch.setattr(cloudwatch, "client", lambda _service, region: nullcontext(service))  # noqa: ARG005
+    with CloudWatch("a->b") as metrics:
+        for number in range(5):
+            metrics.put({"lag-seconds": number})
+    assert [service.sent.get_nowait() for _ in range(service.sent.qsize())] == [2, 4]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"a->b: metrics are not published: {expired}",
+        "a->b: metrics are not published: cloudwatch answered Throttling",
+    ]
