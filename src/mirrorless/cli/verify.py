@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 import click
 from rich.console import Console
@@ -14,7 +14,7 @@ from mirrorless.cli.tables import print_table
 from mirrorless.errors import MirrorlessError
 from mirrorless.local.verification import verify_flows
 from mirrorless.settings import load
-from mirrorless.verify.comparison import Terms
+from mirrorless.verify.comparison import Terms, first_line
 from mirrorless.verify.findings import DIFFERENT, NOT_COMPARED, by_topic
 from mirrorless.verify.page import page
 from mirrorless.verify.repair import repair_plan as steps_for
@@ -46,7 +46,8 @@ class _Bar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        if self._progress.console.is_terminal:
+            self._progress.stop()
 
     def step(self, flow: str, text: str) -> None:
         """Say what is being done."""
@@ -103,8 +104,11 @@ def verify(
         if json_file is not None and json_file != "-":
             write(json_file, to_json(verdicts).encode())
     except (MirrorlessError, OSError) as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(NOT_COMPARED)
+        _give_up(str(error))
+    except KeyboardInterrupt:
+        _give_up("interrupted")
+    except Exception as error:  # noqa: BLE001 -- Python's exit status of a crash is the one for differences
+        _give_up(": ".join(dict.fromkeys((type(error).__name__, first_line(error)))))
     if json_file == "-":
         click.echo(to_json(verdicts), nl=False)
     else:
@@ -113,7 +117,12 @@ def verify(
             if repair_plan:
                 _show_plan(steps)
     statuses = {verdict.status for verdict in verdicts}
-    sys.exit(DIFFERENT if DIFFERENT in statuses else max(statuses, default=0))
+    sys.exit(DIFFERENT if DIFFERENT in statuses else max(statuses))
+
+
+def _give_up(reason: str) -> NoReturn:
+    click.echo(f"error: {reason}", err=True)
+    sys.exit(NOT_COMPARED)
 
 
 def _show(verdict: Verdict) -> None:

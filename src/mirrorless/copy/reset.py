@@ -19,7 +19,7 @@ from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.metadata.plan import replicated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 
     from mirrorless.copy.requests import Place
     from mirrorless.copy.wire import Wire
@@ -68,15 +68,16 @@ class Resetter:
         self._ends = Connections(flow)
         self._source, self._target = self._ends.source, self._ends.target
 
-    def plan(self, topic: str, to: int) -> list[Reset]:
-        """Look at every partition of a source topic; `to` is `EARLIEST`, `LATEST`, an offset, or minus a time in ms.
+    def plan(self, topic: str, to: int, *, partitions: Collection[int] = ()) -> list[Reset]:
+        """Look at these partitions of a source topic, at all if none is named.
 
-        Raises `ConfigurationError` for a topic that the flow does not replicate. Nothing is written.
+        `to` is `EARLIEST`, `LATEST`, an offset, or minus a time in ms. Raises `ConfigurationError` for a topic that the
+        flow does not replicate, and for a partition that one side does not have. Nothing is written.
         """
         remote = replicated(self._flow, {topic: 1}).get(topic)
         if remote is None:
             raise ConfigurationError(f"flow {self._flow.name} does not replicate this topic", key="topic", value=topic)
-        return self._run(lambda: self._plan(topic, remote, to))
+        return self._run(lambda: self._plan(topic, remote, to, partitions))
 
     def apply(self, resets: Sequence[Reset]) -> None:
         """Announce the new epochs and write the new progress; a copy that runs follows at its next lease."""
@@ -104,13 +105,18 @@ class Resetter:
         except kafka_errors.KafkaError as error:
             raise ClusterError(str(error), cluster=f"{self._flow.source.alias} or {self._flow.target.alias}") from error
 
-    async def _plan(self, topic: str, remote: str, to: int) -> list[Reset]:
+    async def _plan(self, topic: str, remote: str, to: int, wanted: Collection[int]) -> list[Reset]:
         await self._ends.connect(self._flow, topics={topic}, remote_topics={remote})
         partitions = self._source.partition_count(topic)
         if not partitions:
             raise ConfigurationError(f"{self._flow.source.alias} has no such topic", key="topic", value=topic)
+        remote_partitions = self._target.partition_count(remote)
+        numbers = sorted(set(wanted)) or range(min(partitions, remote_partitions))
+        for number in numbers:
+            for name, count in ((topic, partitions), (remote, remote_partitions)):
+                if not 0 <= number < count:
+                    raise ConfigurationError(_range(name, count), key="partition", value=str(number))
         known = self._ends.progress.read()
-        numbers = range(min(partitions, self._target.partition_count(remote)))
         places, remotes = ([(name, number) for number in numbers] for name in (topic, remote))
         first, end = [await self._offsets(self._source, places, at) for at in (wires.EARLIEST, wires.LATEST)]
         remembered = await self._epochs({(remote, number): (topic, number) for number in numbers})
@@ -187,6 +193,10 @@ class Resetter:
                     f"{one.topic}-{one.partition}: another process began epoch {one.epoch} just now; repeat the reset",
                     cluster=flow.target.alias,
                 )
+
+
+def _range(topic: str, count: int) -> str:
+    return f"{topic} has partitions 0 to {count - 1}" if count else f"{topic} is not there yet"
 
 
 def flow_of(flows: Sequence[Flow], topic: str) -> Flow:

@@ -104,7 +104,7 @@ class Alignment:
         """
         for ahead in _AHEAD:
             ours, theirs = self.source.get(ahead), self.target.get(ahead)
-            met = _meeting(ours, theirs, ahead)
+            met = _meeting(ours, theirs, ahead, at_last=ahead == _AHEAD[-1])
             if met is not None:
                 return self._between(ours[: met[0]], theirs[: met[1]])
         return None
@@ -167,8 +167,11 @@ class Alignment:
         self._seen[one.content] += 1
 
 
-def _meeting(ours: list[Print], theirs: list[Print], ahead: int) -> tuple[int, int] | None:
-    """How many records of each side lie before the nearest place where both go together again."""
+def _meeting(ours: list[Print], theirs: list[Print], ahead: int, *, at_last: bool) -> tuple[int, int] | None:
+    """How many records of each side lie before the nearest place where both go together again.
+
+    `at_last` says that nobody will look further: where the target ends first, there is no such place then.
+    """
     places: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for at, one in enumerate(theirs):
         if len(places[one.content]) < _SAME_HASHES:
@@ -182,7 +185,7 @@ def _meeting(ours: list[Print], theirs: list[Print], ahead: int) -> tuple[int, i
                 best = at, other
     if best is None and len(ours) < ahead and len(theirs) < ahead:
         return len(ours), len(theirs)  # both end here
-    if best is None and len(theirs) < ahead:
+    if best is None and at_last and len(theirs) < ahead:
         return min(len(ours), len(theirs)), len(theirs)
     return best
 

@@ -16,17 +16,18 @@ from mirrorless.settings.patterns import compile_patterns
 from mirrorless.settings.values import timestamp_ms
 from mirrorless.verify.findings import Difference, PartitionResult, Verdict
 from mirrorless.verify.fingerprints import Fingerprints
-from mirrorless.verify.group_offsets import GroupComparison
+from mirrorless.verify.group_offsets import GroupComparison, GroupsCompared
 from mirrorless.verify.latest import compare_latest
 from mirrorless.verify.narrowing import MOST_DIFFERENCES, READ_RECORDS, narrow
 from mirrorless.verify.pairing import Paired, Pairing
-from mirrorless.verify.results import State, failed, keyed_result, result, shortage, touched
+from mirrorless.verify.results import State, failed, keyed_result, result, shortage, touched, unread_result
 from mirrorless.verify.settings_of_topics import Metadata, compare_metadata
 from mirrorless.verify.stretches import pieces
 from mirrorless.verify.windows import WINDOW_RECORDS, Window, compare_windows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    import re
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -35,7 +36,11 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
     from mirrorless.verify.stretches import Stretch
 
+EVERY_TOPIC: Final = (".*",)
 _ROUNDS: Final = 20
+# As Java prints an error, and as Py4J quotes one.
+_CAUSE: Final = "Caused by: "
+_THROWN: Final = ": "
 _SPARK: Final = (PySparkException, Py4JError)
 
 
@@ -46,7 +51,7 @@ class Terms:
     Windows are of `window_records`; around differences, up to `read_records` are read one by one.
     """
 
-    topics: tuple[str, ...] = (".*",)
+    topics: tuple[str, ...] = EVERY_TOPIC
     since_ms: int | None = None
     share: float = 1.0
     window_records: int = WINDOW_RECORDS
@@ -102,13 +107,10 @@ class Comparison:
         metadata = compare_metadata(
             self._flow, admins, wanted=lambda topic: any(one.fullmatch(topic) for one in patterns)
         )
+        self._troubles += self._unmatched(metadata, patterns)
         results, differences = self._records(admins, metadata)
         self._say("group offsets")
-        groups = GroupComparison(self._flow, source=admins.source, target=admins.target, remote=metadata.remote)
-        try:
-            compared = groups.compare()
-        finally:
-            groups.close()
+        compared = self._groups(admins, metadata)
         troubles = [f"{one.topic}-{one.partition}: {one.trouble}" for one in results if one.trouble is not None]
         return Verdict(
             flow=self._flow.name,
@@ -120,14 +122,48 @@ class Comparison:
             notes=(*metadata.notes, *self._notes, *compared.notes),
         )
 
+    def _unmatched(self, metadata: Metadata, patterns: Sequence[re.Pattern[str]]) -> Iterator[str]:
+        """What was asked for and is not there would otherwise pass for identical."""
+        if metadata.troubles:
+            return  # perhaps it is what could not be seen
+        name = self._flow.name
+        if self._terms.topics == EVERY_TOPIC and not metadata.remote:
+            alias = self._flow.source.alias
+            yield (
+                f"nothing to compare: {alias} shows no topic that {name} replicates; "
+                "check `topics` of the flow, and that its user has DESCRIBE on them"
+            )
+        elif not patterns:
+            yield "nothing to compare: --topics has no pattern"
+        else:
+            for one in patterns:
+                if not any(one.fullmatch(topic) for topic in metadata.remote):
+                    yield f"--topics={one.pattern}: {name} replicates no topic of this name that can be seen"
+
+    def _groups(self, admins: Admins, metadata: Metadata) -> GroupsCompared:
+        """What fails here leaves what was found before as it is."""
+        try:
+            groups = GroupComparison(self._flow, source=admins.source, target=admins.target, remote=metadata.remote)
+            try:
+                return groups.compare()
+            finally:
+                groups.close()
+        except MirrorlessError as error:
+            return GroupsCompared(troubles=[f"group offsets: {error}"])
+
     def _records(self, admins: Admins, metadata: Metadata) -> tuple[list[PartitionResult], list[Difference]]:
         configs, refused = topic_configs(admins.source, metadata.remote)
-        self._troubles += [f"{topic}: its configs cannot be read: {one.text}" for topic, one in refused.items()]
+        # Whether it is compacted decides how it is compared: the wrong way finds differences where there are none.
+        self._troubles += [
+            f"{topic}: its records are not compared, because its configs cannot be read: {one.text}"
+            for topic, one in refused.items()
+        ]
+        remote = {topic: name for topic, name in metadata.remote.items() if topic not in refused}
         compacted = {topic for topic, one in configs.items() if _is_compacted(one)}
-        results, differences, unread = self._of_topics(admins, metadata.remote, compacted)
+        results, differences, unread = self._of_topics(admins, remote, compacted)
         if unread:
             # Retention may have overtaken the comparison: once more, from where both sides begin now.
-            remote = {topic: metadata.remote[topic] for topic in unread}
+            remote = {topic: remote[topic] for topic in unread}
             self.windows = [one for one in self.windows if one.topic not in unread]
             again, more, _ = self._of_topics(admins, remote, compacted)
             results = [one for one in results if one.topic not in unread] + again
@@ -213,7 +249,7 @@ class Comparison:
             if len(topics) == 1:
                 for state in states.values():
                     if state.paired.place[0] == topics[0]:
-                        state.paired.trouble = f"Spark could not read it: {_first_line(error)}"
+                        state.paired.trouble = f"Spark could not read it: {first_line(error)}"
                 return []
             return [
                 done
@@ -231,6 +267,9 @@ class Comparison:
             state.records += sum(min(one.records, one.remote_records) for one in windows)
 
     def _by_keys(self, partitions: Sequence[Paired]) -> tuple[list[PartitionResult], list[Difference]]:
+        if unknown := [one for one in partitions if one.certain_end is None]:
+            results, differences = self._by_keys([one for one in partitions if one.certain_end is not None])
+            return [*results, *map(unread_result, unknown)], differences
         if not partitions:
             return [], []
         self._say("latest values of compacted topics")
@@ -240,9 +279,8 @@ class Comparison:
             if len(partitions) > 1:
                 halves = [self._by_keys([one]) for one in partitions]
                 return [one for results, _ in halves for one in results], [one for _, some in halves for one in some]
-            return [failed(partitions[0], f"Spark could not read it: {_first_line(error)}")], []
-        results: list[PartitionResult] = []
-        differences: list[Difference] = []
+            return [failed(partitions[0], f"Spark could not read it: {first_line(error)}")], []
+        results, differences = [], []
         for one, latest in zip(partitions, found, strict=True):
             results.append(keyed_result(one, latest))
             differences += [*shortage(one), *latest.differences]
@@ -254,12 +292,12 @@ def _is_compacted(configs: Configs) -> bool:
     return policy is not None and "compact" in (policy.value or "")
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What went wrong, in one line; of Java's errors, the last cause."""
     text = str(error).strip().splitlines()
-    causes = [line for line in text if line.startswith("Caused by: ")]
-    return one_line(
-        (causes[-1].removeprefix("Caused by: ") if causes else text[0] if text else type(error).__name__)[:300]
-    )
+    causes = [line for line in text if line.startswith((_CAUSE, _THROWN))]
+    line = causes[-1] if causes else text[0] if text else type(error).__name__
+    return one_line(line.removeprefix(_CAUSE).removeprefix(_THROWN)[:300])
 
 
 def verify_flow(

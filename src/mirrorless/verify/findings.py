@@ -135,7 +135,7 @@ class Verdict:
     @property
     def status(self) -> int:
         """Exit status: a difference that was found counts more than what could not be compared."""
-        if self.differences:
+        if self.differences or any(one.more for one in self.partitions):
             return DIFFERENT
         return NOT_COMPARED if self.troubles else IDENTICAL
 

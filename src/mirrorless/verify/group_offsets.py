@@ -7,11 +7,15 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.clusters.admin import Refusal
+from mirrorless.clusters.failures import grant
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic
-from mirrorless.filters import GroupFilter
+from mirrorless.clusters.topics import describe
+from mirrorless.errors import ClusterError
+from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.offsets.checkpoints import CheckpointTopic
-from mirrorless.offsets.translation import Translated
+from mirrorless.offsets.translation import How, Translated
 from mirrorless.offsets.translator import Translator
 from mirrorless.verify.findings import Difference, Kind
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
+    from mirrorless.offsets.checkpoints import ByGroup
     from mirrorless.offsets.translator import Answers
     from mirrorless.settings import Flow
 
@@ -30,9 +35,8 @@ _PAUSE_S: Final = 1.0
 
 @dataclass(slots=True)
 class GroupsCompared:
-    """How many offsets of groups were compared, what differs, what was left out and why, and what could not be."""
+    """What differs, what was left out and why, and what could not be compared."""
 
-    offsets: int = 0
     differences: list[Difference] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
@@ -42,8 +46,9 @@ class GroupComparison:
     """Compares the groups of one flow on the topics of `remote`.
 
     Where `sync.group.offsets.enabled` is set, the target's committed offsets count, else the checkpoints. A group that
-    is reading on the source may be ahead of its last checkpoint, and one that is reading on the target goes its own
-    way: neither is a difference. No offset may be ahead of the exact one, in any case: records would be skipped.
+    is reading on the source may be ahead of its last checkpoint, one that is ahead of the copy has no place there yet,
+    and one that is reading on the target goes its own way: none of these is a difference. No offset may be ahead of the
+    exact one, in any case: records would be skipped.
     """
 
     def __init__(self, flow: Flow, *, source: Admin, target: Admin, remote: Mapping[str, str]) -> None:
@@ -52,8 +57,9 @@ class GroupComparison:
         self._remote = remote
         self._translator = Translator(flow, source=source, target=target)
         self._source_groups, self._target_groups = GroupOffsets(flow.source), GroupOffsets(flow.target)
-        selects = GroupFilter.of(flow).selects
+        selects = group_filter_for(flow).selects
         self._wants = selects
+        self._wants_topic = topic_filter_for(flow).selects
         self._checkpoints = CheckpointTopic(checkpoints_topic(flow), target, wanted=selects)
         self._found = GroupsCompared()
 
@@ -67,19 +73,21 @@ class GroupComparison:
     def compare(self) -> GroupsCompared:
         """Compare all groups; raises `ClusterError` if an end does not answer."""
         found = self._found
-        if not self._flow.emit_checkpoints_enabled and not self._flow.sync_group_offsets_enabled:
-            found.notes.append("group offsets are not compared: emit.checkpoints.enabled is false")
+        if not self._flow.writes_checkpoints:
+            key = "emit.offset-syncs.enabled" if self._flow.emit_checkpoints_enabled else "emit.checkpoints.enabled"
+            found.notes.append(f"group offsets are not compared: {key} is false")
             return found
         listed, troubles = _listed(self._source)
         found.troubles += troubles
         committed = {
-            group: {place: one for place, one in offsets.items() if place[0] in self._remote}
+            group: {place: one for place, one in offsets.items() if self._covers(place[0])}
             for group, offsets in self._read(self._source_groups, filter(self._wants, listed)).items()
         }
         committed = {group: offsets for group, offsets in committed.items() if offsets}
         if not committed:
             return found
         there, busy = self._theirs(list(committed))
+        committed = {group: offsets for group, offsets in committed.items() if group in there}
         wanted: dict[Place, set[int]] = defaultdict(set)
         for offsets in committed.values():
             for place, one in offsets.items():
@@ -88,24 +96,39 @@ class GroupComparison:
         answers = self._translator.translate(wanted, deadline=time.monotonic() + _WALKING_S)
         for group, offsets in sorted(committed.items()):
             if group in busy:
-                found.notes.append(f"group {group} is active on {self._flow.target.alias}: not compared")
+                found.notes.append(f"group {group} {busy[group]} on {self._flow.target.alias}: not compared")
                 continue
-            moving = listed.get(group) is Activity.ACTIVE
-            self._compare(group, offsets, there.get(group, {}), answers, moving=moving)
+            self._compare(group, offsets, there[group], answers, moving=_moving(listed.get(group)) is not None)
         return found
 
-    def _theirs(self, groups: list[str]) -> tuple[dict[str, dict[Place, int]], set[str]]:
-        """Where the groups would go on on the target, by remote partition; and those that are active there."""
+    def _covers(self, topic: str) -> bool:
+        """Heartbeats are replicated without being selected, and get no checkpoints then."""
+        return topic in self._remote and self._wants_topic(topic)
+
+    def _theirs(self, groups: list[str]) -> tuple[dict[str, dict[Place, int]], dict[str, str]]:
+        """Where the groups would go on on the target, by remote partition; and those that move there, with how.
+
+        Groups that are not in it could not be asked for, which is told.
+        """
         if not self._flow.sync_group_offsets_enabled:
-            known = self._checkpoints.read()
+            known = self._known_checkpoints()
             return {
                 group: {place: one.downstream for place, one in known.get(group, {}).items()} for group in groups
-            }, set()
+            }, {}
         activity, troubles = _listed(self._target)
         self._found.troubles += troubles
-        busy = {group for group in groups if activity.get(group) is Activity.ACTIVE}
+        moving = {group: _moving(activity.get(group, Activity.DEAD)) for group in groups}
+        busy = {group: how for group, how in moving.items() if how is not None}
         found = self._read(self._target_groups, groups)
         return {group: {place: one.offset for place, one in some.items()} for group, some in found.items()}, busy
+
+    def _known_checkpoints(self) -> ByGroup:
+        """Who may not see the topic would find it empty, and every group without a place on the target."""
+        name = self._checkpoints.name
+        found = describe(self._target, name)
+        if isinstance(found, Refusal) and (right := grant(found.code, "READ on it")):
+            raise ClusterError(f"{name}: {found.text}{right}", cluster=self._flow.target.alias)
+        return self._checkpoints.read()
 
     def _read(self, groups: GroupOffsets, names: object) -> dict[str, dict[Place, Committed]]:
         found: dict[str, dict[Place, Committed]] = {}
@@ -132,12 +155,15 @@ class GroupComparison:
                 reason = "only a nearest pair is known" if isinstance(answer, Translated) else answer.reason
                 self._found.notes.append(f"{name}: not compared, {reason}")
                 continue
-            self._found.offsets += 1
             remote = self._remote[place[0]]
             now = there.get((remote, place[1]))
             if now == answer.downstream:
                 continue
-            if moving and (now is None or now < answer.downstream):
+            behind = now is None or now < answer.downstream
+            if behind and answer.how is How.BEYOND:
+                self._found.notes.append(f"{name}: it is ahead of the copy, which has to get there first")
+                continue
+            if moving and behind:
                 self._found.notes.append(f"{name}: it is reading, and its checkpoint follows")
                 continue
             self._found.differences.append(
@@ -153,6 +179,13 @@ class GroupComparison:
                     target_has="none" if now is None else str(now),
                 )
             )
+
+
+def _moving(activity: Activity | None) -> str | None:
+    """How a group may be committing meanwhile, None if it is not: brokers before 2.6 do not say what a group does."""
+    if activity in (Activity.EMPTY, Activity.DEAD):
+        return None
+    return "is active" if activity is Activity.ACTIVE else "may be active"
 
 
 def _listed(admin: Admin) -> tuple[dict[str, Activity], list[str]]:

@@ -3,19 +3,20 @@
 The cleaner takes what it likes of the older values, on each side at its own time. What it leaves alone is the last
 record of each key; a tombstone goes after `delete.retention.ms`, so one that is gone is as good as one that is there.
 Both sides are cut at the last pair of offsets that is certain; a key with a newer record behind the cut, on either
-side, is not compared, because the cleaner may have taken the one before it.
+side, is not compared, because the cleaner may have taken the one before it. Neither is a key whose last record stands
+before the beginning of the copy, nor one that retention has taken from one side (`compact,delete`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812 -- as all of Spark's users have it
 
 from mirrorless.verify.findings import Difference, Kind
 from mirrorless.verify.kafka_source import Ranges, java_options, read
-from mirrorless.verify.stretches import Pair
+from mirrorless.verify.stretches import Pair, pair_at_upstream, pair_near
 from mirrorless.verify.windows import headers_hash
 
 if TYPE_CHECKING:
@@ -30,7 +31,13 @@ if TYPE_CHECKING:
 MOST_KEYS: Final = 100
 _KEY: Final = ("topic", "partition", "key")
 _FIELDS: Final = ("value", "headers", "timestamp")
-_SAME, _IN_FLIGHT, _MISSING, _EXTRA, _CHANGED = "same", "in flight", "missing", "extra", "changed"
+_SAME, _MISSING, _EXTRA, _CHANGED = "same", "missing", "extra", "changed"
+_DIFFERENT: Final = (_MISSING, _EXTRA, _CHANGED)
+_IN_FLIGHT, _EARLIER, _BY_RETENTION = "in flight", "earlier", "by retention"
+_LIMITS: Final = (
+    "topic string, partition int, begin_upstream bigint, begin_downstream bigint, kept_upstream bigint, "
+    "kept_downstream bigint"
+)
 _SIDE: Final = (
     "topic string, partition int, key binary, {0}offset bigint, {0}tombstone boolean, {0}value bigint, "
     "{0}headers bigint, {0}timestamp timestamp, {0}newer int, {0}size bigint"
@@ -41,14 +48,16 @@ _SIDE: Final = (
 class Latest:
     """One compacted partition: `keys` compared, how many of them differ, and the differences of the first.
 
-    `in_flight` are keys with a newer record behind the cut, `by_retention` those whose record one side has deleted
-    with everything before its first offset.
+    Not compared are keys with a newer record behind the cut (`in_flight`), those whose last record stands before the
+    beginning of the copy (`earlier`), and those of which one side has deleted the record with everything before its
+    first offset (`by_retention`).
     """
 
     keys: int = 0
     different: int = 0
     size_bytes: int = 0
     in_flight: int = 0
+    earlier: int = 0
     by_retention: int = 0
     differences: list[Difference] = field(default_factory=list)
 
@@ -64,32 +73,61 @@ def compare_latest(spark: SparkSession, flow: Flow, partitions: Sequence[Paired]
     theirs = {(one.remote_topic, one.place[1]): one.target for one in partitions}
     left = _latest(spark, java_options(flow.source, isolation="read_committed"), ours, here, "")
     right = _latest(spark, java_options(flow.target, isolation="read_uncommitted"), theirs, there, "remote_")
-    joined = left.join(right, list(_KEY), "full").withColumn("outcome", _outcome()).drop("key").cache()
+    limits = [(*one.place, *limits_of(one)) for one in partitions]
+    joined = (
+        left.join(right, list(_KEY), "full")
+        .join(F.broadcast(spark.createDataFrame(limits, _LIMITS)), ["topic", "partition"])
+        .withColumn("outcome", _outcome())
+        .drop("key")
+        .cache()
+    )
     found = [Latest() for _ in partitions]
     size = F.coalesce("size", F.lit(0)) + F.coalesce("remote_size", F.lit(0))
     counted = joined.groupBy("topic", "partition", "outcome").agg(F.count("*").alias("keys"), F.sum(size).alias("size"))
     for row in counted.toArrow().to_pylist():
         one = found[numbers[row["topic"], row["partition"]]]
         one.size_bytes += row["size"]
-        if row["outcome"] == _IN_FLIGHT:
-            one.in_flight += row["keys"]
-        else:
-            one.keys += row["keys"]
-            one.different += row["keys"] if row["outcome"] != _SAME else 0
-    wrong = [(*partitions[number].place,) for number, one in enumerate(found) if one.different]
-    for topic, partition in wrong:
-        of_one = joined.where((F.col("topic") == topic) & (F.col("partition") == partition))
-        rows = of_one.where(F.col("outcome").isin(_MISSING, _EXTRA, _CHANGED)).orderBy("offset", "remote_offset")
-        for row in rows.limit(MOST_KEYS).toArrow().to_pylist():
-            number = numbers[topic, partition]
-            _note(found[number], partitions[number], row)
+        outcome, keys = row["outcome"], row["keys"]
+        one.in_flight += keys if outcome == _IN_FLIGHT else 0
+        one.earlier += keys if outcome == _EARLIER else 0
+        one.by_retention += keys if outcome == _BY_RETENTION else 0
+        one.keys += keys if outcome in (_SAME, *_DIFFERENT) else 0
+        one.different += keys if outcome in _DIFFERENT else 0
+    for one, paired in zip(found, partitions, strict=True):
+        if one.different:
+            topic, partition = paired.place
+            of_one = joined.where((F.col("topic") == topic) & (F.col("partition") == partition))
+            rows = of_one.where(F.col("outcome").isin(*_DIFFERENT)).orderBy("offset", "remote_offset")
+            one.differences += [_difference(paired, row) for row in rows.limit(MOST_KEYS).toArrow().to_pylist()]
     joined.unpersist()
     return found
 
 
 def cut_of(one: Paired) -> Pair:
-    """Up to where both sides of a partition are compared."""
-    return one.known_end or Pair(one.source[1], one.target[1])
+    """Up to where both sides of a partition are compared; nowhere where nothing is certain."""
+    return one.certain_end or Pair(one.source[0], one.target[0])
+
+
+class Limits(NamedTuple):
+    """Offsets before which one side need not have what the other has: upstream and downstream.
+
+    `begin` is where the copy began. Records before `kept_upstream` the target has deleted or may have, those before
+    `kept_downstream` the source.
+    """
+
+    begin_upstream: int
+    begin_downstream: int
+    kept_upstream: int
+    kept_downstream: int
+
+
+def limits_of(one: Paired) -> Limits:
+    """Limits of a partition; where nothing says how offsets correspond, retention has the benefit of the doubt."""
+    first, remote_first = one.source[0], one.target[0]
+    cut = cut_of(one)
+    kept_upstream = (pair_near(one.line, remote_first) or cut).upstream if remote_first else 0
+    kept_downstream = (pair_at_upstream(one.line, first) or cut).downstream if first else 0
+    return Limits(*(one.beginning or Pair(0, 0)), kept_upstream, kept_downstream)
 
 
 def _latest(
@@ -133,55 +171,37 @@ def _latest(
 
 
 def _outcome() -> Column:
+    """What is the matter with a key; columns are those of both sides and of `Limits`."""
     gone = F.col("offset").isNull() | F.col("tombstone")
     remote_gone = F.col("remote_offset").isNull() | F.col("remote_tombstone")
+    before = F.col("offset").isNull() | (F.col("offset") < F.col("begin_upstream"))
+    remote_before = F.col("remote_offset").isNull() | (F.col("remote_offset") < F.col("begin_downstream"))
     same = F.expr("true")
     for name in _FIELDS:
         same = same & F.col(name).eqNullSafe(F.col(f"remote_{name}"))
     return (
         F.when((F.coalesce("newer", F.lit(0)) == 1) | (F.coalesce("remote_newer", F.lit(0)) == 1), _IN_FLIGHT)
         .when(gone & remote_gone, _SAME)
-        .when(remote_gone & F.col("remote_offset").isNull(), _MISSING)
-        .when(gone & F.col("offset").isNull(), _EXTRA)
+        .when(before & remote_before, _EARLIER)
+        .when(F.col("remote_offset").isNull() & (F.col("offset") < F.col("kept_upstream")), _BY_RETENTION)
+        .when(F.col("offset").isNull() & (F.col("remote_offset") < F.col("kept_downstream")), _BY_RETENTION)
+        .when(F.col("remote_offset").isNull(), _MISSING)
+        .when(F.col("offset").isNull(), _EXTRA)
         .when(same & (F.col("tombstone") == F.col("remote_tombstone")), _SAME)
         .otherwise(_CHANGED)
     )
 
 
-def _note(found: Latest, paired: Paired, row: Mapping[str, Any]) -> None:
-    """Take one key that differs, unless retention explains it."""
-    if _deleted(paired, row):
-        found.different -= 1
-        found.by_retention += 1
-        return
+def _difference(paired: Paired, row: Mapping[str, Any]) -> Difference:
     kind = {_MISSING: Kind.MISSING, _EXTRA: Kind.EXTRA, _CHANGED: Kind.CHANGED}[row["outcome"]]
     changed = kind is Kind.CHANGED
-    found.differences.append(
-        Difference(
-            kind=kind,
-            topic=paired.place[0],
-            remote_topic=paired.remote_topic,
-            partition=paired.place[1],
-            upstream=row["offset"],
-            downstream=row["remote_offset"],
-            records=1,
-            fields=tuple(name for name in _FIELDS if changed and row[name] != row[f"remote_{name}"]),
-        )
+    return Difference(
+        kind=kind,
+        topic=paired.place[0],
+        remote_topic=paired.remote_topic,
+        partition=paired.place[1],
+        upstream=row["offset"],
+        downstream=row["remote_offset"],
+        records=1,
+        fields=tuple(name for name in _FIELDS if changed and row[name] != row[f"remote_{name}"]),
     )
-
-
-def _deleted(paired: Paired, row: Mapping[str, Any]) -> bool:
-    """Whether the side that lacks a record has deleted everything up to there (`compact,delete`)."""
-    line = paired.line
-    if row["outcome"] == _MISSING and paired.target[0]:
-        run, following = line.at_downstream(paired.target[0])
-        reached = run or following
-        if run is not None and paired.target[0] <= run.end_downstream:
-            return bool(row["offset"] < run.first_upstream + paired.target[0] - run.first_downstream)
-        return reached is not None and bool(row["offset"] < (following or reached).first_upstream)
-    if row["outcome"] == _EXTRA and paired.source[0]:
-        run, following = line.at(paired.source[0])
-        if run is not None and paired.source[0] <= run.end_upstream:
-            return bool(row["remote_offset"] < run.first_downstream + paired.source[0] - run.first_upstream)
-        return following is not None and bool(row["remote_offset"] < following.first_downstream)
-    return False

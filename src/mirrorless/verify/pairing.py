@@ -12,7 +12,7 @@ from confluent_kafka.admin import OffsetSpec
 from mirrorless.clusters.topics import last_stable_offsets, partition_counts
 from mirrorless.errors import ClusterError
 from mirrorless.offsets.runs import Line, taken_over
-from mirrorless.offsets.translation import Translated
+from mirrorless.offsets.translation import How, Translated
 from mirrorless.offsets.translator import Translator
 from mirrorless.offsets.walk import Search, Walk, Walker
 from mirrorless.verify.stretches import Pair, Stretch, upstream_of
@@ -31,8 +31,10 @@ _WALKING_S: Final = 120.0
 class Paired:
     """One source partition and its copy. `source` and `target` are the offsets that are there, first and end.
 
-    `stretches` are to be compared. `lost` is the pair from which on the target lacks what had been copied, and `owed`
-    how many records that is. `not_copied` are offsets of the source beyond the copy, where no record was looked at.
+    `beginning` is where our copy began, None where it did not, or went on behind MirrorMaker 2. `synced` is the end of
+    what MirrorMaker 2 said that it had copied. `stretches` are to be compared. `lost` is the pair from which on the
+    target lacks what had been copied, and `owed` how many records that is. `not_copied` are offsets of the source
+    beyond the copy, where no record was looked at.
     """
 
     place: Place
@@ -40,6 +42,8 @@ class Paired:
     source: tuple[int, int] = (0, 0)
     target: tuple[int, int] = (0, 0)
     line: Line = field(default_factory=lambda: Line(()))
+    beginning: Pair | None = None
+    synced: Pair | None = None
     stretches: list[Stretch] = field(default_factory=list)
     lost: tuple[int | None, int] | None = None
     owed: int = 0
@@ -52,6 +56,11 @@ class Paired:
         """The last pair that is certain."""
         runs = self.line.runs
         return Pair(runs[-1].end_upstream, runs[-1].end_downstream) if runs else None
+
+    @property
+    def certain_end(self) -> Pair | None:
+        """The same, or else the last one of MirrorMaker 2."""
+        return self.known_end or self.synced
 
 
 class Pairing:
@@ -89,17 +98,19 @@ class Pairing:
         ends, missing = last_stable_offsets(self._source, places)
         remote_firsts = _first_offsets(self._target, theirs.values())
         firsts = _first_offsets(self._source, places)
-        since = self._since(places, since_ms) if since_ms is not None else {}
+        since = None if since_ms is None else self._since(places, since_ms)
         for place, one in found.items():
             there = theirs[place]
             trouble = missing.get(place) or remote_missing.get(there)
             trouble = trouble or (None if place in firsts and there in remote_firsts else "its first offset is unknown")
+            if trouble is None and since is not None and place not in since:
+                trouble = "its first offset since then is unknown"
             if trouble is not None:
                 one.trouble = trouble
                 continue
             one.source, one.target = (firsts[place], ends[place]), (remote_firsts[there], remote_ends[there])
             one.line = self._translator.line(place)
-            self._stretch(one, since.get(place))
+            self._stretch(one, None if since is None else since[place])
         return list(found.values())
 
     def _stretch(self, one: Paired, since: int | None) -> None:
@@ -142,8 +153,11 @@ class Pairing:
         known = self._translator.progress.get(one.place)
         if known is not None and begin.upstream in taken_over(known.announced):
             begin = self._behind_mirrormaker(one, begin)
-        elif begin.downstream > remote_first:
-            one.notes.append(f"the target's records {remote_first} to {begin.downstream - 1} are of an earlier copy")
+        else:
+            one.beginning = begin
+            if begin.downstream > remote_first:
+                last = begin.downstream - 1
+                one.notes.append(f"the target's records {remote_first} to {last} are of an earlier copy")
         _note_heads(one, begin)
         if first > begin.upstream:
             moved = self._at_upstream(one, first)
@@ -164,9 +178,12 @@ class Pairing:
     def _without_runs(self, one: Paired) -> Pair:
         """Where MirrorMaker 2 copied, and nobody else, there are only its pairs, if any."""
         first, remote_first = one.source[0], one.target[0]
+        syncs = self._translator.syncs.slots.slots(one.place)
+        if syncs:
+            one.synced = Pair(syncs[0].last_upstream + 1, syncs[0].last_downstream + 1)
         if not first and not remote_first:
             return Pair(0, 0)
-        for sync in reversed(self._translator.syncs.slots.slots(one.place)):
+        for sync in reversed(syncs):
             if sync.last_upstream >= first and sync.last_downstream >= remote_first:
                 one.notes.append(f"before upstream {sync.last_upstream} nothing says how offsets correspond")
                 return Pair(sync.last_upstream, sync.last_downstream)
@@ -206,7 +223,10 @@ class Pairing:
         wanted = {TopicPartition(*place): OffsetSpec.for_timestamp(since_ms) for place in places}
         found: dict[Place, int] = {}
         for place, future in (self._source.client.list_offsets(wanted) if wanted else {}).items():
-            offset = self._source.result(future).offset
+            try:
+                offset = self._source.result(future).offset
+            except ClusterError:
+                continue  # told as the partition's trouble
             found[place.topic, place.partition] = offset if offset >= 0 else 1 << 62
         return found
 
@@ -214,6 +234,9 @@ class Pairing:
         upstream = min(upstream, one.source[1])
         answer = self._translator.translate({one.place: [upstream]}, deadline=time.monotonic() + _WALKING_S)
         found = answer[one.place][upstream]
+        if isinstance(found, Translated) and found.how in (How.BEYOND, How.EMPTY):
+            # The answer is the target's end as it was then; what was appended meanwhile does not begin here.
+            return Pair(upstream, one.target[1])
         if isinstance(found, Translated) and found.exact:
             return Pair(upstream, min(found.downstream, one.target[1]))
         one.trouble = f"nothing says where upstream offset {upstream} is on the target"

@@ -31,12 +31,14 @@ def repair_plan(verdict: Verdict, *, file: str) -> list[Step]:
     steps: list[Step] = []
     latest = {(one.topic, one.partition) for one in verdict.partitions if one.method is Method.LATEST}
     records = [one for one in verdict.differences if one.kind in OF_RECORDS]
-    for topic, some in groupby(sorted(records, key=lambda one: one.topic), key=lambda one: one.topic):
-        of_topic = list(some)
-        keyed = [one for one in of_topic if (topic, one.partition) in latest]
-        steps += _latest(keyed)
-        if rest := [one for one in of_topic if (topic, one.partition) not in latest]:
-            steps += _again(verdict.flow, topic, rest, file)
+    for _, some in groupby(sorted(records, key=lambda one: one.topic), key=lambda one: one.topic):
+        keyed: list[Difference] = []
+        rest: list[Difference] = []
+        for one in some:
+            # A lost end is copied again, whether the topic is compacted or not; other keys need only their record.
+            by_key = one.kind is not Kind.SHORT and (one.topic, one.partition) in latest
+            (keyed if by_key else rest).append(one)
+        steps += [*_latest(keyed), *_again(verdict.flow, rest, file)]
     for one in verdict.differences:
         if one.kind in _APPLY:
             steps.append(Step(one.place, f"{one.kind} {one.what}".strip(), f"mirrorless apply {file}"))
@@ -46,24 +48,43 @@ def repair_plan(verdict: Verdict, *, file: str) -> list[Step]:
     return steps
 
 
-def _again(flow: str, topic: str, some: list[Difference], file: str) -> Iterator[Step]:
-    """A whole range has to be copied again: into a fresh topic, or behind what is there where the end is lost."""
-    remote = some[0].remote_topic
-    for partition, of_one in groupby(sorted(some, key=lambda one: one.partition or 0), key=lambda one: one.partition):
+def _again(flow: str, some: list[Difference], file: str) -> Iterator[Step]:
+    """A whole range has to be copied again: into a fresh topic, or behind what is there where only the end is lost.
+
+    Where one partition needs the fresh topic, it has the lost ends of the others too.
+    """
+    fresh = {one.kind for one in some} != {Kind.SHORT}
+    for _, of_one in groupby(sorted(some, key=lambda one: one.partition or 0), key=lambda one: one.partition):
         every = list(of_one)
-        offsets = [one.upstream for one in every if one.upstream is not None]
-        where = f"{topic}-{partition}"
+        first = every[0]
         kinds = ", ".join(sorted({one.kind for one in every}))
-        if {one.kind for one in every} == {Kind.SHORT}:
-            at = str(offsets[0]) if offsets else "the offset behind the target's last record"
-            action = f"copy from upstream {at} on again: mirrorless offsets reset {file} --topic {topic} --to {at}"
-        else:
-            span = f"from upstream {min(offsets)} on " if offsets else ""
-            action = (
-                f"copy {where} {span}again into a fresh topic: delete {remote}, let discovery create it, "
-                f"mirrorless offsets reset {file} --flow '{flow}' --topic {topic} --to earliest"
-            )
-        yield Step(where, kinds, action)
+        yield Step(first.place, kinds, _into_fresh(flow, every, file) if fresh else _behind(flow, first, file))
+
+
+def _into_fresh(flow: str, every: list[Difference], file: str) -> str:
+    first = every[0]
+    offsets = [one.upstream for one in every if one.upstream is not None]
+    span = f"from upstream {min(offsets)} on " if offsets else ""
+    return (
+        f"copy {first.place} {span}again into a fresh topic: delete {first.remote_topic}, let discovery create it, "
+        f"{_reset(flow, first, file)} --to earliest"
+    )
+
+
+def _behind(flow: str, short: Difference, file: str) -> str:
+    """Only this partition begins anew: the others would get their records again, or go on behind some."""
+    if short.upstream is None:
+        last = f"behind the last record of {short.remote_topic}-{short.partition}, at {(short.downstream or 0) - 1}"
+        return (
+            f"find out first which record of {short.place} comes {last if short.downstream else 'first'}: "
+            "nothing says its upstream offset, and from there the copy has to begin anew"
+        )
+    command = f"{_reset(flow, short, file)} --partition {short.partition} --to {short.upstream}"
+    return f"copy from upstream {short.upstream} on again: {command}"
+
+
+def _reset(flow: str, one: Difference, file: str) -> str:
+    return f"mirrorless offsets reset {file} --flow '{flow}' --topic {one.topic}"
 
 
 def _latest(some: Iterable[Difference]) -> Iterator[Step]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mirrorless.verify.findings import Difference, Kind, Method, PartitionResult
-from mirrorless.verify.latest import cut_of
+from mirrorless.verify.latest import Latest, cut_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mirrorless.verify.latest import Latest
     from mirrorless.verify.pairing import Paired
     from mirrorless.verify.windows import Window
 
@@ -63,8 +61,7 @@ def shortage(one: Paired) -> Iterator[Difference]:
 def result(state: State) -> PartitionResult:
     """Of a partition that was compared by windows."""
     one = state.paired
-    kinds = Counter(difference.kind for difference in state.differences)
-    not_copied = max(0, state.not_copied - one.owed) if kinds[Kind.SHORT] else state.not_copied
+    not_copied = max(0, state.not_copied - one.owed) if one.lost is not None else state.not_copied
     first, last = (one.stretches[0], one.stretches[-1]) if one.stretches else (None, None)
     return PartitionResult(
         topic=one.place[0],
@@ -97,12 +94,21 @@ def failed(one: Paired, trouble: str | None) -> PartitionResult:
     )
 
 
+def unread_result(one: Paired) -> PartitionResult:
+    """Of a compacted partition of which nothing is known to be copied."""
+    if one.target[0] == one.target[1]:
+        return keyed_result(one, Latest())
+    return failed(one, "nothing says how far the copy is")
+
+
 def keyed_result(one: Paired, latest: Latest) -> PartitionResult:
     """Of a compacted partition."""
     cut = cut_of(one)
     notes = list(one.notes)
     if latest.in_flight:
         notes.append(f"{latest.in_flight} keys with newer records behind the cut are not compared")
+    if latest.earlier:
+        notes.append(f"{latest.earlier} keys whose last record is older than the copy are not compared")
     if latest.by_retention:
         notes.append(f"{latest.by_retention} keys were deleted by retention on one side only")
     return PartitionResult(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mirrorless.clusters.topics import partition_counts
+from mirrorless.clusters.topics import partition_counts, undescribed
 from mirrorless.metadata.actions import Action, AddAcl, AlterConfigs, CreateTopic, GrowTopic, RemoveAcl
 from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.planning import Admins, Part, Planner, switched_on
@@ -35,22 +35,24 @@ def compare_metadata(flow: Flow, admins: Admins, *, wanted: Callable[[str], bool
 
     Raises `ClusterError` if an end does not answer, `SameClusterError` if there is only one cluster.
     """
-    counts = partition_counts(admins.source.metadata())
-    remote_counts = partition_counts(admins.target.metadata())
-    every = replicated(flow, counts)
-    remote = {topic: name for topic, name in every.items() if wanted(topic)}
+    source = admins.source.metadata()
+    counts = partition_counts(source)
+    target = admins.target.metadata()
+    remote_counts, hidden = partition_counts(target), undescribed(target)
+    every = replicated(flow, [*counts, *undescribed(source)])
+    origin = {name: topic for topic, name in every.items() if wanted(topic)}
+    remote = {topic: name for name, topic in origin.items() if topic in counts}
     found = Metadata(remote)
     parts = switched_on(flow)
     found.notes += [
         f"{part.value} are not compared: {_SWITCHES[part]} is false" for part, on in parts.items() if not on
     ]
     plan = Planner(flow, admins).plan([part for part, on in parts.items() if on])
-    origin = {name: topic for topic, name in remote.items()}
-    for action in plan.actions:
-        found.differences += _differences(action, origin, counts, remote_counts, every_acl=len(remote) == len(every))
-    found.troubles += [
-        f"{one.topic}: {one.reason}" for one in plan.problems if one.topic in remote or one.topic in origin
-    ]
+    # A remote topic that cannot be described may be there: a trouble, and no difference.
+    for action in (one for one in plan.actions if one.topic not in hidden):
+        found.differences += _differences(action, origin, counts, remote_counts, every_acl=len(origin) == len(every))
+    asked = {*origin, *origin.values()}
+    found.troubles += [f"{one.topic}: {one.reason}" for one in plan.problems if one.topic in asked]
     found.notes += plan.notes
     found.notes += _left_over(flow, set(every.values()), remote_counts, wanted)
     return found
@@ -75,7 +77,7 @@ def _differences(
 ) -> Iterator[Difference]:
     topic = origin.get(action.topic, action.topic)
     match action:
-        case CreateTopic() | GrowTopic() if action.topic in origin:
+        case CreateTopic() | GrowTopic() if action.topic in origin and topic in counts:
             there = remote_counts.get(action.topic)
             partitions = counts[topic]
             yield Difference(

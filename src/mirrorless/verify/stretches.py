@@ -81,6 +81,14 @@ def pair_near(line: Line, downstream: int) -> Pair | None:
     return None if following is None else Pair(following.first_upstream, following.first_downstream)
 
 
+def pair_at_upstream(line: Line, upstream: int) -> Pair | None:
+    """The same, by the upstream side."""
+    run, following = line.at(upstream)
+    if run is not None and upstream <= run.end_upstream:
+        return Pair(upstream, run.first_downstream + upstream - run.first_upstream)
+    return None if following is None else Pair(following.first_upstream, following.first_downstream)
+
+
 def pieces(stretch: Stretch, line: Line, *, share: float = 1.0, least_records: int = 10_000) -> Iterator[Stretch]:
     """Cut a closed stretch at exact pairs, so that tasks can share it; keep about `share` of it, spread evenly.
 

@@ -94,6 +94,27 @@ def test_a_halted_partition_goes_on_after_it(world: World, copied: str) -> None:
     assert world.assert_equal(copied) == 100
 
 
+def test_only_the_partitions_that_are_named(world: World) -> None:
+    topic = world.topic(partitions=4)
+    fill(world.source, topic, numbers(0, 160), partitions=4)
+    world.copy()
+    status, said = reset(world, topic, "--partition", "1", "--partition", "3", "--to", "25", "--yes")
+    assert (status, said.splitlines()[-1]) == (
+        0,
+        f"{topic}: 2 partitions begin anew at the next lease of {world.flow}",
+    )
+    world.copy()
+    ours, theirs = read(world.source, topic), read(world.target, world.remote(topic))
+    assert theirs == {
+        partition: records + (records[25:] if partition in (1, 3) else []) for partition, records in ours.items()
+    }
+
+
+def test_a_partition_that_is_not_there(world: World, copied: str) -> None:
+    result = CliRunner().invoke(root, ["offsets", "reset", str(world.file), "--topic", copied, "--partition", "7"])
+    assert str(result.exception) == f"partition=7: {copied} has partitions 0 to 0"
+
+
 @pytest.mark.parametrize(
     ("options", "line"),
     [

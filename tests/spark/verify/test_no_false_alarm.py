@@ -173,6 +173,24 @@ def test_a_compacted_topic_that_does_differ(clean: Clean, spark: SparkSession) -
     }
 
 
+def test_a_compacted_topic_before_its_copy_begins_and_after(world: World, spark: SparkSession) -> None:
+    topic = compacted(world)
+    keyed(world, world.source, topic, "old", count=KEYS)
+    world.write_settings(**{"mirrorless.start.timestamp": "2100-01-01T00:00:00Z"})
+    world.discover()
+    before, _ = verify_flow(spark, world.place().load(), Terms(), say=lambda _: None)
+    assert (before.status, before.differences, before.troubles) == (IDENTICAL, (), ())
+    assert [(one.records, one.not_copied) for one in before.partitions] == [(0, KEYS)]
+    world.copy()
+    keyed(world, world.source, topic, "new", keys=5, count=5)
+    world.copy()
+    after, _ = verify_flow(spark, world.place().load(), Terms(), say=lambda _: None)
+    assert (after.status, after.differences, after.troubles) == (IDENTICAL, (), ())
+    (result,) = after.partitions
+    assert result.records == 5
+    assert f"{KEYS - 5} keys whose last record is older than the copy are not compared" in result.notes
+
+
 def test_retention_that_overtakes_the_comparison(world: World, spark: SparkSession) -> None:
     topic = world.topic()
     write(world.source, topic, map(record, range(300)))

@@ -86,3 +86,8 @@ def test_records_that_are_all_alike_lack_as_many_as_there_are() -> None:
 def test_two_logs_that_have_nothing_in_common() -> None:
     ours, theirs = range(10_500), [f"other {number}" for number in range(10_500)]
     assert line_up(ours, theirs) == [Piece(Kind.UNLIKE, None, None, 0)]
+
+
+def test_a_long_loss_just_before_the_end() -> None:
+    target = [*range(50), *range(250, 260)]
+    assert line_up(range(260), target) == [Piece(Kind.MISSING, 50, 50, 200)]

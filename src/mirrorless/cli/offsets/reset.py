@@ -36,10 +36,19 @@ class _Start(click.ParamType[int]):
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option("--topic", required=True, help="A topic of the source cluster.")
 @click.option("--to", type=_Start(), default="earliest", show_default=True, help="Where the copy shall go on.")
+@click.option(
+    "--partition",
+    "partitions",
+    type=click.IntRange(min=0),
+    multiple=True,
+    help="Only this partition; may be given repeatedly.",
+)
 @click.option("--flow", "name", help="The flow, such as 'A->B', if more than one replicates the topic.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def reset(file: str, *, topic: str, to: int, name: str | None, yes: bool) -> None:
+def reset(file: str, *, topic: str, to: int, partitions: tuple[int, ...], name: str | None, yes: bool) -> None:
     """Begin a new incarnation of TOPIC's copy: every partition goes on at the offset that --to says.
+
+    With --partition only those that it names; the others go on as they are.
 
     What the remote topic holds stays there, and what is copied again comes after it; for a clean beginning delete
     the remote topic first and let topic discovery create it again. A running copy follows at its next lease.
@@ -48,7 +57,7 @@ def reset(file: str, *, topic: str, to: int, name: str | None, yes: bool) -> Non
     flow = settings.flow(name) if name else flow_of(settings.flows, topic)
     resetter = Resetter(flow)
     try:
-        resets = resetter.plan(topic, to)
+        resets = resetter.plan(topic, to, partitions=partitions)
         _show(resets)
         if not yes:
             click.confirm(_question(resets), abort=True)
