@@ -8,7 +8,11 @@ import pytest
 from hypothesis import settings
 
 from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
-from tests.support.world import World
+
+# Before the first import of it, so that what its asserts compared is shown.
+pytest.register_assert_rewrite("tests.support")
+
+from tests.support.world import World  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -64,5 +64,5 @@ def test_its_python_processes_are_killed_and_it_goes_on(world: World) -> None:
             wait_for(lambda: copied(world, topic, 4) > before + 2_000, running=running, seconds=90)
         running.process.send_signal(signal.SIGTERM)
         running.wait(30)
-    world.copy()
+    world.copy_to_the_end()
     assert world.assert_equal(topic) > 4_000

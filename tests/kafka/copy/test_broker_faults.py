@@ -76,12 +76,6 @@ def world(clusters: dict[str, EmbeddedCluster], tmp_path: Path) -> World:
     return World(clusters["source"], clusters["target"], tmp_path, replicas=3)
 
 
-def copy_to_the_end(world: World) -> None:
-    until = time.monotonic() + 120
-    while any(report.state != "caught up" for report in world.copy()):
-        assert time.monotonic() < until
-
-
 # kafka-python leaves a socket that could not connect to the garbage collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_brokers_of_both_clusters_are_killed_and_come_back(world: World) -> None:
@@ -93,7 +87,7 @@ def test_brokers_of_both_clusters_are_killed_and_come_back(world: World) -> None
             cluster.kill_broker(node)
             time.sleep(5)
             cluster.start_broker(node)
-    copy_to_the_end(world)
+    world.copy_to_the_end()
     assert world.assert_equal(topic) == load.produced
     gc.collect()  # here, where its warnings are known
 
@@ -127,6 +121,6 @@ def test_a_target_with_too_few_replicas_is_waited_for(world: World) -> None:
         assert report.records == 0
         error = report.error or ""
     world.target.start_broker(follower)
-    copy_to_the_end(world)
+    world.copy_to_the_end()
     assert world.assert_equal(topic) == 200
     gc.collect()

@@ -40,12 +40,6 @@ def seconds(work: Callable[[], object]) -> float:
     return time.monotonic() - began
 
 
-def copy_all(world: World) -> None:
-    """As many leases as it takes."""
-    while any(report.state != "caught up" for report in world.copy()):
-        pass
-
-
 def two_megabytes(world: World) -> str:
     topic = world.topic(partitions=2)
     fill(world.source, topic, (b"%d" % n * 2_000 for n in range(400)), partitions=2)
@@ -62,7 +56,7 @@ def test_quotas_are_kept(world: World, side: str) -> None:
     quota(cluster, f"slow-{alias}", key, 100_000)
     try:
         # A broker's quota forgives what fits its window of some seconds; what is beyond has to wait.
-        assert seconds(lambda: copy_all(world)) > 3
+        assert seconds(world.copy_to_the_end) > 3
     finally:
         quota(cluster, f"slow-{alias}", key, None)
     assert world.assert_equal(topic) == 400
@@ -128,7 +122,7 @@ def test_connections_that_are_cut_half_way(tmp_path: Path) -> None:
                 f"{world.target_alias}.bootstrap.servers": world.target.bootstrap_servers,
             }
         )
-        world.copy()
+        world.copy_to_the_end()
         assert world.assert_equal(topic) == 200_000
     for proxy in proxies.values():
         proxy.close()

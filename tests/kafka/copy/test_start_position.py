@@ -19,11 +19,11 @@ def test_latest_leaves_out_what_was_there_before(world: World) -> None:
     topic = world.topic()
     world.write_settings(**{f"{world.source_alias}.consumer.auto.offset.reset": "latest"})
     fill(world.source, topic, [b"before"])
-    world.copy_unbounded(seconds=1)
+    world.copy_unbounded(seconds=5)
     fill(world.source, topic, [b"after"])
-    world.copy()
+    world.copy_to_the_end()
     fill(world.source, topic, [b"later"])
-    world.copy()
+    world.copy_to_the_end()
     assert remote_values(world, topic) == [b"after", b"later"]
 
 
