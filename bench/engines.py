@@ -59,7 +59,17 @@ def running(engine: str, world: World, tasks: int = 2) -> Iterator[Running]:
         with Mirrorless(world.file, "--spark-master", f"local[{tasks}]") as ours:
             yield Running(Family(ours.process.pid))
         return
-    settings = peer_settings(world, **{"tasks.max": str(tasks), "emit.checkpoints.enabled": "false"})
+    # Neither engine has anything to do beside the copy, and what there is to copy is there when it starts.
+    settings = peer_settings(
+        world,
+        **{
+            "tasks.max": str(tasks),
+            "emit.checkpoints.enabled": "false",
+            "emit.heartbeats.enabled": "false",
+            "refresh.topics.interval.seconds": "600",
+            "refresh.groups.interval.seconds": "600",
+        },
+    )
     if engine == TUNED:
         settings |= _tuned(world)
     if engine == EXACTLY_ONCE:
@@ -75,5 +85,4 @@ def _tuned(world: World) -> dict[str, str]:
         f"{world.target_alias}.producer.batch.size": str(512 << 10),
         f"{world.target_alias}.producer.linger.ms": "50",
         f"{world.source_alias}.consumer.max.poll.records": "10000",
-        f"{world.source_alias}.consumer.fetch.min.bytes": "100000",
     }

@@ -81,7 +81,8 @@ def latency(rows: list[dict[str, Any]]) -> Iterator[str]:
     yield from (_row(("records/s", "engine", "p50 ms", "p99 ms", "max ms")), _row("---" for _ in range(5)))
     for row in rows:
         figures = (f"{row[cut]:.0f}" for cut in ("p50", "p99", "max"))
-        yield _row((f"{row['rate']:,}", row["engine"], *figures))
+        engine = row["engine"] if row["keeps_up"] else f"{row['engine']}, falling behind"
+        yield _row((f"{row['rate']:,}", engine, *figures))
 
 
 def _workloads(found: dict[str, Any]) -> list[str]:

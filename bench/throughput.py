@@ -3,18 +3,17 @@
     python -m bench.throughput [--workload NAME …] [--engine NAME …] [--rounds 3] [--json FILE]
     python -m bench.throughput --quick
 
-Engines take turns in every round, each into a remote topic of its own. Seconds are from the first to the last record on
-the target; CPU is that of the engine's whole process tree in that time, and beside it with its start. The
-brokers are warmed before. Before the first and behind the last round stands what the brokers alone can do
-(`bench.limits`), of which the faster counts. The quick
-run is one round of the first workload against tuned MirrorMaker 2 and prints the ratios alone.
+Engines take turns in every round, each into a remote topic of its own; who begins changes from round to round. Seconds
+are from the first to the last record on the target; CPU is that of the engine's whole process tree in that time, and
+beside it with its start. The brokers are warmed before. Before the first and behind the last round stands what the
+brokers alone can do (`bench.limits`), of which the faster counts. The quick run is one round of the first workload
+against tuned MirrorMaker 2 and prints the ratios alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import tempfile
 import time
 from dataclasses import asdict, dataclass
@@ -23,10 +22,8 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
-from rich.console import Console
-from rich.table import Table
 
-from bench import limits
+from bench import limits, tables
 from bench.brokers import source_and_target
 from bench.engines import ENGINES, OURS, TUNED, running
 from bench.workloads import WORKLOADS, stored_bytes
@@ -158,8 +155,9 @@ def run(
 
     look()  # and once more when the brokers are warm
     samples = []
-    for _ in range(rounds):
-        for engine in engines:
+    for number in range(rounds):
+        begins = number % len(engines)
+        for engine in (*engines[begins:], *engines[:begins]):
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 world = World(source, target, Path(folder), topics=[topic])
                 samples.append(measure(engine, name, world, partitions={topic: workload.partitions}, records=records))
@@ -185,39 +183,6 @@ def tidy(cluster: EmbeddedCluster, topics: list[str]) -> None:
         future.result()
 
 
-def table(samples: list[Sample], most: dict[str, limits.Limits]) -> Table:
-    """Medians of the rounds; the limit is the rate that the brokers alone reach."""
-    found = Table(
-        "workload",
-        "engine",
-        "records/s",
-        "MB/s",
-        "of the limit",
-        "CPU µs/record",
-        "CPU with start",
-        "peak MB",
-        "stored",
-    )
-    groups: dict[tuple[str, str], list[Sample]] = {}
-    for sample in samples:
-        groups.setdefault((sample.workload, sample.engine), []).append(sample)
-    for (workload, engine), many in groups.items():
-        rate = statistics.median(one.per_second for one in many)
-        limit = most.get(workload)
-        found.add_row(
-            workload,
-            engine,
-            f"{rate:,.0f}",
-            f"{rate * many[0].source_bytes / many[0].records / 1e6:,.1f}",
-            f"{rate * limit.slower_s / many[0].records:.0%}" if limit else "",
-            f"{statistics.median(one.cpu_us for one in many):,.2f}",
-            f"{statistics.median(one.cpu_with_start_s for one in many):,.1f} s",
-            f"{statistics.median(one.peak_bytes for one in many) / 1e6:,.0f}",
-            f"{statistics.median(one.stored_bytes for one in many) / many[0].source_bytes:.0%}",
-        )
-    return found
-
-
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -232,27 +197,16 @@ def main() -> None:
     samples: list[Sample] = []
     most: dict[str, limits.Limits] = {}
     with source_and_target() as clusters:
-        if not given.quick:
-            warm(clusters)
+        warm(clusters)
         for workload in workloads:
             found, limit = run(clusters, workload, engines, 1 if given.quick else given.rounds, limit=not given.quick)
             samples += found
             if limit is not None:
                 most[workload] = limit
+            measured = {"samples": [asdict(one) for one in samples], "limits": {k: asdict(v) for k, v in most.items()}}
             if given.json:  # after each one: the whole takes long
-                rows = {"samples": [asdict(one) for one in samples], "limits": {k: asdict(v) for k, v in most.items()}}
-                given.json.write_text(json.dumps(rows, indent=1) + "\n")
-    console = Console(width=150)
-    if given.quick:
-        peer, ours = samples
-        console.print(
-            f"{peer.workload}: {ours.per_second / peer.per_second:.1f}x the records a second of tuned MirrorMaker 2, "
-            f"{peer.cpu_us / ours.cpu_us:.1f}x less CPU a record, "
-            f"{ours.stored_bytes / peer.stored_bytes:.0%} of its bytes on the target",
-            highlight=False,
-        )
-    else:
-        console.print(table(samples, most))
+                given.json.write_text(json.dumps(measured, indent=1) + "\n")
+    print(*(tables.ratios if given.quick else tables.throughput)(measured), sep="\n")
 
 
 if __name__ == "__main__":
