@@ -69,8 +69,10 @@ class Replay:
             self._begin(found, forget)  # brokers before 2.8 give topics no ids
         try:
             yield from self._up_to(ends)
-        except KafkaException as error:
-            self.close()
+        except BaseException as error:
+            self.close()  # what was fetched and not taken would be missing from the next read
+            if not isinstance(error, KafkaException):
+                raise
             reason = f"{error.args[0].str()}{grant(error.args[0].code(), 'READ on it')}"
             raise ClusterUnavailable(f"{self.topic}: {reason}", cluster=self._cluster.alias) from error
 

@@ -25,8 +25,9 @@ class ProgressTopic:
 
     def read(self) -> dict[Place, Known]:
         """Catch up with the topic's end and return what is known; raises `ClusterUnavailable`."""
-        for entry in self._replay.read(self._forget):
-            self._take(entry.key, entry.value)
+        # Of most keys there are many records, of which only the last one need be parsed.
+        for key, value in dict(self._replay.read(self._forget)).items():
+            self._take(key, value)
         return self._known
 
     def close(self) -> None:

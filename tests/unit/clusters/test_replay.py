@@ -168,6 +168,15 @@ def test_more_partitions_are_read_too(topic: World) -> None:
     assert known.read() == [b"a", b"b"]
 
 
+def test_what_was_not_taken_is_read_again(topic: World) -> None:
+    topic.logs = [[b"a", b"b"]]
+    known = Known()
+    entries = iter(known.replay.read())
+    assert next(entries).value == b"a"
+    del entries
+    assert known.read() == [b"a", b"b"]
+
+
 def test_a_topic_that_was_deleted_is_an_empty_one_until_it_is_there_again(topic: World) -> None:
     topic.logs = [[b"a"]]
     known = Known()
