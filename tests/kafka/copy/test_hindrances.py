@@ -73,12 +73,12 @@ def test_a_limit_of_bytes_per_second_is_kept(world: World) -> None:
 
 def test_partitions_take_turns_where_not_all_can_be_served_in_a_second(world: World) -> None:
     topic = world.topic(partitions=8)
-    fill(world.source, topic, (b"%d" % n * 2_000 for n in range(1_600)), partitions=8)
+    fill(world.source, topic, (b"%d" % n * 2_000 for n in range(1_600)), partitions=8, batch_size=50_000)
     world.discover()
-    world.write_settings(**{"mirrorless.max.bytes.per.second": "600000"})
-    reports = world.copy_unbounded(seconds=8)
+    world.write_settings(**{"mirrorless.max.bytes.per.second": "400000"})
+    reports = world.copy_unbounded(seconds=15)
     assert len(reports) == 8
-    assert all(report.records for report in reports)
+    assert all(report.records for report in reports), [report.records for report in reports]
     assert any(report.state != "caught up" for report in reports)
 
 
