@@ -7,6 +7,7 @@ from collections import defaultdict
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafka import errors as kafka_errors
 from kafka.partitioner.default import murmur2
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
@@ -202,11 +203,14 @@ class Incarnations:
         read = await self._read_back(node, taken)
         for said in wanted:
             if said.journal in taken:
+                records = read[said.journal]
                 missing = NotNow(f"an announcement in {said.journal[0]}-{said.journal[1]} could not be read back")
-                found[said] = _announced_by(said.producer, read[said.journal]) or missing
+                said_there = records if isinstance(records, Exception) else _announced_by(said.producer, records)
+                found[said] = said_there or missing
         return found
 
-    async def _read_back(self, node: int, wanted: dict[Place, int]) -> dict[Place, bytes | memoryview]:
+    async def _read_back(self, node: int, wanted: dict[Place, int]) -> dict[Place, bytes | memoryview | Exception]:
+        """What stands at these offsets, or why that cannot be read; one that fails is no matter of the others."""
         if not wanted:
             return {}
         fetched = await self._target.fetch(
@@ -215,10 +219,15 @@ class Incarnations:
             isolation=wires.READ_UNCOMMITTED,
             partition_max_bytes=_READ_BACK_BYTES,
         )
-        found = {one.place: one.records for one in fetched if one.records and not one.error_code}
+        found: dict[Place, bytes | memoryview | Exception] = {
+            one.place: one.records for one in fetched if one.records and not one.error_code
+        }
         for place in wanted.keys() - found.keys():
             # Its quota is used up, or what it holds there is too large to come with others: asked for alone, it comes.
-            found[place] = await self._target.read_at(node, place, wanted[place])
+            try:
+                found[place] = await self._target.read_at(node, place, wanted[place])
+            except kafka_errors.KafkaError as error:
+                found[place] = error
         return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,10 +10,12 @@ import pytest
 from mirrorless.copy.connections import Connections
 from mirrorless.copy.incarnations import Incarnations
 from mirrorless.copy.progress import Announcement
+from mirrorless.copy.wire import LATEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mirrorless.copy.requests import Offset
     from tests.support.world import World
 
 PARTITIONS = 300
@@ -25,8 +28,19 @@ def ends(world: World) -> Iterator[Connections]:
     flow = world.place().load()
     found = Connections(flow)
     found.run(lambda: found.connect(flow, topics=[topic], remote_topics=[world.remote(topic)]))
+    until = time.monotonic() + 120
+    while any(one.error_code for one in found.run(lambda: journal_ends(world, found))):
+        assert time.monotonic() < until
+        time.sleep(0.1)  # the broker is still busy with the topic that was just made
     yield found
     found.close()
+
+
+async def journal_ends(world: World, ends: Connections) -> list[Offset]:
+    node = ends.target.leader((world.progress_topic, 0))
+    assert node is not None
+    places = [(world.progress_topic, partition) for partition in range(25)]
+    return list((await ends.target.offsets(node, places, at=LATEST)).values())
 
 
 def writer(world: World, ends: Connections) -> Incarnations:
