@@ -195,7 +195,9 @@ class Incarnations:
         found: dict[_Said, Announcement | Exception] = {}
         taken: dict[Place, int] = {}
         for said in wanted:
-            one = written[said.journal]
+            one = written.get(said.journal)
+            if one is None:
+                continue  # `Together` tells it
             if one.error_code:
                 found[said] = wires.refusal(one.error_code, right="WRITE", topic=self._journal_topic)
             else:

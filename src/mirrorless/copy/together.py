@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kafka.future import Future
 
+from mirrorless.copy.leaders import NotNow
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 
@@ -22,7 +24,7 @@ class Together(Generic[Group, Question, Answer]):
 
     A question is a request, and a request costs either end some tenths of a millisecond: thousands of partitions that
     begin at once would spend seconds with it. An answer that is an exception is raised to whom it is for; what `ask`
-    raises, to all.
+    raises, to all. Whose answer is missing hears `NotNow`.
     """
 
     def __init__(
@@ -51,7 +53,8 @@ class Together(Generic[Group, Question, Answer]):
         except Exception as error:  # noqa: BLE001 -- it is raised where it was asked
             answers = dict.fromkeys(asked, error)
         for question, future in asked.items():
-            answer = answers[question]
+            # Whoever waits must hear something, or its partition would stand still without a word.
+            answer = answers.get(question, NotNow("a broker's answer leaves out some of what it was asked"))
             if isinstance(answer, Exception):
                 future.failure(answer)
             else:

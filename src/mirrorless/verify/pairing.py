@@ -104,7 +104,7 @@ class Pairing:
             trouble = missing.get(place) or remote_missing.get(there)
             trouble = trouble or (None if place in firsts and there in remote_firsts else "its first offset is unknown")
             if trouble is None and since is not None and place not in since:
-                trouble = "its first offset since then is unknown"
+                trouble = "its leader does not say which offset --since begins at"
             if trouble is not None:
                 one.trouble = trouble
                 continue

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import socket
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirrorless.copy.event_loop import EventLoop
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-@pytest.fixture
-def loop() -> Iterator[Any]:
-    found = EventLoop()
-    yield found
-    found.close()
 
 
 @settings(deadline=None, max_examples=30)

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from mirrorless.copy.event_loop import EventLoop
+from mirrorless.copy.leaders import NotNow
 from mirrorless.copy.together import Together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-
-@pytest.fixture
-def loop() -> Iterator[Any]:
-    found = EventLoop()
-    yield found
-    found.close()
+    from collections.abc import Mapping, Sequence
 
 
 class Asked:
-    """Doubles what it is asked; odd numbers have an error of their own, a group below 0 fails as a whole."""
+    """Doubles what it is asked, but leaves out 0; odd numbers have an error of their own, groups below 0 fail whole."""
 
     def __init__(self, loop: Any) -> None:  # noqa: ANN401 -- the library is untyped
         self._loop = loop
@@ -33,7 +24,7 @@ class Asked:
         await self._loop.sleep(0.01)
         if group < 0:
             raise ConnectionError(group)
-        return {number: ValueError(number) if number % 2 else 2 * number for number in numbers}
+        return {number: ValueError(number) if number % 2 else 2 * number for number in numbers if number}
 
     def run(self, *questions: tuple[int, int]) -> list[int | Exception]:
         """Ask all of them in one turn."""
@@ -44,7 +35,7 @@ class Asked:
             for one in asked:
                 try:
                     found.append(await one)
-                except (ValueError, ConnectionError) as error:
+                except (ValueError, ConnectionError, NotNow) as error:
                     found.append(error)
             return found
 
@@ -79,3 +70,9 @@ def test_what_is_asked_while_an_answer_is_under_way_is_asked_for_itself(loop: An
 
     assert loop.run(twice) == [8, 4]
     assert asked.calls == [(1, [2]), (1, [4])]
+
+
+def test_whoever_is_left_out_hears_of_it(loop: Any) -> None:  # noqa: ANN401
+    left_out, answered = Asked(loop).run((1, 0), (1, 2))
+    assert isinstance(left_out, NotNow)
+    assert answered == 4

@@ -120,7 +120,7 @@ def test_a_partition_that_does_not_answer_for_a_time_leaves_the_others(clusters:
     clusters.since = {0: ClusterError("no leader", cluster="a"), 1: 600}
     clusters.answer = Translated(600, How.RUN)
     without, whole = clusters.pair(since_ms=1)
-    assert (without.trouble, without.stretches) == ("its first offset since then is unknown", [])
+    assert (without.trouble, without.stretches) == ("its leader does not say which offset --since begins at", [])
     assert (whole.trouble, stretches(whole)) == (None, [(600, 1_000, 600, 1_000)])
 
 
