@@ -3,12 +3,13 @@
 kafka-python reads 4 KiB at a time, joins the pieces, cuts them apart and puts them together again; of what a copy
 costs, that was more than half. What is done here is what its parser does, in another order: the four bytes of a frame's
 size by themselves, then the frame straight into the parser's buffer, but for its last byte, with which the parser is
-given the frame. Records are decoded as a view of that frame.
+given the frame. Records are decoded as a view of that frame. Small frames, which most answers are, are read in one.
 """
 
 from __future__ import annotations
 
 import itertools
+import socket
 import ssl
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SIZE_BYTES = 4
+_SMALL_BYTES = 4 << 10
+_LARGE_BYTES = 64 << 10
+_WAKE_BYTES = 1 << 20
 _PIECES = 64
 _NOTHING_MORE = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
@@ -79,7 +83,10 @@ connection.KafkaProtocol = Protocol  # type: ignore[attr-defined] # every connec
 
 class _Plain(KafkaTCPTransport):
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
-        return b"", read_answers(self)
+        failure = read_answers(self)
+        if failure is None and not self.is_closing():  # type: ignore[no-untyped-call]
+            wake_at(self._sock, _missing(self.get_protocol().parser))  # type: ignore[no-untyped-call]
+        return b"", failure
 
     def write(self, data: bytes | Chunks) -> None:
         """Send a request, as soon as the socket takes it."""
@@ -155,15 +162,33 @@ def write_pieces(sock: Any, pieces: deque[Any]) -> tuple[int, Exception | None]:
     return total, None
 
 
+def wake_at(sock: socket.socket, missing: int) -> None:
+    """Have the loop hear of the rest of a large frame when much of it is there, not of every piece.
+
+    The kernel keeps to what fits its buffer, and tells of a connection's end in any case (`tcp_set_rcvlowat`). Not for
+    TLS: some of what is missing may already lie with OpenSSL.
+    """
+    wanted = min(missing, _WAKE_BYTES) if missing > _LARGE_BYTES else 1
+    if sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT) != wanted:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
+
+
+def _missing(parser: Any) -> int:  # noqa: ANN401
+    """How many bytes the parser needs next: of a frame, or of the size before it."""
+    frame = parser._rbuffer
+    missing: int = len(frame) - frame.tell() if parser._receiving else _SIZE_BYTES - parser._header.tell()
+    return missing
+
+
 def _frame(sock: Any, parser: Any, received: Callable[[bytes], None]) -> int:  # noqa: ANN401
     """Read some of a frame; return the number of bytes, 0 at the end of the stream."""
-    frame = parser._rbuffer if parser._receiving else None
-    missing = _SIZE_BYTES - parser._header.tell() if frame is None else len(frame) - frame.tell()
-    if frame is None or missing == 1:
+    missing = _missing(parser)
+    if not parser._receiving or missing == 1 or len(parser._rbuffer) <= _SMALL_BYTES:
         data: bytes = sock.recv(missing)
         if data:
             received(data)
         return len(data)
+    frame = parser._rbuffer
     frame.__class__ = _Frame
     at = frame.tell()
     with memoryview(frame) as view, view[at:-1] as room:
