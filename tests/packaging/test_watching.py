@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from mirrorless.metrics import BY_NAME, FLOW, TOPIC, Emitter
+from mirrorless.settings import Flow
 from tests.support.template import environment
 
 if TYPE_CHECKING:
@@ -45,6 +46,10 @@ def test_alarms_look_at_metrics_of_the_flow(watch: Stack) -> None:
             assert tuple(dimension["Name"] for dimension in one["Dimensions"]) in metric.dimensions
             assert [dimension["Value"] for dimension in one["Dimensions"]] == ["primary", "backup"]
             assert metric.cloudwatch
+
+
+def test_an_alarm_over_values_of_leases_finds_one_in_each_period(watch: Stack) -> None:
+    assert alarms(watch)["Lag"]["Period"] >= 2 * Flow.model_fields["lease_seconds"].default
 
 
 def test_a_comparison_that_failed_and_one_that_found_something_are_alarms_of_their_own(watch: Stack) -> None:

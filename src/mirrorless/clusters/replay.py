@@ -22,6 +22,7 @@ _SILENCE_S: Final = 60.0
 _LEADERLESS_S: Final = 15.0
 _PAUSE_S: Final = 0.5
 _SURE_S: Final = 1.0
+_WAIT_S: Final = 0.2
 _A_TIME: Final = 10_000
 _BUFFER_KB: Final = 16_384
 _FULL_MS: Final = 10
@@ -100,7 +101,9 @@ class Replay:
         consumer = self._consumer or self._open(ends)
         until = time.monotonic() + _SILENCE_S
         while any(self._read_to[partition] < end for partition, end in ends.items()):
-            for message in consumer.consume(_A_TIME, timeout=0.2):
+            # A call with a time limit would wait for it, unless as many came as were asked for.
+            waiting = consumer.consume(_A_TIME, timeout=0) or consumer.consume(1, timeout=_WAIT_S)
+            for message in waiting:
                 until = time.monotonic() + _SILENCE_S
                 error, partition, offset = message.error(), message.partition() or 0, message.offset() or 0
                 if error is None:

@@ -58,7 +58,7 @@ def test_the_smallest_file_has_the_defaults_of_mirrormaker(loaded: Callable[[str
                 offset_storage_topic="mm2-offsets.A.internal",
                 offset_storage_replication_factor=3,
                 offset_storage_partitions=25,
-                lease_seconds=30.0,
+                lease_seconds=120.0,
                 errors_tolerance="none",
                 dead_letter_topic=None,
                 on_gap="halt",
