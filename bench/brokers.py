@@ -15,6 +15,8 @@ _SETTINGS: Final = {
     "log.cleaner.backoff.ms": "500",
     # Indexes of 10 MB are set aside for every partition otherwise, and a thousand partitions have many.
     "log.index.size.max.bytes": "1048576",
+    # The files of what one engine wrote are otherwise deleted a minute later, while the next one copies.
+    "log.segment.delete.delay.ms": "1000",
 }
 
 

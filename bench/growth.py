@@ -59,7 +59,9 @@ def filled(cluster: EmbeddedCluster, topics: int, partitions: int) -> dict[str, 
     return made
 
 
-def copied(clusters: Mapping[str, EmbeddedCluster], engine: str, made: Mapping[str, int], tasks: int = 2) -> float:
+def copied(
+    clusters: Mapping[str, EmbeddedCluster], engine: str, made: Mapping[str, int], tasks: int | None = None
+) -> float:
     """Records a second of an engine that copies these topics."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         world = World(clusters["source"], clusters["target"], Path(folder), topics=list(made))

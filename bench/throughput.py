@@ -102,7 +102,7 @@ def _whole(topic: TopicMetadata | None, partitions: int) -> bool:
 
 
 def measure(
-    engine: str, workload: str, world: World, *, partitions: Mapping[str, int], records: int, tasks: int = 2
+    engine: str, workload: str, world: World, *, partitions: Mapping[str, int], records: int, tasks: int | None = None
 ) -> Sample:
     """Let an engine copy all there is, and say what it took; the records of a transaction's end count as none.
 
