@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.wire import Wire
 
 _REQUESTS_IN_FLIGHT = BATCHES_IN_FLIGHT
-_REQUEST_BYTES = 1 << 20
+_REQUEST_BYTES = 8 << 20
 
 
 class Outcome(Protocol):

@@ -33,7 +33,6 @@ _LONGEST_PAUSE_S = 0.1
 _CROWDED_S = 0.002
 _PARTITION_BYTES = 2 << 20
 _RESPONSE_BYTES = 16 << 20
-_TAKEN_BYTES = 2 << 20
 _DOUBTS = 3
 _READABLE = (State.COPYING, State.CAUGHT_UP)
 
@@ -153,29 +152,20 @@ class Fetcher:
             for copy in _readable(wanted):
                 self._keeper.halt(copy, copy.error_at_fetch(f"the source refuses to be read: {error}"))
             return
-        await self._take_all(node, fetched, asked)
+        if self._stopped:
+            return
+        line = self._led.get(node, {})
         for part in fetched:
-            if part.error_code == OFFSET_OUT_OF_RANGE:
-                await self._out_of_range(node, self._copies[part.place], asked[part.place])
-
-    async def _take_all(self, node: int, fetched: Iterable[Fetched], asked: Mapping[Place, int]) -> None:
-        """Queue what came; of many partitions, what was queued goes out while the rest is looked at."""
-        taken = 0
-        for part in fetched:
-            if taken > _TAKEN_BYTES:
-                taken = 0
-                self._appender.pump()
-                await self._sleep(0)
-            if self._stopped:
-                return
-            copy, line = self._copies[part.place], self._led.get(node, {})
+            copy = self._copies[part.place]
             if len(part.records):
-                taken += len(part.records)
                 self._budget.spend(len(part.records))
                 if copy in line:
                     line[copy] = line.pop(copy)
             self._take(part, asked[part.place])
         self._appender.pump()
+        for part in fetched:
+            if part.error_code == OFFSET_OUT_OF_RANGE:
+                await self._out_of_range(node, self._copies[part.place], asked[part.place])
 
     async def _out_of_range(self, node: int, copy: PartitionCopy, asked_from: int) -> None:
         """Tell on which side of the source's log the position lies."""
