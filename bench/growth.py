@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bench import metadata_scale
 from bench.brokers import source_and_target
 from bench.engines import OURS, TUNED
-from bench.throughput import measure, tidy
+from bench.throughput import measure, tidy, warm
 from bench.workloads import dense
 from tests.support.world import World
 
@@ -105,6 +105,7 @@ def main() -> None:
     found: dict[str, list[Row]] = defaultdict(list)
     if set(wanted) - {"passes"}:
         with source_and_target() as clusters:
+            warm(clusters)
             for what in wanted:
                 if what == "slots":
                     found[what] = by_slots(clusters)
@@ -119,9 +120,10 @@ def main() -> None:
 
 
 def keep(file: Path | None, found: Mapping[str, list[Row]]) -> None:
-    """Write what there is so far: the whole takes long."""
+    """Write what there is so far, since the whole takes long; what was not asked for stays in the file."""
     if file is not None:
-        file.write_text(json.dumps(found, indent=1) + "\n")
+        before = json.loads(file.read_text()) if file.exists() else {}
+        file.write_text(json.dumps(before | found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
