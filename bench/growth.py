@@ -123,7 +123,7 @@ def keep(file: Path | None, found: Mapping[str, list[Row]]) -> None:
     """Write what there is so far, since the whole takes long; what was not asked for stays in the file."""
     if file is not None:
         before = json.loads(file.read_text()) if file.exists() else {}
-        file.write_text(json.dumps(before | found, indent=1) + "\n")
+        file.write_text(json.dumps({**before, **found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
