@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import errors as kafka_errors
+from kafka.net import selector
 
 from mirrorless.batches.stamp import Stamped
 from mirrorless.clusters.client_settings import for_kafka_python
@@ -94,9 +95,10 @@ def test_the_library_comes_by_what_is_replaced_of_it(
         monkeypatch.setattr(owner, name, counted)
 
     hooks = {
-        transport: ["read_answers", "write_pieces"],
+        selector: ["log_trace"],
+        transport: ["read_answers", "write_pieces", "wake_at"],
         transport.Protocol: ["send_bytes"],
-        EventLoop: ["_unschedule", "_schedule_tasks", "register_event"],
+        EventLoop: ["_unschedule", "_schedule_tasks", "register_event", "wakeup"],
     }
     for owner, names in hooks.items():
         for name in names:

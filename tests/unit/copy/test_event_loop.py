@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kafka.future import Future
 
 from mirrorless.copy.event_loop import EventLoop
 
@@ -69,3 +71,23 @@ def test_one_socket_is_read_and_written_at_once(loop: Any) -> None:  # noqa: ANN
         loop.call_soon_with_future(write())
         loop.poll(5_000, reading)
         assert seen == ["out", "in"]
+
+
+def test_another_thread_wakes_a_loop_that_waits(loop: Any) -> None:  # noqa: ANN401
+    begin, asked = time.monotonic(), Future()
+    timer = threading.Timer(0.1, lambda: loop.call_soon_threadsafe(lambda: asked.success(1)))
+    timer.start()
+    loop.call_later(20, lambda: None)
+    loop.poll(10_000, asked)
+    timer.join()
+    assert asked.is_done
+    assert time.monotonic() < begin + 5
+
+
+def test_a_task_that_its_own_loop_is_given_runs_without_waiting(loop: Any) -> None:  # noqa: ANN401
+    begin, asked = time.monotonic(), Future()
+    loop.call_soon(lambda: loop.call_soon_threadsafe(lambda: asked.success(1)))
+    loop.call_later(20, lambda: None)
+    loop.poll(10_000, asked)
+    assert asked.is_done
+    assert time.monotonic() < begin + 5

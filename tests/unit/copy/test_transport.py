@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import selectors
 import socket
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from kafka import errors as kafka_errors
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 from kafka.protocol.parser import KafkaProtocol
 
-from mirrorless.copy.transport import read_answers, write_pieces
+from mirrorless.copy.transport import read_answers, wake_at, write_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +75,11 @@ def received(stream: bytes, cuts: Sequence[int], answers: int) -> list[bytes]:
 
 
 @settings(deadline=None)
-@given(st.lists(st.binary(max_size=300), min_size=1, max_size=5), st.data())
+@given(
+    # Small frames are read in one, large ones in place.
+    st.lists(st.binary(max_size=300).flatmap(lambda part: st.sampled_from([part, part * 40])), min_size=1, max_size=5),
+    st.data(),
+)
 def test_frames_in_pieces(records: list[bytes], data: st.DataObject) -> None:
     stream = b"".join(answer(number, content) for number, content in enumerate(records, 1))
     cuts = data.draw(st.lists(st.integers(0, len(stream)), max_size=8).map(sorted))
@@ -86,6 +91,34 @@ def test_every_cut() -> None:
     stream = b"".join(answer(number, content) for number, content in enumerate(records, 1))
     for cut in range(len(stream)):
         assert received(stream, [cut], len(records)) == records
+
+
+def test_every_cut_around_the_ends_of_large_frames() -> None:
+    records = [b"x" * 5_000, b"y" * 6_000]
+    stream = b"".join(answer(number, content) for number, content in enumerate(records, 1))
+    first = len(answer(1, records[0]))
+    for cut in (*range(60), *range(first - 60, first + 60), *range(len(stream) - 60, len(stream))):
+        assert received(stream, [cut], len(records)) == records
+
+
+def test_a_loop_hears_of_a_large_frame_when_much_of_it_is_there_and_of_a_small_one_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as theirs:
+        ours, _ = server.accept()
+        with ours, selectors.DefaultSelector() as selector:
+            selector.register(ours, selectors.EVENT_READ)
+            wake_at(ours, 200_000)
+            theirs.sendall(b"x" * 100_000)
+            assert not selector.select(0.2)
+            theirs.sendall(b"x" * 100_000)
+            assert selector.select(10)
+            assert len(ours.recv(1 << 20)) == 200_000
+            wake_at(ours, 4)
+            theirs.sendall(b"x")
+            assert selector.select(10)
+            ours.recv(1)
+            wake_at(ours, 200_000)
+            theirs.close()
+            assert selector.select(10), "the end of a connection is told in any case"
 
 
 def test_the_end_of_the_stream_is_an_error() -> None:
