@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from tests.support.feed import Feed
 from tests.support.processes import Mirrorless
-from tests.support.world import World, fill, producer
+from tests.support.world import World, fill
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,33 +41,6 @@ def wait_for(condition: Callable[[], bool], *, seconds: float = 150, running: Mi
         assert running.process.poll() is None, running.text()
         assert time.monotonic() < until, running.text()
         time.sleep(0.05)
-
-
-class Feed:
-    """Produces numbered records to four partitions for as long as the context lasts."""
-
-    def __init__(self, world: World, topic: str, per_second: int) -> None:
-        self._world, self._topic, self._per_second = world, topic, per_second
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._feed)
-
-    def __enter__(self) -> Feed:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _feed(self) -> None:
-        client = producer(self._world.source, linger_ms=5)
-        number = 0
-        while not self._stop.wait(0.02):
-            for _ in range(self._per_second // 50):
-                client.produce(self._topic, value=b"%d" % number, partition=number % 4)
-                number += 1
-            client.poll(0)
-        client.flush()
 
 
 def test_available_now_twice_in_a_row_copies_nothing_the_second_time(world: World) -> None:
@@ -123,6 +96,26 @@ def test_killed_in_the_middle_and_started_again_every_record_is_there_once(world
         (finished,) = running.lines("Finished")
         assert finished["records"] > 0
     assert world.assert_equal(topic) > BACKLOG
+
+
+def test_between_two_leases_the_copy_goes_on_and_every_record_is_counted_once(world: World) -> None:
+    topic = world.topic(partitions=4)
+    world.write_settings(**{"mirrorless.lease.seconds": "2"})
+    held = 0
+
+    def leases() -> list[int]:
+        nonlocal held
+        held += any(world.folder.rglob("held-0"))
+        return [lease["records"] for lease in running.lines("Lease")]
+
+    with Mirrorless(world.file) as running:
+        with Feed(world, topic, per_second=5_000) as feed:
+            wait_for(lambda: len(leases()) >= 5, running=running)
+        wait_for(lambda: sum(leases()) == feed.produced, running=running)
+        assert held > 0
+        assert all(records > 0 for records in leases()[1:5])
+        assert not any(world.folder.rglob("*.left"))
+    assert world.assert_equal(topic) == feed.produced
 
 
 def test_two_processes_on_the_same_flow_at_once(world: World) -> None:

@@ -8,7 +8,8 @@ from contextlib import suppress
 import psutil
 
 from mirrorless.client import MirrorClient
-from tests.spark.test_run import Feed, copied, wait_for
+from tests.spark.test_run import copied, wait_for
+from tests.support.feed import Feed
 from tests.support.offsets import commit, committed
 from tests.support.processes import Mirrorless
 from tests.support.world import World, fill

@@ -29,6 +29,10 @@ class Connections:
         self.target = Wire(self.net, cluster=flow.target.alias, config=for_kafka_python(flow.target, role="producer"))
         self.progress = ProgressTopic(flow, Admin(flow.target))
 
+    def start(self) -> None:
+        """Let the event loop run on between two calls of `run`, in a thread of its own."""
+        self.net.start()
+
     def run(self, work: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
         """Run a coroutine to its end."""
         answer: _Answer = self.net.run(work)
@@ -42,6 +46,7 @@ class Connections:
 
     def close(self) -> None:
         """Close all connections."""
+        self.net.stop()
         self.progress.close()
         self.source.close()
         self.target.close()

@@ -12,6 +12,8 @@ from pathlib import Path
 from mirrorless.copy.rows import Report
 
 _STOP = "stop"
+_HELD = "held-"
+_LEFT = ".left"
 _TROUBLE = "trouble"
 
 
@@ -28,8 +30,8 @@ class Control:
 
     def begin(self) -> None:
         """Take a stop that was asked for back: another run begins."""
-        if self.folder is not None:
-            (Path(self.folder) / _STOP).unlink(missing_ok=True)
+        for path in self._paths(_STOP, f"{_HELD}*"):
+            path.unlink(missing_ok=True)
 
     def stopping(self) -> bool:
         """Whether a stop was asked for."""
@@ -45,22 +47,94 @@ class Control:
         path = Path(self.folder or "") / _TROUBLE
         return path.read_text() if self.folder is not None and path.exists() else ""
 
+    def of(self, lease: int, slot: int) -> SlotControl:
+        """The part of one slot in one lease."""
+        return SlotControl(self, lease, slot)
+
+    def hold(self, slot: int, held: bool) -> None:
+        """Leave a mark as long as a slot copies on behind its lease."""
+        if self.folder is not None:
+            path = Path(self.folder) / f"{_HELD}{slot}"
+            if held:
+                path.touch()
+            else:
+                path.unlink(missing_ok=True)
+
+    def held(self) -> bool:
+        """Whether a slot copies on behind its lease."""
+        return bool(self._paths(f"{_HELD}*"))
+
+    def leave(self, *, lease: int, slot: int, reports: list[Report]) -> None:
+        """Leave reports of what was copied behind a lease's end; see `left`."""
+        if self.folder is not None:
+            _write(Path(self.folder) / f"{lease}-{slot}{_LEFT}", reports)
+
+    def left(self) -> list[list[Report]]:
+        """Take the reports that were left since this was asked last."""
+        found = [(path, _read(path)) for path in self._paths(f"*{_LEFT}")]
+        for path, _ in found:
+            path.unlink()
+        return [reports for _, reports in found]
+
     def publish(self, *, lease: int, slot: int, reports: list[Report]) -> None:
         """Leave a slot's reports for whoever watches."""
         if self.folder is not None:
-            path = Path(self.folder) / f"{lease}-{slot}.json"
-            scratch = path.with_suffix(".part")
-            scratch.write_text(json.dumps([report.as_row() for report in reports]))
-            scratch.replace(path)
+            _write(Path(self.folder) / f"{lease}-{slot}.json", reports)
 
     def collect(self) -> dict[tuple[int, int], list[Report]]:
         """The latest reports by lease and slot; leases before the newest are final, and their files are taken away."""
         found = {}
-        for path in Path(self.folder).glob("*.json") if self.folder is not None else ():
+        for path in self._paths("*.json"):
             lease, _, slot = path.stem.partition("-")
-            found[int(lease), int(slot)] = [Report(**row) for row in json.loads(path.read_text())]
+            found[int(lease), int(slot)] = _read(path)
         newest = max((number for number, _ in found), default=0)
         for number, slot_number in found:
             if number < newest:
                 (Path(self.folder or "") / f"{number}-{slot_number}.json").unlink(missing_ok=True)
         return found
+
+    def _paths(self, *patterns: str) -> list[Path]:
+        folder = self.folder
+        return [] if folder is None else [path for pattern in patterns for path in Path(folder).glob(pattern)]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotControl:
+    """`lease.Watch` of one slot in one lease."""
+
+    control: Control
+    lease: int
+    slot: int
+
+    def stopping(self) -> bool:
+        """Whether a stop was asked for."""
+        return self.control.stopping()
+
+    def observe(self, reports: list[Report]) -> None:
+        """Leave the slot's reports for whoever watches."""
+        self.control.publish(lease=self.lease, slot=self.slot, reports=reports)
+
+    def holding(self) -> None:
+        """Mark that the slot copies on behind its lease."""
+        self.control.hold(self.slot, True)
+
+    def handed_over(self) -> None:
+        """Take the mark away: the next lease has the copy."""
+        self.control.hold(self.slot, False)
+
+    def landed(self, reports: list[Report]) -> None:
+        """Leave what was copied behind the lease, and take the mark away."""
+        if any(report.records for report in reports):
+            self.control.leave(lease=self.lease, slot=self.slot, reports=reports)
+        self.control.hold(self.slot, False)
+
+
+def _write(path: Path, reports: list[Report]) -> None:
+    """Write reports so that nobody finds half of them."""
+    scratch = path.with_suffix(".part")
+    scratch.write_text(json.dumps([report.as_row() for report in reports]))
+    scratch.replace(path)
+
+
+def _read(path: Path) -> list[Report]:
+    return [Report(**row) for row in json.loads(path.read_text())]

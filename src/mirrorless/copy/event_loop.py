@@ -40,6 +40,8 @@ class EventLoop(NetworkSelector):
         call_soon: Callable[..., Any]
         call_soon_with_future: Callable[..., Any]
         close: Callable[[], None]
+        start: Callable[..., Any]
+        stop: Callable[..., Any]
 
     def __init__(self) -> None:
         super().__init__(slow_task_threshold_secs=0)  # type: ignore[no-untyped-call]

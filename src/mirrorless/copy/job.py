@@ -27,6 +27,7 @@ LANDING_S: Final = 3.5
 """How long a lease may take to end once a stop was asked for."""
 _FRUITLESS_LEASES: Final = 3
 _LOOK_EVERY_S: Final = 0.1
+_TICK_S: Final = 0.02
 _IDLE: Final = "Waiting for data to arrive"
 
 
@@ -55,6 +56,7 @@ def copy_flow(
     job.wait(query)
     with suppress(PySparkException):  # it does not end in time: the session is about to
         query.stop()
+    job.tell_left()
     if not job.landed.is_set() and (failure := query.exception()) is not None:
         raise failure
     return Outcome(complete=job.complete, stuck=job.stuck)
@@ -74,18 +76,27 @@ class _Job:
     def wait(self, query: StreamingQuery) -> None:
         """Wait until no other lease is wanted, and what was in flight has arrived."""
         until: float | None = None
-        while query.isActive and not self.landed.wait(_LOOK_EVERY_S):
-            if self._control.stopping():
+        while query.isActive:
+            landed = self.landed.wait(_LOOK_EVERY_S)
+            if landed or self._control.stopping():
                 until = until or time.monotonic() + LANDING_S
-                if time.monotonic() >= until or query.status["message"] == _IDLE:
+                at_rest = landed or query.status["message"] == _IDLE
+                if (at_rest and not self._control.held()) or time.monotonic() >= until:
                     break
+                time.sleep(_TICK_S)
 
     def lease_ended(self, reports: list[Report]) -> None:
+        self.tell_left()
         self._on_lease(reports)
         if self._bounded and not self._control.stopping():
             self._at_the_end(reports)
         if self._control.stopping():
             self.landed.set()
+
+    def tell_left(self) -> None:
+        """Tell what slots copied behind a lease's end when no other lease took over from them."""
+        for reports in self._control.left():
+            self._on_lease(reports)
 
     def _at_the_end(self, reports: list[Report]) -> None:
         totals = summary(reports)

@@ -110,6 +110,7 @@ class Ledger:
         return SourcePartition(self._flow.source.alias, *copy.place, self._flow.connector_name)
 
     def _report(self, copy: PartitionCopy) -> Report:
+        tally = copy.tally
         progress = copy.known_progress if copy.acked is None else copy.progress()
         next_offset = None if progress is None else progress.last_offset + 1
         return Report(
@@ -117,25 +118,25 @@ class Ledger:
             partition=copy.row.partition,
             remote_topic=copy.row.remote_topic,
             state=str(copy.state),
-            records=copy.records,
-            copied_bytes=copy.copied_bytes,
-            first_offset=copy.first_offset,
+            records=tally.records,
+            copied_bytes=tally.copied_bytes,
+            first_offset=tally.first_offset,
             next_offset=next_offset,
             lag_records=max(0, copy.source_end - (next_offset or 0)),
-            latency_ms=copy.latency.last,
-            began_ms=copy.began_ms,
-            ended_ms=copy.ended_ms,
-            left_out=copy.left_out,
-            gaps=copy.gaps,
-            foreign=copy.foreign,
-            events="\n".join(copy.events),
+            latency_ms=tally.latency.last,
+            began_ms=tally.began_ms,
+            ended_ms=tally.ended_ms,
+            left_out=tally.left_out,
+            gaps=tally.gaps,
+            foreign=tally.foreign,
+            events="\n".join(tally.events),
             error=copy.error or self._journal.error or (None if self._syncs is None else self._syncs.error),
-            batches=copy.latency.count,
-            latency_min_ms=copy.latency.least,
-            latency_max_ms=copy.latency.greatest,
-            latency_avg_ms=copy.latency.average,
-            age_ms=copy.age.last,
-            age_min_ms=copy.age.least,
-            age_max_ms=copy.age.greatest,
-            age_avg_ms=copy.age.average,
+            batches=tally.latency.count,
+            latency_min_ms=tally.latency.least,
+            latency_max_ms=tally.latency.greatest,
+            latency_avg_ms=tally.latency.average,
+            age_ms=tally.age.last,
+            age_min_ms=tally.age.least,
+            age_max_ms=tally.age.greatest,
+            age_avg_ms=tally.age.average,
         )

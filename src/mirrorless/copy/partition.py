@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.header import SEQUENCES
 from mirrorless.copy.progress import Progress
-from mirrorless.copy.spread import Spread
+from mirrorless.copy.tally import Tally
 from mirrorless.errors import AppendRefused, Gap, GapKind, PartitionError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class PartitionCopy:
     progress topic said at first, `written` what went into it. `source_id` and `remote_id` are the topics' own ids.
 
     `suspected` is a gap that was seen and is looked at again, `detour` what a new epoch will have to pass over,
-    `doubted` the offset of a batch that came damaged once. `events` are lines for the operator about what was passed.
+    `doubted` the offset of a batch that came damaged once. `tally` is what the lease's report will say was done.
     """
 
     row: LeaseRow
@@ -104,18 +104,8 @@ class PartitionCopy:
     written_at: float = 0.0
     attempts: int = 0
     retry_at: float = 0.0
-    records: int = 0
-    copied_bytes: int = 0
-    first_offset: int | None = None
     source_end: int = 0
-    latency: Spread = field(default_factory=Spread)
-    age: Spread = field(default_factory=Spread)
-    began_ms: int | None = None
-    ended_ms: int | None = None
-    left_out: int = 0
-    gaps: int = 0
-    foreign: int = 0
-    events: list[str] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
     error: str | None = None
 
     @property
@@ -127,6 +117,24 @@ class PartitionCopy:
     def remote_place(self) -> Place:
         """Remote topic and partition."""
         return self.row.remote_topic, self.row.partition
+
+    def goes_on(self, row: LeaseRow) -> bool:
+        """Whether this copy is what `row` asks for: it needs only to go on, and nobody else said where it should.
+
+        A copy that halted does not: the lease of `row` gives it another chance.
+        """
+        said = row.said()
+        if self.state not in (State.COPYING, State.CAUGHT_UP) or self.in_doubt or self.error is not None:
+            return False
+        if self.suspected is not None or self.detour is not None:
+            return False
+        if row.remote_topic != self.row.remote_topic or said.halt != self.halt:
+            return False
+        if max(said.announced, default=-1) > self.epoch:
+            return False
+        if said.progress is None:
+            return self.written is None
+        return said.progress.epoch == self.epoch and said.progress.last_offset < self.fetch_from
 
     def error_at_fetch(self, reason: str) -> PartitionError:
         """An error at the next upstream offset to fetch."""
@@ -196,9 +204,7 @@ class PartitionCopy:
     def enqueue(self, pending: Pending) -> None:
         """Take a stamped batch that follows everything taken before."""
         now_ms = int(time.time() * 1000)
-        if self.began_ms is None:
-            self.began_ms = now_ms
-        self.age.note(now_ms - pending.max_timestamp_ms)
+        self.tally.came(age_ms=now_ms - pending.max_timestamp_ms, now_ms=now_ms)
         self.queue.append(pending)
         self.queued_bytes += pending.batch.size_bytes
         self.fetch_from = pending.last_offset + 1
@@ -235,24 +241,25 @@ class PartitionCopy:
             last_downstream=base_offset + pending.record_count - 1,
             leader_epoch=None if pending.leader_epoch < 0 else pending.leader_epoch,
         )
-        self.records += pending.record_count
-        self.copied_bytes += pending.batch.size_bytes
-        if self.first_offset is None:
-            self.first_offset = pending.base_offset
-        self.latency.note(now_ms - pending.max_timestamp_ms)
-        self.ended_ms = now_ms
+        self.tally.arrived(
+            base_offset=pending.base_offset,
+            records=pending.record_count,
+            size_bytes=pending.batch.size_bytes,
+            latency_ms=now_ms - pending.max_timestamp_ms,
+            now_ms=now_ms,
+        )
         self.attempts = 0
         self.suspected = self.doubted = None
 
     def _note_foreign(self, offsets: int, before: int) -> None:
         """The target is dense as long as nobody else writes there; a transaction's marker takes an offset as well."""
-        if not self.foreign:
+        if not self.tally.foreign:
             remote, partition = self.remote_place
-            self.events.append(
+            self.tally.events.append(
                 f"{remote}-{partition}: {offsets} offsets before {before} were taken by another writer; whatever else "
                 "writes to this remote topic, its consumers will find records that the source does not have"
             )
-        self.foreign += offsets
+        self.tally.foreign += offsets
 
     def drop_queue(self) -> None:
         """Forget what was not sent; it will be fetched again."""

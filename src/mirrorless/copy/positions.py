@@ -242,14 +242,14 @@ class Positions:
         which = f"{left_out.offset}" if last == left_out.offset else f"{left_out.offset} to {last}"
         reason = f"left out offset {which}, {left_out.size_bytes} bytes: {left_out.reason}"
         turned = await self._turn(copy, state, start=left_out.next_offset, reason=reason)
-        copy.left_out += 1
+        copy.tally.left_out += 1
         raise turned
 
     async def _pass_over(self, copy: PartitionCopy, state: TargetState, gap: Gap) -> None:
         start = await self._incarnations.first_left(copy, gap)
         reason = f"{gap.kind.value}: {gap.reason}; the copy goes on at {start}"
         turned = await self._turn(copy, state, start=start, reason=reason)
-        copy.gaps += 1
+        copy.tally.gaps += 1
         raise turned
 
     async def _turn(self, copy: PartitionCopy, state: TargetState, *, start: int, reason: str) -> NotNow:
@@ -257,5 +257,5 @@ class Positions:
         announced = await self._incarnations.turn(copy, state, start=start, reason=reason)
         copy.detour = copy.suspected = None
         topic, partition = copy.place
-        copy.events.append(f"{topic}-{partition}: epoch {announced.epoch}: {announced.reason}")
+        copy.tally.events.append(f"{topic}-{partition}: epoch {announced.epoch}: {announced.reason}")
         return NotNow(f"epoch {announced.epoch} begins at {announced.start}")

@@ -61,7 +61,8 @@ def copier(place: FlowPlace, control: Control) -> Callable[[Iterable[pa.RecordBa
         context = TaskContext.get()
         assert context is not None
         lease = int(context.getLocalProperty(_BATCH_ID) or 0)
-        reports = run_lease(place, rows, control=control, lease=lease, slot=context.partitionId()) if rows else []
+        slot = context.partitionId()
+        reports = run_lease(place, rows, control=control, lease=lease, slot=slot, holdover=True) if rows else []
         yield pa.RecordBatch.from_pylist([report.as_row() for report in reports], schema=arrow_schema(Report))
 
     return copy

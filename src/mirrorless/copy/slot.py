@@ -24,12 +24,15 @@ from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from mirrorless.copy.control import Control
+    from mirrorless.copy.lease import Watch
     from mirrorless.settings import Flow
 
 _PAUSE_S = 2.0
+_HOLDOVER_S = 10.0
+"""Several times what Spark needs between two leases; where the query has ended, nobody takes over."""
 
 # Every failed connection is told once, in the reports; the library would tell it on stderr, several times a second.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
@@ -48,69 +51,93 @@ class FlowPlace:
         return load(self.location).flow(self.flow)
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    lease: Lease
+    flow: Flow
+
+
 class Slot:
-    """Connections to both clusters of one flow."""
+    """Connections to both clusters of one flow, and the copy that goes on between two leases."""
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
+        self._held: _Held | None = None
         self._ends = Connections(flow)
+        self._ends.start()
         self._journal = Journal(topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer"))
         self._syncs = SyncWriter(offset_syncs_topic(flow)) if flow.emit_offset_syncs_enabled else None
 
-    def copy(
-        self,
-        rows: Sequence[LeaseRow],
-        *,
-        terms: Terms,
-        stopping: Callable[[], bool],
-        observe: Callable[[list[Report]], None],
-    ) -> list[Report]:
+    def copy(self, rows: Sequence[LeaseRow], *, terms: Terms, watch: Watch) -> list[Report]:
         """Copy the partitions of `rows` for one lease; raises `ClusterError` if an end cannot be reached."""
 
-        async def lease() -> list[Report]:
-            flow = self.flow
-            ends = self._ends
-            await ends.connect(
-                flow, topics={row.topic for row in rows}, remote_topics={row.remote_topic for row in rows}
+        async def copy() -> list[Report]:
+            await self._ends.connect(
+                self.flow, topics={row.topic for row in rows}, remote_topics={row.remote_topic for row in rows}
             )
-            feed = None
-            if self._syncs is not None and flow.emit_offset_syncs_enabled:
-                feed = SyncFeed(self._syncs, lag_max=flow.offset_lag_max, index_records=flow.sync_index_records)
-            ledger = Ledger(self._journal, flow, syncs=feed)
-            incarnations = Incarnations(
-                net=ends.net,
-                source=ends.source,
-                target=ends.target,
-                source_alias=flow.source.alias,
-                source_id=ends.source.cluster_id,
-                journal_topic=flow.offset_storage_topic,
-                start_at=start_of(flow),
-            )
-            positions = Positions(
-                source=ends.source,
-                target=ends.target,
-                incarnations=incarnations,
-                reread=ends.progress.read,
-                left_out=ledger.left_out,
-            )
-            return await Lease(
-                net=ends.net,
-                source=ends.source,
-                target=ends.target,
-                ledger=ledger,
-                positions=positions,
-                source_id=ends.source.cluster_id,
-                rows=rows,
-                terms=terms,
-                stopping=stopping,
-                observe=observe,
-            ).run()
+            lease = await self._renewed(rows, terms, watch) or self._begin(rows, terms, watch)
+            reports = await lease.run()
+            self._held = _Held(lease, self.flow)
+            return reports
 
-        return self._ends.run(lease)
+        return self._ends.run(copy)
 
     def close(self) -> None:
-        """Close all connections."""
-        self._ends.close()
+        """End a copy that still goes on, and close all connections."""
+        try:
+            self._ends.run(self._land)
+        finally:
+            self._ends.close()
+
+    async def _renewed(self, rows: Sequence[LeaseRow], terms: Terms, watch: Watch) -> Lease | None:
+        """The lease before, if its copy still goes on and is what is asked for; any other is over then."""
+        held, self._held = self._held, None
+        if held is None or not await held.lease.recall():
+            return None
+        if held.flow == self.flow and held.lease.renew(rows, terms, watch):
+            return held.lease
+        await held.lease.land()
+        return None
+
+    async def _land(self) -> None:
+        held, self._held = self._held, None
+        if held is not None and await held.lease.recall():
+            await held.lease.land()
+
+    def _begin(self, rows: Sequence[LeaseRow], terms: Terms, watch: Watch) -> Lease:
+        flow = self.flow
+        ends = self._ends
+        feed = None
+        if self._syncs is not None and flow.emit_offset_syncs_enabled:
+            feed = SyncFeed(self._syncs, lag_max=flow.offset_lag_max, index_records=flow.sync_index_records)
+        ledger = Ledger(self._journal, flow, syncs=feed)
+        incarnations = Incarnations(
+            net=ends.net,
+            source=ends.source,
+            target=ends.target,
+            source_alias=flow.source.alias,
+            source_id=ends.source.cluster_id,
+            journal_topic=flow.offset_storage_topic,
+            start_at=start_of(flow),
+        )
+        positions = Positions(
+            source=ends.source,
+            target=ends.target,
+            incarnations=incarnations,
+            reread=ends.progress.read,
+            left_out=ledger.left_out,
+        )
+        return Lease(
+            net=ends.net,
+            source=ends.source,
+            target=ends.target,
+            ledger=ledger,
+            positions=positions,
+            source_id=ends.source.cluster_id,
+            rows=rows,
+            terms=terms,
+            watch=watch,
+        )
 
 
 def start_of(flow: Flow) -> int:
@@ -123,8 +150,13 @@ def start_of(flow: Flow) -> int:
 _slots: dict[str, Slot] = {}
 
 
-def run_lease(place: FlowPlace, rows: Sequence[LeaseRow], *, control: Control, lease: int, slot: int) -> list[Report]:
+def run_lease(
+    place: FlowPlace, rows: Sequence[LeaseRow], *, control: Control, lease: int, slot: int, holdover: bool = False
+) -> list[Report]:
     """Copy `rows` for one lease, in this process's slot for the flow; returns a report a partition.
+
+    With `holdover`, a flow's only slot copies on behind the lease until the next one takes over; with several slots the
+    next one's partitions are others, and may be dealt to another process.
 
     A cluster that cannot be reached is in the reports, so that the query lives on and the next lease tries again.
     """
@@ -141,28 +173,25 @@ def run_lease(place: FlowPlace, rows: Sequence[LeaseRow], *, control: Control, l
     if known is None:
         known = _slots[place.flow] = Slot(flow)
     known.flow = flow
-    share = flow.max_bytes_per_second and flow.max_bytes_per_second / max((row.slots for row in rows), default=1)
+    slots = max((row.slots for row in rows), default=1)
     terms = Terms(
         seconds=flow.lease_seconds,
         bounded=place.bounded,
+        holdover_s=_HOLDOVER_S if holdover and slots == 1 and not place.bounded else 0.0,
         pass_gaps=flow.on_gap == "continue",
         leave_out=flow.errors_tolerance == "all",
-        bytes_per_second=share,
+        bytes_per_second=flow.max_bytes_per_second and flow.max_bytes_per_second / slots,
     )
+    watch = control.of(lease, slot)
     try:
-        reports = known.copy(
-            rows,
-            terms=terms,
-            stopping=control.stopping,
-            observe=lambda reports: control.publish(lease=lease, slot=slot, reports=reports),
-        )
+        reports = known.copy(rows, terms=terms, watch=watch)
         if all(report.state == State.RESUMING for report in reports):
             _forget(place)  # perhaps the brokers moved: the next lease asks the bootstrap servers again
         return reports
     except ClusterError as error:
         _forget(place)
         reports = [_unreached(row, error) for row in rows]
-        control.publish(lease=lease, slot=slot, reports=reports)
+        watch.observe(reports)
         if not control.stopping():
             time.sleep(_PAUSE_S)
         return reports

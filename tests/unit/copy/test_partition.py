@@ -32,7 +32,7 @@ def test_acknowledgements_move_the_progress() -> None:
     assert copy.progress() == Progress(last_offset=12, sequence=8, epoch=0, last_downstream=7)
     copy.acknowledge(second, 8, now_ms=0)
     assert copy.progress() == Progress(last_offset=14, sequence=10, epoch=0, last_downstream=9)
-    assert (copy.records, copy.copied_bytes, copy.first_offset) == (5, 10, 10)
+    assert (copy.tally.records, copy.tally.copied_bytes, copy.tally.first_offset) == (5, 10, 10)
 
 
 def test_markers_behind_the_last_record_count_as_done_once_all_is_acknowledged() -> None:
@@ -81,4 +81,4 @@ def test_answers_to_what_was_sent_before_a_failure_are_left_to_the_resume() -> N
     second = batch(copy, 3)
     copy.in_doubt = True
     copy.acknowledge(second, 3, now_ms=0)
-    assert copy.records == 0
+    assert copy.tally.records == 0

@@ -1,0 +1,185 @@
+"""What becomes of each partition of a lease: it goes on, is resumed after a pause, or halts."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING
+
+from mirrorless.clusters.failures import grant
+from mirrorless.copy import wire as wires
+from mirrorless.copy.leaders import TROUBLE
+from mirrorless.copy.partition import LeaveOut, PartitionCopy, Pending, State
+from mirrorless.errors import AppendRefused, CorruptBatch, Gap, GapKind, PartitionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mirrorless.batches.header import FormatError
+    from mirrorless.copy.appender import Appender
+    from mirrorless.copy.ledger import Ledger
+    from mirrorless.copy.wire import Wire
+
+_MAX_BACKOFF_S = 5.0
+
+_MAY_PASS = frozenset({GapKind.TRUNCATED, GapKind.TARGET_LOST})
+_PATIENCE = 6
+"""So many looks, some seconds, until a gap that may pass is believed: a new leader's offsets may lag for a moment."""
+_WAY_ON = "mirrorless offsets reset begins the topic anew"
+_WAYS_ON = f"mirrorless.on.gap=continue goes on behind it, {_WAY_ON}"
+_TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
+_UNFIT = frozenset({32, 87})  # INVALID_TIMESTAMP, INVALID_RECORD
+# OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, UNKNOWN_PRODUCER_ID
+_OUT_OF_SEQUENCE = frozenset({45, 46, 47, 59})
+
+
+class Verdicts:
+    """The lease's `Keeper` and `Outcome`: hears what fetcher and appender meet, and decides.
+
+    `to_resume` wait to be asked for at the target, `unfinished` have something to copy before their `source_end`;
+    `troubles` counts how often a copy was sent to resume or halted. `appender` has to be set before anything is heard.
+    """
+
+    appender: Appender
+
+    def __init__(
+        self,
+        copies: Iterable[PartitionCopy],
+        *,
+        source: Wire,
+        target: Wire,
+        ledger: Ledger,
+        pass_gaps: bool,
+        leave_out: bool,
+    ) -> None:
+        self._source = source
+        self._target = target
+        self._ledger = ledger
+        self._pass_gaps = pass_gaps
+        self._leave_out = leave_out
+        self.to_resume = dict.fromkeys(copies)
+        self.unfinished = dict(self.to_resume)
+        self.troubles = 0
+
+    def later(self, copy: PartitionCopy, error: BaseException | str) -> None:
+        """Resume a copy again, after a pause that grows; its queue is dropped, what is in flight is waited for."""
+        self.troubles += 1
+        self.appender.withdraw(copy)
+        copy.in_doubt = True
+        self._ledger.interrupted(copy)
+        if copy.state is State.HALTED:
+            self.unfinished.pop(copy, None)
+            return
+        copy.state = State.RESUMING
+        copy.error = str(error)
+        copy.attempts += 1
+        backoff = min(_MAX_BACKOFF_S, 0.02 * 2 ** min(copy.attempts, 10))
+        copy.retry_at = time.monotonic() + backoff * random.uniform(0.5, 1)  # noqa: S311 -- jitter, no secret
+        self.to_resume[copy] = None
+        self._source.refresh_leaders()
+        self._target.refresh_leaders()
+
+    def halt(self, copy: PartitionCopy, error: PartitionError, *, land_first: bool = False) -> None:
+        """Stop one partition for the rest of the lease; the others go on."""
+        self.troubles += 1
+        copy.state = State.HALTED
+        copy.error = str(error)
+        self.to_resume.pop(copy, None)
+        if not land_first:
+            copy.in_doubt = True
+            self._ledger.interrupted(copy)
+            self.appender.withdraw(copy)
+            self.unfinished.pop(copy, None)
+
+    def gap(self, copy: PartitionCopy, gap: Gap) -> None:
+        """Look again, with all that is known, before a gap is believed; then halt at it, or pass over it."""
+        known = copy.halt is not None and copy.halt.epoch == copy.newest_epoch
+        patience = _PATIENCE if gap.kind in _MAY_PASS and not known else 0
+        if copy.suspected is None or copy.attempts < patience:
+            copy.suspected = gap
+            self.later(copy, f"{gap}; looking again")
+        elif self._pass_gaps and gap.kind is not GapKind.UNEXPLAINED:
+            copy.detour = gap
+            self.later(copy, gap)
+        else:
+            self._ledger.halted(copy, gap)
+            self.halt(copy, gap)
+            copy.error = f"{gap}; {_WAY_ON if gap.kind is GapKind.UNEXPLAINED else _WAYS_ON}"
+
+    def damaged(self, copy: PartitionCopy, error: FormatError) -> None:
+        """Fetch a bad batch again, since it may have suffered on the way; what came before it is good and goes over."""
+        topic, partition = copy.place
+        if copy.doubted != error.offset:
+            copy.doubted = error.offset
+            self.later(copy, f"{topic}-{partition} at offset {error.offset}: {error}; fetching it again")
+        elif self._leave_out and error.next_offset is not None:
+            copy.detour = LeaveOut(
+                offset=error.offset, next_offset=error.next_offset, size_bytes=error.size_bytes, reason=str(error)
+            )
+        else:
+            reason = CorruptBatch(str(error), topic=topic, partition=partition, offset=error.offset)
+            self.halt(copy, reason, land_first=True)
+
+    def moved(self, copy: PartitionCopy) -> None:
+        """Note that a copy's position changed: there may be progress to write, or nothing left to do."""
+        self._ledger.moved(copy)
+        if copy.queue or copy.in_flight or copy.state is State.RESUMING:
+            return
+        if isinstance(copy.detour, LeaveOut):
+            self.later(copy, copy.detour.reason)
+            return
+        if copy.state is not State.HALTED:
+            copy.state = State.CAUGHT_UP if copy.fetch_from >= copy.source_end else State.COPYING
+        if copy.state is not State.COPYING:
+            self.unfinished.pop(copy, None)
+
+    def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int) -> None:
+        """Count what the target acknowledged."""
+        try:
+            copy.acknowledge(pending, base_offset, now_ms=int(time.time() * 1000))
+        except Gap as error:
+            self.gap(copy, error)
+            return
+        if not copy.in_doubt:
+            self._ledger.appended(copy, pending, base_offset)
+        if copy.state is not State.HALTED:
+            copy.error = None
+        self.moved(copy)
+
+    def refused(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None) -> None:
+        """Tell what passes by itself from what does not."""
+        if copy.in_doubt:
+            return  # something before it failed, which the resume is about
+        topic, partition = copy.place
+        name = wires.error_name(code)
+        if code in _OUT_OF_SEQUENCE or issubclass(wires.error_for(code), TROUBLE):
+            # A sequence or an epoch that the target does not expect: another writer was faster. The resume sees it.
+            self.later(copy, f"append: {name}")
+        elif code in _TOO_LARGE | _UNFIT and pending.record_count > 1:
+            # The limit is not asked for, which would need a right of its own: it is found, by halves.
+            copy.max_batch_bytes = pending.batch.size_bytes // 2
+            copy.attempts = 0  # this is no trouble that a pause would help
+            self.later(copy, f"append: {name}, batches are split to {copy.max_batch_bytes} bytes")
+        else:
+            reason = f"{copy.row.remote_topic} refuses the batch of {pending.batch.size_bytes} bytes: {name}"
+            reason += grant(code, f"WRITE on {copy.row.remote_topic}")
+            if code in _TOO_LARGE:
+                reason += f"; raise max.message.bytes of {copy.row.remote_topic}"
+            elif message:
+                reason += f": {message}"
+            if self._leave_out and code in _TOO_LARGE | _UNFIT:
+                copy.max_batch_bytes = None
+                copy.detour = LeaveOut(
+                    offset=pending.base_offset,
+                    next_offset=pending.last_offset + 1,
+                    size_bytes=pending.batch.size_bytes,
+                    reason=reason,
+                )
+                self.later(copy, reason)
+                return
+            self.halt(copy, AppendRefused(reason, topic=topic, partition=partition, offset=pending.base_offset))
+
+    def unanswered(self, copy: PartitionCopy, error: BaseException) -> None:
+        """Ask the target what it holds before anything else is sent."""
+        if not copy.in_doubt:
+            self.later(copy, error)

@@ -1,0 +1,227 @@
+"""Between two leases the copy goes on, unless somebody else has a say in it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from mirrorless.cli import root
+from mirrorless.copy import slot as slots
+from mirrorless.copy.control import Control
+from mirrorless.copy.planning import Planner
+from mirrorless.copy.slot import run_lease
+from tests.kafka.copy.test_every_batch import limit
+from tests.support.feed import Feed
+from tests.support.world import World, fill, read, values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mirrorless.copy.rows import Report
+
+
+class Worker:
+    """A process's leases of one flow, one after the other, as a run without an end has them."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._number = 0
+        folder = world.folder / "control"
+        folder.mkdir()
+        self.control = Control(str(folder))
+        self.records = 0
+        world.write_settings(**{"mirrorless.lease.seconds": "1"})
+
+    def lease(self) -> list[Report]:
+        self._world.discover()
+        self._number += 1
+        place = self._world.place(bounded=False)
+        with closing(Planner(place.load(), bounded=False)) as planner:
+            (rows,) = planner.plan(place.load())
+        reports = run_lease(place, rows, control=self.control, lease=self._number, slot=0, holdover=True)
+        self.records += sum(report.records for report in reports)
+        return reports
+
+    @property
+    def lease_object(self) -> object:
+        held = slots._slots[self._world.flow]._held
+        assert held is not None
+        return held.lease
+
+    def restart(self) -> slots.Slot:
+        """Have the next lease in another slot, as in another process; returns the one that does not know of it."""
+        return slots._slots.pop(self._world.flow)
+
+
+@pytest.fixture
+def worker(world: World) -> Iterator[Worker]:
+    yield Worker(world)
+    if (slot := slots._slots.pop(world.flow, None)) is not None:
+        slot.close()
+
+
+def on_target(world: World, topic: str, partitions: int = 1) -> int:
+    with closing(Consumer({"bootstrap.servers": world.target.bootstrap_servers, "group.id": "test"})) as consumer:
+        places = [TopicPartition(world.remote(topic), partition) for partition in range(partitions)]
+        return sum(consumer.get_watermark_offsets(place, timeout=60)[1] for place in places)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_the_next_lease_takes_the_copy_over_as_it_is(world: World, worker: Worker) -> None:
+    topic = world.topic(partitions=2)
+    fill(world.source, topic, [b"a"] * 100, partitions=2)
+    worker.lease()
+    assert worker.records == 100
+    assert worker.control.held()
+    first = worker.lease_object
+    fill(world.source, topic, [b"b"] * 50, partitions=2)
+    wait_for(lambda: on_target(world, topic, 2) == 150)  # there is no lease now
+    fill(world.source, topic, [b"c"] * 30, partitions=2)
+    reports = worker.lease()
+    assert worker.lease_object is first
+    assert (sum(report.records for report in reports), sum(report.batches for report in reports)) == (80, 4)
+    assert [report.first_offset for report in reports] == [50, 50]
+    assert {report.state for report in reports} == {"caught up"}
+    assert worker.control.left() == []
+    worker.lease()
+    assert worker.lease_object is first
+    assert worker.records == 180
+    assert world.assert_equal(topic) == 180
+
+
+def test_where_nobody_takes_over_it_lands_and_says_what_it_copied(
+    world: World, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slots, "_HOLDOVER_S", 2.0)
+    topic = world.topic()
+    worker.lease()
+    first = worker.lease_object
+    fill(world.source, topic, [b"a"] * 10)
+    wait_for(lambda: not worker.control.held())
+    ((report,),) = worker.control.left()
+    assert (report.records, report.next_offset) == (10, 10)
+    assert worker.control.left() == []
+    fill(world.source, topic, [b"b"] * 10)
+    time.sleep(0.5)
+    assert on_target(world, topic) == 10
+    (report,) = worker.lease()
+    assert worker.lease_object is not first
+    assert (report.records, report.first_offset) == (10, 10)
+    assert world.assert_equal(topic) == 20
+
+
+def test_a_stop_that_comes_between_two_leases(world: World, worker: Worker) -> None:
+    topic = world.topic()
+    worker.lease()
+    worker.control.ask_to_stop()
+    wait_for(lambda: not worker.control.held())
+    fill(world.source, topic, [b"a"])
+    (report,) = worker.lease()  # it is over before it begins
+    assert report.records == 0
+    worker.control.begin()
+    (report,) = worker.lease()
+    assert report.records == 1
+
+
+def test_another_process_has_the_next_lease(world: World, worker: Worker) -> None:
+    topic = world.topic(partitions=4)
+    with Feed(world, topic, per_second=5_000):
+        for _ in range(4):
+            worker.lease()
+            old = worker.restart()  # and copies on
+            worker.lease()
+            old.close()
+    world.copy_to_the_end()
+    assert world.assert_equal(topic) > 10_000
+
+
+def test_new_partitions_and_topics_and_those_that_are_gone(world: World, worker: Worker) -> None:
+    topic = world.topic()
+    worker.lease()
+    first = worker.lease_object
+    admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
+    admin.create_partitions([NewPartitions(topic, 2)])[topic].result()
+    other = world.topic()
+    wait_for(lambda: len(admin.list_topics(topic).topics[topic].partitions) == 2)
+    fill(world.source, topic, [b"a"] * 20, partitions=2)
+    fill(world.source, other, [b"a"] * 10)
+    reports = worker.lease()
+    assert worker.lease_object is not first
+    assert {(report.topic, report.partition): report.records for report in reports} | {(topic, 0): 10} == {
+        (topic, 0): 10,  # of which some went over before the lease
+        (topic, 1): 10,
+        (other, 0): 10,
+    }
+    world.topics.remove(other)
+    world.write_settings()
+    second = worker.lease_object
+    assert {report.topic for report in worker.lease()} == {topic}
+    assert worker.lease_object is not second
+    assert world.assert_equal(topic) == 20
+
+
+def test_a_reset_in_between_is_obeyed(world: World, worker: Worker) -> None:
+    topic = world.topic()
+    fill(world.source, topic, [b"a", b"b"])
+    worker.lease()
+    first = worker.lease_object
+    arguments = ["offsets", "reset", str(world.file), "--topic", topic, "--to", "earliest", "--yes"]
+    assert CliRunner().invoke(root, arguments).exit_code == 0
+    (report,) = worker.lease()
+    assert worker.lease_object is not first
+    assert (report.records, report.first_offset) == (2, 0)
+    assert values(read(world.target, world.remote(topic))[0]) == [b"a", b"b"] * 2
+
+
+def test_a_changed_configuration_is_obeyed(world: World, worker: Worker) -> None:
+    topic = world.topic()
+    worker.lease()
+    first = worker.lease_object
+    world.write_settings(**{"offset.lag.max": "7"})
+    fill(world.source, topic, [b"a"])
+    worker.lease()
+    assert worker.lease_object is not first
+    assert world.assert_equal(topic) == 1
+
+
+def test_trouble_in_between_is_left_to_the_next_lease(world: World, worker: Worker) -> None:
+    topic = world.topic()
+    fill(world.source, topic, [b"a"] * 10)
+    worker.lease()
+    admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
+    admin.delete_topics([topic])[topic].result()
+    wait_for(lambda: not worker.control.held())
+    wait_for(lambda: topic not in admin.list_topics().topics)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+    fill(world.source, topic, [b"b"] * 20)
+    (report,) = worker.lease()
+    assert report.state == "halted"
+    assert on_target(world, topic) == 10
+
+
+def test_a_partition_that_halted_gets_its_chance_and_the_others_go_on(world: World, worker: Worker) -> None:
+    good, bad = world.topic(), world.topic()
+    fill(world.source, bad, [b"x" * 2_000])
+    world.discover()
+    world.write_settings(**{"sync.topic.configs.enabled": "false"})
+    limit(world.target, world.remote(bad), 1_000)
+    reports = {report.topic: report for report in worker.lease()}
+    assert (reports[bad].state, reports[good].state) == ("halted", "caught up")
+    fill(world.source, good, [b"a"] * 10)
+    wait_for(lambda: on_target(world, good) == 10)
+    limit(world.target, world.remote(bad), 1_000_000)
+    reports = {report.topic: report for report in worker.lease()}
+    assert (reports[bad].state, reports[bad].records) == ("caught up", 1)
+    assert world.assert_equal(good) == 10
