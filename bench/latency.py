@@ -4,8 +4,8 @@
 
 Producer and consumer are in one process, with one clock. The producer does not linger for more than 5 ms. Counted is
 what comes once the engine has caught up with what was produced while it started; an engine that has not after a minute
-and a half is measured as it is, and said to fall behind. This project's copy pauses between two leases, so it is
-watched for a whole lease and the pause behind it, when Spark has been through the first one.
+and a half is measured as it is, and said to fall behind. This project is watched for as long as a lease lasts, so that
+the end of one is among it: of the first, when Spark does for the first time what it does between two.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def measure(
                 if time.monotonic() > until:
                     break
                 time.sleep(0.2)
-            time.sleep(_LEASE_S if engine == OURS else _SETTLE_S)
+            time.sleep(_SETTLE_S)
             return latencies_ms(world.target, world.remote(topic), seconds), keeps_up
 
 

@@ -51,10 +51,10 @@ class Control:
         """The part of one slot in one lease."""
         return SlotControl(self, lease, slot)
 
-    def hold(self, slot: int, held: bool) -> None:
+    def hold(self, held: bool, *, lease: int, slot: int) -> None:
         """Leave a mark as long as a slot copies on behind its lease."""
         if self.folder is not None:
-            path = Path(self.folder) / f"{_HELD}{slot}"
+            path = Path(self.folder) / f"{_HELD}{lease}-{slot}"
             if held:
                 path.touch()
             else:
@@ -73,7 +73,7 @@ class Control:
         """Take the reports that were left since this was asked last."""
         found = [(path, _read(path)) for path in self._paths(f"*{_LEFT}")]
         for path, _ in found:
-            path.unlink()
+            path.unlink(missing_ok=True)
         return [reports for _, reports in found]
 
     def publish(self, *, lease: int, slot: int, reports: list[Report]) -> None:
@@ -116,17 +116,17 @@ class SlotControl:
 
     def holding(self) -> None:
         """Mark that the slot copies on behind its lease."""
-        self.control.hold(self.slot, True)
+        self.control.hold(True, lease=self.lease, slot=self.slot)
 
     def handed_over(self) -> None:
         """Take the mark away: the next lease has the copy."""
-        self.control.hold(self.slot, False)
+        self.control.hold(False, lease=self.lease, slot=self.slot)
 
     def landed(self, reports: list[Report]) -> None:
         """Leave what was copied behind the lease, and take the mark away."""
         if any(report.records for report in reports):
             self.control.leave(lease=self.lease, slot=self.slot, reports=reports)
-        self.control.hold(self.slot, False)
+        self.control.hold(False, lease=self.lease, slot=self.slot)
 
 
 def _write(path: Path, reports: list[Report]) -> None:

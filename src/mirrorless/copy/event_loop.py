@@ -47,6 +47,11 @@ class EventLoop(NetworkSelector):
         super().__init__(slow_task_threshold_secs=0)  # type: ignore[no-untyped-call]
         self._dead = 0
 
+    def _add_ready_task(self, task: Any) -> None:  # noqa: ANN401
+        # In this order: as soon as it is appended, by whichever thread, the loop may have run it up to its next wait.
+        task.state = TaskState.READY
+        self._ready.append(task)
+
     def _unschedule(self, task: Any) -> None:  # noqa: ANN401 -- the library is untyped
         task.scheduled_at = None
         task.state = TaskState.UNSCHEDULED
@@ -62,7 +67,7 @@ class EventLoop(NetworkSelector):
             when, task = heapq.heappop(self._scheduled)
             if _alive(when, task):
                 task.scheduled_at = None
-                self._add_ready_task(task)  # type: ignore[no-untyped-call]
+                self._add_ready_task(task)
             else:
                 self._dead -= 1
 

@@ -156,15 +156,17 @@ class Fetcher:
             return
         line = self._led.get(node, {})
         for part in fetched:
+            if part.place not in self._copies:
+                continue  # the lease that began meanwhile does not have it
             copy = self._copies[part.place]
             if len(part.records):
                 self._budget.spend(len(part.records))
                 if copy in line:
                     line[copy] = line.pop(copy)
-            self._take(part, asked[part.place])
+            self._take(copy, part, asked[part.place])
         self._appender.pump()
         for part in fetched:
-            if part.error_code == OFFSET_OUT_OF_RANGE:
+            if part.error_code == OFFSET_OUT_OF_RANGE and part.place in self._copies:
                 await self._out_of_range(node, self._copies[part.place], asked[part.place])
 
     async def _out_of_range(self, node: int, copy: PartitionCopy, asked_from: int) -> None:
@@ -224,9 +226,8 @@ class Fetcher:
                 self._keeper.later(copy, f"{copy.row.topic} was created again, or is gone")
         return _readable(wanted), any(copy.queue for copy in led)
 
-    def _take(self, fetched: Fetched, asked_from: int) -> None:
+    def _take(self, copy: PartitionCopy, fetched: Fetched, asked_from: int) -> None:
         """Queue what a fetch brought for one partition."""
-        copy = self._copies[fetched.place]
         if copy.state not in _READABLE or copy.fetch_from != asked_from:
             return  # it was resumed elsewhere in the meantime
         if fetched.error_code:

@@ -70,6 +70,10 @@ class Journal:
             self.failures += 1
             self.error = f"{topic} was not written to: {error}"
 
+    def poll(self) -> None:
+        """Hear what became of records that were queued before."""
+        self._producer.poll(0)
+
     def flush(self, seconds: float) -> bool:
         """Wait until everything queued was acknowledged, at most so long; says whether it was."""
         return self._producer.flush(seconds) == 0

@@ -104,22 +104,9 @@ class Lease:
         self._positions = positions
         self._terms = terms
         self._watch = watch
+        self._source_id = source_id
         self._copies: dict[Place, PartitionCopy] = {}
-        for row in rows:
-            identity = producer_id(source_id, row.topic, row.partition)
-            known = row.said()
-            copy = PartitionCopy(
-                row,
-                identity,
-                known.announced,
-                halt=known.halt,
-                journaled=known.progress,
-                written=known.progress,
-                source_end=row.source_end,
-            )
-            self._copies[copy.place] = copy
         self._verdicts = Verdicts(
-            self._copies.values(),
             source=source,
             target=target,
             ledger=ledger,
@@ -139,6 +126,8 @@ class Lease:
             sleep=net.sleep,
             spawn=self._spawn,
         )
+        for row in rows:
+            self._begin(row, Tally())
         self._crash: BaseException | None = None
         self._holdover: Any = None
         self._recalled = False
@@ -155,15 +144,16 @@ class Lease:
                 await self._land()
             if self._crash is not None:
                 raise self._crash
+            reports = self.reports()
+            watch.observe(reports)
+            if holdover:
+                watch.holding()
+                for copy in self._copies.values():
+                    copy.tally = Tally()
+                self._holdover = self._net.call_soon_with_future(self._hold(self._verdicts.troubles))
         except BaseException:
             self._let_go()
             raise
-        reports = self.reports()
-        watch.observe(reports)
-        if holdover:
-            self._begin_tallies()
-            watch.holding()
-            self._holdover = self._net.call_soon_with_future(self._hold())
         return reports
 
     async def recall(self) -> bool:
@@ -173,16 +163,32 @@ class Lease:
         self._recalled = True
         goes_on: bool = await self._holdover
         self._holdover = None
+        if self._crash is not None:
+            raise self._crash
         return goes_on
 
     def renew(self, rows: Sequence[LeaseRow], terms: Terms, watch: Watch) -> bool:
-        """Become the lease of `rows`, if the copy that goes on is what they ask for; `run` follows."""
-        if self._crash is not None or terms != self._terms or len(rows) != len(self._copies):
+        """Become the lease of `rows`; `run` follows. Copies that are what they ask for go on, all others begin anew.
+
+        False, and nothing changed, where the terms are others, or a copy that would have to begin anew has batches on
+        their way: it has to land.
+        """
+        wanted = {(row.topic, row.partition): row for row in rows}
+        others = [
+            copy for place, copy in self._copies.items() if place not in wanted or not copy.goes_on(wanted[place])
+        ]
+        if terms != self._terms or any(copy.in_flight for copy in others):
             return False
-        if not all((copy := self._copies.get((row.topic, row.partition))) and copy.goes_on(row) for row in rows):
-            return False
-        for row in rows:
-            self._copies[row.topic, row.partition].row = row
+        for copy in others:
+            self._verdicts.drop(copy)
+            del self._copies[copy.place]
+        counted = {copy.place: copy.tally for copy in others}
+        for place, row in wanted.items():
+            if (going := self._copies.get(place)) is None:
+                self._begin(row, counted.get(place, Tally()))
+            else:
+                going.row = row
+                going.max_batch_bytes = None  # the limit may be another by now
         self._watch.handed_over()
         self._watch = watch
         self._recalled = False
@@ -197,12 +203,12 @@ class Lease:
         """Say what every partition did so far."""
         return self._ledger.reports(self._copies.values())
 
-    async def _hold(self) -> bool:
-        """Copy on; at the first trouble, or if nobody takes over in time, land. Says whether the copy goes on.
+    async def _hold(self, known: int) -> bool:
+        """Copy on; at the first trouble beyond the `known`, or if nobody takes over in time, land.
 
-        Trouble may be another slot that has these partitions now, so nothing is resumed here.
+        Says whether the copy goes on. Trouble may be another slot that has these partitions now, so nothing is resumed.
         """
-        watch, verdicts, known = self._watch, self._verdicts, self._verdicts.troubles
+        watch, verdicts = self._watch, self._verdicts
         try:
             await self._copy(
                 self._terms.holdover_s,
@@ -241,9 +247,20 @@ class Lease:
     def _is_steady(self) -> bool:
         return self._crash is None and all(copy.state is not State.RESUMING for copy in self._copies.values())
 
-    def _begin_tallies(self) -> None:
-        for copy in self._copies.values():
-            copy.tally = Tally()
+    def _begin(self, row: LeaseRow, tally: Tally) -> None:
+        known = row.said()
+        copy = PartitionCopy(
+            row,
+            producer_id(self._source_id, row.topic, row.partition),
+            known.announced,
+            halt=known.halt,
+            journaled=known.progress,
+            written=known.progress,
+            source_end=row.source_end,
+            tally=tally,
+        )
+        self._copies[copy.place] = copy
+        self._verdicts.begin(copy)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something beside the lease; a bug in it ends the lease and is not swallowed."""

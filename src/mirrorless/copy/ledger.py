@@ -47,12 +47,18 @@ class Ledger:
         if self._syncs is not None:
             self._syncs.rest(copy)
 
+    def dropped(self, copy: PartitionCopy) -> None:
+        """Forget a copy: whoever begins in its place writes what is true then."""
+        self.interrupted(copy)
+        self._unwritten.pop(copy, None)
+
     def tick(self, now: float) -> None:
         """Write what is due, of progress and of offset syncs; looked at a few times a second."""
         if now < self._next_look:
             return
         self._next_look = now + _LOOK_S
         self.write(now)
+        self._journal.poll()
         if self._syncs is not None:
             self._syncs.tick()
 

@@ -121,7 +121,8 @@ class PartitionCopy:
     def goes_on(self, row: LeaseRow) -> bool:
         """Whether this copy is what `row` asks for: it needs only to go on, and nobody else said where it should.
 
-        A copy that halted does not: the lease of `row` gives it another chance.
+        One that the target acknowledged nothing to since it was asked last does not: what the target lost, and that it
+        forgot our producer, shows only where it is asked. Nor does one that halted, which gets another chance.
         """
         said = row.said()
         if self.state not in (State.COPYING, State.CAUGHT_UP) or self.in_doubt or self.error is not None:
@@ -130,10 +131,10 @@ class PartitionCopy:
             return False
         if row.remote_topic != self.row.remote_topic or said.halt != self.halt:
             return False
-        if max(said.announced, default=-1) > self.epoch:
+        if any(epoch > self.epoch for epoch in said.announced.keys() - self.announced.keys()):
             return False
-        if said.progress is None:
-            return self.written is None
+        if self.tally.latency.count == 0 or said.progress is None:
+            return False
         return said.progress.epoch == self.epoch and said.progress.last_offset < self.fetch_from
 
     def error_at_fetch(self, reason: str) -> PartitionError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
     from mirrorless.copy.control import Control
 
+_WORKERS_OF = "MIRRORLESS_COPY"
+_building = threading.Lock()
+"""The flows of a process share one environment, which names a flow only while that one's function is handed over."""
 _BATCH_ID = "streaming.sql.batchId"
 """Spark's local property for the number of the micro-batch (`MicroBatchExecution`)."""
 
@@ -35,22 +40,40 @@ def start_copy(
 
     `checkpoint` is a folder that Spark wants; losing it loses nothing and repeats nothing.
     """
-    spark.dataSource.register(PartitionLeases)
     options = {"location": place.location, "flow": place.flow, "bounded": str(place.bounded).lower()}
     if control.folder is not None:
         options["control"] = control.folder
-    leases = spark.readStream.format(PartitionLeases.name()).options(**options).load()
+    with _building:
+        spark.dataSource.register(PartitionLeases)
+        leases = spark.readStream.format(PartitionLeases.name()).options(**options).load()
+        with _workers_of(spark, place.flow):
+            reports = leases.mapInArrow(copier(place, control), spark_schema(Report))
 
     def each_lease(reports: DataFrame, _lease: int) -> None:
         on_reports([Report(**row) for row in reports.toArrow().to_pylist()])
 
     return (
-        leases.mapInArrow(copier(place, control), spark_schema(Report))
-        .writeStream.queryName(place.flow)
+        reports.writeStream.queryName(place.flow)
         .option("checkpointLocation", checkpoint)
         .foreachBatch(each_lease)
         .start()
     )
+
+
+@contextmanager
+def _workers_of(spark: SparkSession, flow: str) -> Iterator[None]:
+    """Have functions that are handed to Spark meanwhile run in Python processes of their own.
+
+    Spark keeps idle ones by their environment (`PythonWorkerFactory`) and takes the one that waits longest. Without
+    this, a lease would as likely as not begin in the process that read the rows of the one before, or in another
+    flow's, and its copy would go on in a process that has no lease.
+    """
+    environment = spark.sparkContext.environment
+    environment[_WORKERS_OF] = flow
+    try:
+        yield
+    finally:
+        del environment[_WORKERS_OF]
 
 
 def copier(place: FlowPlace, control: Control) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -51,8 +51,9 @@ class SyncFeed:
         """Write what is due."""
         now_ms = _now_ms()
         for copy in list(self._unwritten):
-            if syncs := self._schedules[copy].due(time_ms=now_ms):
-                self._write(syncs)
+            schedule = self._schedules[copy]
+            self._write(schedule.due(time_ms=now_ms))
+            if schedule.is_written:
                 del self._unwritten[copy]
         self._writer.poll()
 

@@ -99,6 +99,11 @@ class SyncSchedule:
         return [] if self._unwritten is None else [self._tail_sync(self._unwritten, time_ms)]
 
     @property
+    def is_written(self) -> bool:
+        """Whether the last record that was appended has its sync, or needs none."""
+        return self._unwritten is None
+
+    @property
     def _unwritten(self) -> Tail | None:
         """The last record, if it was appended in this lifetime and has no sync yet."""
         return None if self._asked_at is None or self._tail == self._written else self._tail

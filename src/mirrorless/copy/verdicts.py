@@ -13,8 +13,6 @@ from mirrorless.copy.partition import LeaveOut, PartitionCopy, Pending, State
 from mirrorless.errors import AppendRefused, CorruptBatch, Gap, GapKind, PartitionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from mirrorless.batches.header import FormatError
     from mirrorless.copy.appender import Appender
     from mirrorless.copy.ledger import Ledger
@@ -44,7 +42,6 @@ class Verdicts:
 
     def __init__(
         self,
-        copies: Iterable[PartitionCopy],
         *,
         source: Wire,
         target: Wire,
@@ -57,9 +54,22 @@ class Verdicts:
         self._ledger = ledger
         self._pass_gaps = pass_gaps
         self._leave_out = leave_out
-        self.to_resume = dict.fromkeys(copies)
-        self.unfinished = dict(self.to_resume)
+        self.to_resume: dict[PartitionCopy, None] = {}
+        self.unfinished: dict[PartitionCopy, None] = {}
         self.troubles = 0
+
+    def begin(self, copy: PartitionCopy) -> None:
+        """Take a copy that the target was not asked about yet."""
+        self.to_resume[copy] = None
+        self.unfinished[copy] = None
+
+    def drop(self, copy: PartitionCopy) -> None:
+        """Forget a copy that has nothing in flight: another one begins in its place, or none."""
+        copy.state = State.HALTED
+        self.to_resume.pop(copy, None)
+        self.unfinished.pop(copy, None)
+        self.appender.withdraw(copy)
+        self._ledger.dropped(copy)
 
     def later(self, copy: PartitionCopy, error: BaseException | str) -> None:
         """Resume a copy again, after a pause that grows; its queue is dropped, what is in flight is waited for."""

@@ -107,8 +107,8 @@ class Flow(_Frozen):
     connector_name: Text = "MirrorSourceConnector"
     """The name under which progress is kept, which is the connector's on Connect; Connect's JSON says it."""
     lease_seconds: Seconds = 120.0
-    """How long a slot keeps its partitions before they are dealt anew; between two leases the copy pauses for one to
-    two seconds."""
+    """How long a slot keeps its partitions before they are dealt anew. Between two leases a flow's only slot copies on;
+    several pause for one to two seconds."""
     start_timestamp_ms: TimestampMs | None = None
     """Where partitions without progress begin: at the first record of this time or later; milliseconds since 1970, or
     `2026-01-31T12:00:00Z`."""

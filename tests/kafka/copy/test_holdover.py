@@ -23,6 +23,8 @@ from tests.support.world import World, fill, read, values
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from mirrorless.copy.lease import Lease
+    from mirrorless.copy.partition import PartitionCopy
     from mirrorless.copy.rows import Report
 
 
@@ -36,10 +38,14 @@ class Worker:
         folder.mkdir()
         self.control = Control(str(folder))
         self.records = 0
-        world.write_settings(**{"mirrorless.lease.seconds": "1"})
+        self.seconds(1)
 
-    def lease(self) -> list[Report]:
-        self._world.discover()
+    def seconds(self, seconds: float) -> None:
+        self._world.write_settings(**{"mirrorless.lease.seconds": str(seconds)})
+
+    def lease(self, *, discover: bool = True) -> list[Report]:
+        if discover:
+            self._world.discover()
         self._number += 1
         place = self._world.place(bounded=False)
         with closing(Planner(place.load(), bounded=False)) as planner:
@@ -49,10 +55,13 @@ class Worker:
         return reports
 
     @property
-    def lease_object(self) -> object:
+    def lease_object(self) -> Lease:
         held = slots._slots[self._world.flow]._held
         assert held is not None
         return held.lease
+
+    def copies(self) -> dict[tuple[str, int], PartitionCopy]:
+        return dict(self.lease_object._copies)
 
     def restart(self) -> slots.Slot:
         """Have the next lease in another slot, as in another process; returns the one that does not know of it."""
@@ -147,40 +156,90 @@ def test_another_process_has_the_next_lease(world: World, worker: Worker) -> Non
     assert world.assert_equal(topic) > 10_000
 
 
-def test_new_partitions_and_topics_and_those_that_are_gone(world: World, worker: Worker) -> None:
+def test_new_partitions(world: World, worker: Worker) -> None:
     topic = world.topic()
     worker.lease()
     first = worker.lease_object
     admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
     admin.create_partitions([NewPartitions(topic, 2)])[topic].result()
-    other = world.topic()
     wait_for(lambda: len(admin.list_topics(topic).topics[topic].partitions) == 2)
     fill(world.source, topic, [b"a"] * 20, partitions=2)
-    fill(world.source, other, [b"a"] * 10)
-    reports = worker.lease()
-    assert worker.lease_object is not first
-    assert {(report.topic, report.partition): report.records for report in reports} | {(topic, 0): 10} == {
-        (topic, 0): 10,  # of which some went over before the lease
-        (topic, 1): 10,
-        (other, 0): 10,
-    }
-    world.topics.remove(other)
-    world.write_settings()
-    second = worker.lease_object
-    assert {report.topic for report in worker.lease()} == {topic}
-    assert worker.lease_object is not second
+    assert {report.partition for report in worker.lease()} == {0, 1}
+    wait_for(lambda: on_target(world, topic, 2) == 20)
+    worker.lease()
+    assert worker.lease_object is first
+    assert worker.records == 20
     assert world.assert_equal(topic) == 20
+
+
+def test_a_topic_that_is_not_replicated_any_more(world: World, worker: Worker) -> None:
+    topic, other = world.topic(), world.topic()
+    worker.lease()
+    first = worker.lease_object
+    world.write_settings(**{"topics.exclude": other})
+    assert {report.topic for report in worker.lease()} == {topic}
+    for name in (topic, other):
+        fill(world.source, name, [b"a"] * 10)
+    worker.lease()
+    assert worker.lease_object is not first  # the configuration is another
+    assert world.assert_equal(topic) == 10
+    assert on_target(world, other) == 0
+
+
+def test_a_partition_that_is_gone_without_a_change_of_the_configuration(world: World, worker: Worker) -> None:
+    topic, other = world.topic(), world.topic()
+    fill(world.source, other, [b"a"] * 10)
+    worker.lease()
+    first = worker.lease_object
+    admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
+    admin.delete_topics([world.remote(other)])[world.remote(other)].result()
+    wait_for(lambda: world.remote(other) not in admin.list_topics().topics)
+    reports = worker.lease(discover=False)
+    assert {report.topic for report in reports} == {topic}
+    assert worker.lease_object is first
+    fill(world.source, topic, [b"a"] * 20)
+    worker.lease(discover=False)
+    assert worker.lease_object is first
+    assert world.assert_equal(topic) == 20
+
+
+def test_copies_under_way_are_kept_and_every_record_is_counted_once(world: World, worker: Worker) -> None:
+    topic = world.topic(partitions=4)
+    idle = world.topic()
+    with Feed(world, topic, per_second=2_000) as feed:
+        worker.lease()
+        first = worker.copies()
+        for _ in range(3):
+            worker.lease()
+            kept = {place for place, copy in worker.copies().items() if copy is first[place]}
+            assert kept == {(topic, number) for number in range(4)}
+    wait_for(lambda: on_target(world, topic, 4) == feed.produced)
+    worker.lease()
+    assert worker.records == world.assert_equal(topic) == feed.produced
+    assert on_target(world, idle) == 0
+
+
+def test_what_the_target_lost_of_a_quiet_partition_is_noticed_by_the_next_lease(world: World, worker: Worker) -> None:
+    topic = world.topic()
+    fill(world.source, topic, [b"a"] * 10)
+    worker.lease()
+    admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
+    admin.delete_topics([world.remote(topic)])[world.remote(topic)].result()
+    wait_for(lambda: world.remote(topic) not in admin.list_topics().topics)
+    worker.seconds(10)  # a target's loss is believed at the sixth look
+    (report,) = worker.lease()
+    assert report.state == "halted"
+    assert report.error is not None
+    assert "offsets reset" in report.error
 
 
 def test_a_reset_in_between_is_obeyed(world: World, worker: Worker) -> None:
     topic = world.topic()
     fill(world.source, topic, [b"a", b"b"])
     worker.lease()
-    first = worker.lease_object
     arguments = ["offsets", "reset", str(world.file), "--topic", topic, "--to", "earliest", "--yes"]
     assert CliRunner().invoke(root, arguments).exit_code == 0
     (report,) = worker.lease()
-    assert worker.lease_object is not first
     assert (report.records, report.first_offset) == (2, 0)
     assert values(read(world.target, world.remote(topic))[0]) == [b"a", b"b"] * 2
 
