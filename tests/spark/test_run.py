@@ -98,24 +98,33 @@ def test_killed_in_the_middle_and_started_again_every_record_is_there_once(world
     assert world.assert_equal(topic) > BACKLOG
 
 
-def test_between_two_leases_the_copy_goes_on(world: World) -> None:
-    topic = world.topic(partitions=4)
-    world.write_settings(**{"mirrorless.lease.seconds": "2"})
+def test_between_two_leases_each_flow_copies_on(world: World) -> None:
+    (world.folder / "back").mkdir()
+    back = World(world.target, world.source, world.folder / "back")
+    back.source_alias, back.target_alias = world.target_alias, world.source_alias
+    back.flow = f"{back.source_alias}->{back.target_alias}"
+    topic, topic_back = world.topic(partitions=4), back.topic(partitions=4)
+    world.write_settings(
+        **{"mirrorless.lease.seconds": "2", f"{back.flow}.enabled": "true", f"{back.flow}.topics": topic_back}
+    )
     held = 0
 
-    def leases() -> list[int]:
+    def leases(flow: str) -> list[int]:
         nonlocal held
         held += any(world.folder.rglob("held-*"))
-        return [lease["records"] for lease in running.lines("Lease")]
+        return [lease["records"] for lease in running.lines("Lease") if lease["flow"] == flow]
 
     with Mirrorless(world.file) as running:
-        with Feed(world, topic, per_second=5_000) as feed:
-            wait_for(lambda: len(leases()) >= 5, running=running)
-        # Counted once: it was always the same process that had the lease.
-        wait_for(lambda: sum(leases()) == feed.produced, running=running)
+        with Feed(world, topic, per_second=5_000) as feed, Feed(back, topic_back, per_second=5_000) as feed_back:
+            for flow in (world.flow, back.flow):
+                wait_for(lambda: len(leases(flow)) >= 5, running=running)  # noqa: B023 -- called in here
+        # Counted once: it was always the same process that had the flow's lease.
+        wait_for(lambda: sum(leases(world.flow)) == feed.produced, running=running)
+        wait_for(lambda: sum(leases(back.flow)) == feed_back.produced, running=running)
         assert held > 0
         assert not any(world.folder.rglob("*.left"))
     assert world.assert_equal(topic) == feed.produced
+    assert back.assert_equal(topic_back) == feed_back.produced
 
 
 def test_two_processes_on_the_same_flow_at_once(world: World) -> None:
