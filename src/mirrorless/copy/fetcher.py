@@ -175,7 +175,8 @@ class Fetcher:
             first = (await self._source.offsets(node, [copy.place], at=wires.EARLIEST))[copy.place]
             behind = (await self._source.offsets(node, [copy.place], at=wires.LATEST))[copy.place]
         except kafka_errors.KafkaError as error:
-            self._keeper.later(copy, error)
+            if copy.state in _READABLE and copy.fetch_from == asked_from:
+                self._keeper.later(copy, error)
             return
         if copy.state not in _READABLE or copy.fetch_from != asked_from:
             return

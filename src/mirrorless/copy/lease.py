@@ -13,14 +13,14 @@ from mirrorless.copy.appender import Appender
 from mirrorless.copy.budget import Budget
 from mirrorless.copy.fetcher import Fetcher
 from mirrorless.copy.leaders import TROUBLE
-from mirrorless.copy.partition import PartitionCopy, State
+from mirrorless.copy.partition import Left, PartitionCopy, State
 from mirrorless.copy.producer_identity import producer_id
 from mirrorless.copy.tally import Tally
 from mirrorless.copy.verdicts import Verdicts
 from mirrorless.errors import ClusterError, Gap, MirrorlessError, PartitionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from mirrorless.copy.event_loop import EventLoop
     from mirrorless.copy.ledger import Ledger
@@ -79,7 +79,7 @@ class Watch(Protocol):
 
 
 class Lease:
-    """Copies the partitions of `rows`; `source_id` is the source's cluster id.
+    """Copies the partitions of `rows`; `source_id` is the source's cluster id, `left` comes from the lease before.
 
     Where the terms allow a holdover and no partition is being resumed, the copy goes on behind the lease's end, until
     the next lease's `recall`.
@@ -97,6 +97,7 @@ class Lease:
         rows: Sequence[LeaseRow],
         terms: Terms,
         watch: Watch,
+        left: Mapping[Place, Left],
     ) -> None:
         self._net = net
         self._target = target
@@ -127,10 +128,11 @@ class Lease:
             spawn=self._spawn,
         )
         for row in rows:
-            self._begin(row, Tally())
+            self._begin(row, left.get((row.topic, row.partition)))
         self._crash: BaseException | None = None
         self._holdover: Any = None
         self._recalled = False
+        self._landed = False
 
     async def run(self) -> list[Report]:
         """Copy until the lease is over; returns a report a partition. Troubles of a partition are in its report."""
@@ -145,11 +147,10 @@ class Lease:
             if self._crash is not None:
                 raise self._crash
             reports = self.reports()
+            self._begin_tallies()
             watch.observe(reports)
             if holdover:
                 watch.holding()
-                for copy in self._copies.values():
-                    copy.tally = Tally()
                 self._holdover = self._net.call_soon_with_future(self._hold(self._verdicts.troubles))
         except BaseException:
             self._let_go()
@@ -157,14 +158,12 @@ class Lease:
         return reports
 
     async def recall(self) -> bool:
-        """End the holdover, and say whether the copy still goes on; if so, `renew` or `land` must follow at once."""
+        """End the holdover, and say whether the copy still goes on; if so, `renew`, `leave` or `land` must follow."""
         if self._holdover is None:
             return False
         self._recalled = True
         goes_on: bool = await self._holdover
         self._holdover = None
-        if self._crash is not None:
-            raise self._crash
         return goes_on
 
     def renew(self, rows: Sequence[LeaseRow], terms: Terms, watch: Watch) -> bool:
@@ -179,13 +178,13 @@ class Lease:
         ]
         if terms != self._terms or any(copy.in_flight for copy in others):
             return False
+        left = {copy.place: copy.left() for copy in others}
         for copy in others:
             self._verdicts.drop(copy)
             del self._copies[copy.place]
-        counted = {copy.place: copy.tally for copy in others}
         for place, row in wanted.items():
             if (going := self._copies.get(place)) is None:
-                self._begin(row, counted.get(place, Tally()))
+                self._begin(row, left.get(place))
             else:
                 going.row = row
                 going.max_batch_bytes = None  # the limit may be another by now
@@ -194,10 +193,19 @@ class Lease:
         self._recalled = False
         return True
 
+    async def leave(self) -> dict[Place, Left]:
+        """End a copy that goes on behind its lease, in favour of another lease."""
+        if not self._landed:
+            await self._land()
+        self._watch.handed_over()
+        return {place: copy.left() for place, copy in self._copies.items()}
+
     async def land(self) -> None:
-        """End a copy that goes on behind its lease."""
-        await self._land()
+        """End a copy that goes on behind its lease, and say what no lease will."""
+        if not self._landed:
+            await self._land()
         self._watch.landed(self.reports())
+        self._begin_tallies()
 
     def reports(self) -> list[Report]:
         """Say what every partition did so far."""
@@ -220,7 +228,11 @@ class Lease:
             self._let_go()
             watch.landed(self.reports())
             raise
-        await self.land()
+        if verdicts.troubles > known and not watch.stopping():
+            await self._land()  # what was counted is left to the next lease
+            watch.handed_over()
+        else:
+            await self.land()
         return False
 
     async def _copy(self, seconds: float, *, over: Callable[[], bool], observe: float | None = None) -> None:
@@ -240,6 +252,8 @@ class Lease:
             self._resume_due(now)
             self._ledger.tick(now)
             await self._net.sleep(min(_TICK_S, deadline - now))
+        if self._crash is not None:
+            raise self._crash
 
     def _done(self) -> bool:
         return self._terms.bounded and not self._verdicts.unfinished
@@ -247,17 +261,21 @@ class Lease:
     def _is_steady(self) -> bool:
         return self._crash is None and all(copy.state is not State.RESUMING for copy in self._copies.values())
 
-    def _begin(self, row: LeaseRow, tally: Tally) -> None:
+    def _begin_tallies(self) -> None:
+        for copy in self._copies.values():
+            copy.tally = Tally()
+
+    def _begin(self, row: LeaseRow, left: Left | None) -> None:
         known = row.said()
         copy = PartitionCopy(
             row,
             producer_id(self._source_id, row.topic, row.partition),
             known.announced,
             halt=known.halt,
-            journaled=known.progress,
+            journaled=known.progress if left is None else left.beyond(known.progress),
             written=known.progress,
             source_end=row.source_end,
-            tally=tally,
+            tally=Tally() if left is None else left.tally,
         )
         self._copies[copy.place] = copy
         self._verdicts.begin(copy)
@@ -283,6 +301,7 @@ class Lease:
         for copy in self._copies.values():
             copy.drop_queue()
         self._ledger.land(max(0.5, until - time.monotonic()))
+        self._landed = True
 
     # Resuming
 

@@ -48,9 +48,10 @@ class Ledger:
             self._syncs.rest(copy)
 
     def dropped(self, copy: PartitionCopy) -> None:
-        """Forget a copy: whoever begins in its place writes what is true then."""
+        """Write how far a copy came, and forget it."""
+        if copy in self._unwritten:
+            self._write(copy)
         self.interrupted(copy)
-        self._unwritten.pop(copy, None)
 
     def tick(self, now: float) -> None:
         """Write what is due, of progress and of offset syncs; looked at a few times a second."""
@@ -67,14 +68,7 @@ class Ledger:
         for copy in list(self._unwritten):
             if now is not None and now - copy.written_at < _EVERY_S:
                 continue
-            del self._unwritten[copy]
-            progress = copy.progress()
-            if progress is not None and self._syncs is not None:
-                progress = replace(progress, run=self._syncs.run_at(copy, progress))
-            if progress is not None and progress != copy.written:
-                self._journal.write(self._where(copy).progress_key(), progress.to_bytes())
-                copy.written = progress
-                copy.written_at = time.monotonic()
+            self._write(copy)
 
     def halted(self, copy: PartitionCopy, gap: Gap) -> None:
         """Keep a gap, so that nobody forgets it; what nothing explains is found again anyway."""
@@ -111,6 +105,16 @@ class Ledger:
     def reports(self, copies: Iterable[PartitionCopy]) -> list[Report]:
         """Say what every partition did so far."""
         return [self._report(copy) for copy in copies]
+
+    def _write(self, copy: PartitionCopy) -> None:
+        del self._unwritten[copy]
+        progress = copy.progress()
+        if progress is not None and self._syncs is not None:
+            progress = replace(progress, run=self._syncs.run_at(copy, progress))
+        if progress is not None and progress != copy.written:
+            self._journal.write(self._where(copy).progress_key(), progress.to_bytes())
+            copy.written = progress
+            copy.written_at = time.monotonic()
 
     def _where(self, copy: PartitionCopy) -> SourcePartition:
         return SourcePartition(self._flow.source.alias, *copy.place, self._flow.connector_name)

@@ -60,6 +60,19 @@ class LeaveOut:
     reason: str
 
 
+class Left(NamedTuple):
+    """What a copy leaves to the one in its place: what no report told yet, and how far it came, where that is sure."""
+
+    tally: Tally
+    reached: Progress | None
+
+    def beyond(self, known: Progress | None) -> Progress | None:
+        """How far the copy is: what the progress topic said some time ago, or, in the same epoch, what came since."""
+        if self.reached is None or known is None or self.reached.epoch != known.epoch:
+            return known
+        return max(self.reached, known, key=_how_far)
+
+
 def _how_far(progress: Progress) -> tuple[int, int]:
     return -1 if progress.epoch is None else progress.epoch, progress.last_offset
 
@@ -121,21 +134,30 @@ class PartitionCopy:
     def goes_on(self, row: LeaseRow) -> bool:
         """Whether this copy is what `row` asks for: it needs only to go on, and nobody else said where it should.
 
-        One that the target acknowledged nothing to since it was asked last does not: what the target lost, and that it
-        forgot our producer, shows only where it is asked. Nor does one that halted, which gets another chance.
+        One that has nothing on its way, and of which nothing was acknowledged since the last report, does not: what the
+        target lost, and that it forgot our producer, shows only where it is asked. Nor does one that halted, which gets
+        another chance.
         """
-        said = row.said()
         if self.state not in (State.COPYING, State.CAUGHT_UP) or self.in_doubt or self.error is not None:
             return False
         if self.suspected is not None or self.detour is not None:
             return False
+        if self.tally.latency.count == 0 and not self.in_flight:
+            return False
+        said = row.said()
         if row.remote_topic != self.row.remote_topic or said.halt != self.halt:
             return False
         if any(epoch > self.epoch for epoch in said.announced.keys() - self.announced.keys()):
             return False
-        if self.tally.latency.count == 0 or said.progress is None:
-            return False
-        return said.progress.epoch == self.epoch and said.progress.last_offset < self.fetch_from
+        return (
+            said.progress is not None
+            and said.progress.epoch == self.epoch
+            and said.progress.last_offset < self.fetch_from
+        )
+
+    def left(self) -> Left:
+        """What whoever begins in this copy's place should know."""
+        return Left(self.tally, None if self.in_doubt else self.progress())
 
     def error_at_fetch(self, reason: str) -> PartitionError:
         """An error at the next upstream offset to fetch."""

@@ -24,10 +24,11 @@ from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mirrorless.copy.control import Control
     from mirrorless.copy.lease import Watch
+    from mirrorless.copy.partition import Left
     from mirrorless.settings import Flow
 
 _PAUSE_S = 2.0
@@ -75,7 +76,7 @@ class Slot:
             await self._ends.connect(
                 self.flow, topics={row.topic for row in rows}, remote_topics={row.remote_topic for row in rows}
             )
-            lease = await self._renewed(rows, terms, watch) or self._begin(rows, terms, watch)
+            lease = await self._lease(rows, terms, watch)
             reports = await lease.run()
             self._held = _Held(lease, self.flow)
             return reports
@@ -89,22 +90,25 @@ class Slot:
         finally:
             self._ends.close()
 
-    async def _renewed(self, rows: Sequence[LeaseRow], terms: Terms, watch: Watch) -> Lease | None:
-        """The lease before, if its copy still goes on and is what is asked for; any other is over then."""
+    async def _lease(self, rows: Sequence[LeaseRow], terms: Terms, watch: Watch) -> Lease:
+        """The lease before, if its copy still goes on and can be what is asked for; else a new one."""
         held, self._held = self._held, None
-        if held is None or not await held.lease.recall():
-            return None
-        if held.flow == self.flow and held.lease.renew(rows, terms, watch):
+        if held is None:
+            return self._begin(rows, terms, watch, {})
+        goes_on = await held.lease.recall()
+        if goes_on and held.flow == self.flow and held.lease.renew(rows, terms, watch):
             return held.lease
-        await held.lease.land()
-        return None
+        return self._begin(rows, terms, watch, await held.lease.leave())
 
     async def _land(self) -> None:
         held, self._held = self._held, None
-        if held is not None and await held.lease.recall():
+        if held is not None:
+            await held.lease.recall()
             await held.lease.land()
 
-    def _begin(self, rows: Sequence[LeaseRow], terms: Terms, watch: Watch) -> Lease:
+    def _begin(
+        self, rows: Sequence[LeaseRow], terms: Terms, watch: Watch, left: Mapping[tuple[str, int], Left]
+    ) -> Lease:
         flow = self.flow
         ends = self._ends
         feed = None
@@ -137,6 +141,7 @@ class Slot:
             rows=rows,
             terms=terms,
             watch=watch,
+            left=left,
         )
 
 

@@ -38,10 +38,7 @@ class Worker:
         folder.mkdir()
         self.control = Control(str(folder))
         self.records = 0
-        self.seconds(1)
-
-    def seconds(self, seconds: float) -> None:
-        self._world.write_settings(**{"mirrorless.lease.seconds": str(seconds)})
+        world.write_settings(**{"mirrorless.lease.seconds": "2"})
 
     def lease(self, *, discover: bool = True) -> list[Report]:
         if discover:
@@ -69,7 +66,8 @@ class Worker:
 
 
 @pytest.fixture
-def worker(world: World) -> Iterator[Worker]:
+def worker(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
+    monkeypatch.setattr(slots, "_HOLDOVER_S", 300.0)  # on a busy machine too, nothing ends because time is up
     yield Worker(world)
     if (slot := slots._slots.pop(world.flow, None)) is not None:
         slot.close()
@@ -113,7 +111,7 @@ def test_the_next_lease_takes_the_copy_over_as_it_is(world: World, worker: Worke
 def test_where_nobody_takes_over_it_lands_and_says_what_it_copied(
     world: World, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slots, "_HOLDOVER_S", 2.0)
+    monkeypatch.setattr(slots, "_HOLDOVER_S", 5.0)
     topic = world.topic()
     worker.lease()
     first = worker.lease_object
@@ -220,17 +218,19 @@ def test_copies_under_way_are_kept_and_every_record_is_counted_once(world: World
 
 
 def test_what_the_target_lost_of_a_quiet_partition_is_noticed_by_the_next_lease(world: World, worker: Worker) -> None:
-    topic = world.topic()
-    fill(world.source, topic, [b"a"] * 10)
+    lost, other = world.topic(), world.topic()
+    fill(world.source, lost, [b"a"] * 10)
     worker.lease()
+    first = worker.lease_object
     admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
-    admin.delete_topics([world.remote(topic)])[world.remote(topic)].result()
-    wait_for(lambda: world.remote(topic) not in admin.list_topics().topics)
-    worker.seconds(10)  # a target's loss is believed at the sixth look
-    (report,) = worker.lease()
-    assert report.state == "halted"
-    assert report.error is not None
-    assert "offsets reset" in report.error
+    admin.delete_topics([world.remote(lost)])[world.remote(lost)].result()
+    wait_for(lambda: world.remote(lost) not in admin.list_topics().topics)
+    reports = {report.topic: report for report in worker.lease()}
+    assert worker.lease_object is first
+    while reports[lost].state == "resuming":  # a target's loss is believed at the sixth look
+        reports = {report.topic: report for report in worker.lease()}
+    assert (reports[lost].state, reports[other].state) == ("halted", "caught up")
+    assert "offsets reset" in (reports[lost].error or "")
 
 
 def test_a_reset_in_between_is_obeyed(world: World, worker: Worker) -> None:
@@ -278,9 +278,12 @@ def test_a_partition_that_halted_gets_its_chance_and_the_others_go_on(world: Wor
     limit(world.target, world.remote(bad), 1_000)
     reports = {report.topic: report for report in worker.lease()}
     assert (reports[bad].state, reports[good].state) == ("halted", "caught up")
+    first = worker.copies()
     fill(world.source, good, [b"a"] * 10)
     wait_for(lambda: on_target(world, good) == 10)
     limit(world.target, world.remote(bad), 1_000_000)
     reports = {report.topic: report for report in worker.lease()}
     assert (reports[bad].state, reports[bad].records) == ("caught up", 1)
+    assert worker.copies()[good, 0] is first[good, 0]
+    assert worker.copies()[bad, 0] is not first[bad, 0]
     assert world.assert_equal(good) == 10

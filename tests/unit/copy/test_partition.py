@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mirrorless.batches.stamp import Stamped
-from mirrorless.copy.partition import BATCHES_IN_FLIGHT, PartitionCopy, Pending
-from mirrorless.copy.progress import Progress
+from mirrorless.copy.partition import BATCHES_IN_FLIGHT, Left, PartitionCopy, Pending, State
+from mirrorless.copy.progress import Announcement, Halt, Known, Progress
 from mirrorless.copy.rows import LeaseRow
-from mirrorless.errors import Gap
+from mirrorless.copy.tally import Tally
+from mirrorless.errors import Gap, GapKind
 
 
 def copy_at(offset: int, *, sequence: int = 0, last_downstream: int = -1, remembered: bool = False) -> PartitionCopy:
@@ -82,3 +83,71 @@ def test_answers_to_what_was_sent_before_a_failure_are_left_to_the_resume() -> N
     copy.in_doubt = True
     copy.acknowledge(second, 3, now_ms=0)
     assert copy.tally.records == 0
+
+
+def at(last_offset: int, *, epoch: int | None = 0) -> Progress:
+    return Progress(last_offset=last_offset, sequence=3, epoch=epoch, last_downstream=2)
+
+
+BEGUN = Announcement(epoch=0, start=10, downstream=0, reason="begun")
+TURNED = Announcement(epoch=1, start=10, downstream=0, reason="turned")
+
+
+@pytest.mark.parametrize(
+    ("known", "goes_on"),
+    [
+        (Known(progress=at(12)), True),
+        (Known(progress=at(11)), True),  # written later than it was read
+        (Known(progress=at(12), announced={0: BEGUN}), True),
+        (Known(progress=at(12), announced={0: BEGUN, 1: TURNED}), False),
+        (Known(progress=at(13)), False),  # somebody else is ahead
+        (Known(progress=at(12, epoch=1)), False),
+        (Known(progress=at(12, epoch=None)), False),  # MirrorMaker 2
+        (Known(), False),  # somebody took it away
+        (Known(progress=at(12), halt=Halt(epoch=0, offset=13, kind=GapKind.RETENTION, reason="r")), False),
+    ],
+)
+def test_a_copy_goes_on_where_nobody_else_said_something(known: Known, goes_on: bool) -> None:
+    copy = copy_at(10)
+    copy.acknowledge(batch(copy, 3), 0, now_ms=0)
+    row = LeaseRow(topic="t", partition=0, remote_topic="A.t", source_end=1_000, known=known.to_json())
+    assert copy.goes_on(row) is goes_on
+
+
+def test_a_copy_goes_on_only_if_the_target_was_heard_of() -> None:
+    row = LeaseRow(topic="t", partition=0, remote_topic="A.t", source_end=1_000, known=Known(progress=at(9)).to_json())
+    copy = copy_at(10)
+    assert not copy.goes_on(row)
+    batch(copy, 3)
+    copy.in_flight = 1
+    assert copy.goes_on(row)
+    copy.state = State.HALTED
+    assert not copy.goes_on(row)
+    copy.state, copy.in_doubt = State.COPYING, True
+    assert not copy.goes_on(row)
+
+
+def test_a_void_epoch_of_its_own_does_not_end_a_copy() -> None:
+    copy = copy_at(10)
+    copy.announced[1] = TURNED
+    copy.acknowledge(batch(copy, 3), 0, now_ms=0)
+    known = Known(progress=at(12), announced={1: TURNED})
+    row = LeaseRow(topic="t", partition=0, remote_topic="A.t", source_end=1_000, known=known.to_json())
+    assert copy.goes_on(row)
+
+
+@pytest.mark.parametrize(
+    ("reached", "known", "beyond"),
+    [
+        (at(12), at(11), at(12)),
+        (at(12), at(13), at(13)),
+        (at(12), at(11, epoch=1), at(11, epoch=1)),
+        (at(12), at(11, epoch=None), at(11, epoch=None)),
+        (at(12), None, None),
+        (None, at(11), at(11)),
+    ],
+)
+def test_what_a_copy_leaves_counts_within_its_epoch(
+    reached: Progress | None, known: Progress | None, beyond: Progress | None
+) -> None:
+    assert Left(Tally(), reached).beyond(known) == beyond
