@@ -67,7 +67,7 @@ def test_a_signal_lets_what_is_in_flight_arrive_and_ends_within_five_seconds(
 ) -> None:
     topic = world.topic(partitions=4)
     with Feed(world, topic, per_second=20_000):
-        # It takes two to three seconds, of which Java and Python take most: more, if all others want both cores too.
+        # It takes one to two seconds, of which Java and Python take most: more, if all others want both cores too.
         took = [_seconds_to_end(world, topic, number)]
         while took[-1] >= 5 and len(took) < _ATTEMPTS:
             took.append(_seconds_to_end(world, topic, number))

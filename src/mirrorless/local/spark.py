@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,16 +79,26 @@ def spark_session(*, master: str, folder: Path, jars: str | None = None) -> Iter
     try:
         yield session
     finally:
-        _end(session)
+        _end(session, at_once=master.startswith("local"))
 
 
-def _end(session: SparkSession) -> None:
-    gateway = session.sparkContext._gateway
+def _end(session: SparkSession, *, at_once: bool) -> None:
+    """End Spark and its JVM; `at_once` where nobody waits for an orderly end: all that is left of it is in a folder."""
+    context = session.sparkContext
+    gateway = context._gateway
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if at_once and process is not None:
+        # Neither is Spark asked to stop, nor does anybody wait for the server of accumulators, which looks up twice a
+        # second only: on a busy machine these take longer than all the rest of an end.
+        context._jsc = None  # type: ignore[assignment]
+        server, context._accumulatorServer = context._accumulatorServer, None  # type: ignore[assignment]
+        threading.Thread(target=server.shutdown, daemon=True).start()
     session.stop()
     if gateway is None or process is None:
         return
     gateway.shutdown()  # type: ignore[no-untyped-call]
+    if at_once:
+        process.kill()
     # The JVM ends when its standard input does.
     if process.stdin is not None:
         process.stdin.close()
