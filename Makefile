@@ -40,7 +40,7 @@ faults: setup  ## a copy under load while brokers, drivers, executors and connec
 bench: setup  ## throughput, CPU, memory and bytes beside MirrorMaker 2, nine workloads, three rounds (an hour and a half)
 	$(BIN)/python -m bench.throughput --json docs/bench/throughput.json
 
-bench-latency: setup  ## end-to-end latency beside MirrorMaker 2 at 1,000, 10,000 and 50,000 records a second (25 minutes)
+bench-latency: setup  ## end-to-end latency beside MirrorMaker 2 at 1,000, 10,000 and 50,000 records a second (20 minutes)
 	$(BIN)/python -m bench.latency --json docs/bench/latency.json
 
 bench-growth: setup  ## throughput by slots, partitions and topics, and passes over the metadata by topics (20 minutes)
