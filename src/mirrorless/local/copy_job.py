@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from py4j.protocol import Py4JNetworkError
 
 from mirrorless.copy.control import Control
+from mirrorless.copy.partition import State
 from mirrorless.copy.rows import summary
 from mirrorless.errors import MirrorlessError
 from mirrorless.functions.supervising import Patience, Run
@@ -168,6 +169,8 @@ class CopyJob:
         totals = summary(reports)
         self.records += totals.records
         self.copied_bytes += totals.copied_bytes
-        self.errors = totals.errors
+        # What was being tried again when a stop came is no failure: whoever goes on asks the target first.
+        stopped = self._control.stopping() and not self._bounded
+        self.errors = summary(one for one in reports if not (stopped and one.state == State.RESUMING)).errors
         self._accidents = 0
         self._on_lease(reports)
