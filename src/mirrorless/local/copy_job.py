@@ -75,6 +75,7 @@ class CopyJob:
         self.records = 0
         self.copied_bytes = 0
         self.errors: tuple[str, ...] = ()
+        self.faulty = False
         self.complete = False
         self.failure: str | None = None
 
@@ -169,8 +170,9 @@ class CopyJob:
         totals = summary(reports)
         self.records += totals.records
         self.copied_bytes += totals.copied_bytes
-        # What was being tried again when a stop came is no failure: whoever goes on asks the target first.
+        self.errors = totals.errors
+        # What was being tried again when a stop came is told, but no failure: whoever goes on asks the target first.
         stopped = self._control.stopping() and not self._bounded
-        self.errors = summary(one for one in reports if not (stopped and one.state == State.RESUMING)).errors
+        self.faulty = any(one.error and not (stopped and one.state == State.RESUMING) for one in reports)
         self._accidents = 0
         self._on_lease(reports)

@@ -111,7 +111,7 @@ def run_flows(
     whole = asked or not bounded or (all(translated) and all(run.job.complete for run in runs))
     # Who asks for an end asks for what is left, too.
     in_step = all((replace(found, left=()) if asked else found).went_well for found in first)
-    return whole and in_step and not failed and not any(run.job.errors for run in runs)
+    return whole and in_step and not failed and not any(run.job.faulty for run in runs)
 
 
 def _watch(runs: Sequence[FlowRun], *, display: Display, stop: StopRequest) -> None:

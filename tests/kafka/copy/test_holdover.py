@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.lease import Lease
     from mirrorless.copy.partition import PartitionCopy
     from mirrorless.copy.rows import Report
+    from mirrorless.local.kafka import EmbeddedCluster
 
 
 class Worker:
@@ -84,6 +85,12 @@ def wait_for(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+def delete(cluster: EmbeddedCluster, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.delete_topics([topic])[topic].result()
+    wait_for(lambda: topic not in admin.list_topics().topics)
 
 
 def test_the_next_lease_takes_the_copy_over_as_it_is(world: World, worker: Worker) -> None:
@@ -189,9 +196,7 @@ def test_a_partition_that_is_gone_without_a_change_of_the_configuration(world: W
     fill(world.source, other, [b"a"] * 10)
     worker.lease()
     first = worker.lease_object
-    admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
-    admin.delete_topics([world.remote(other)])[world.remote(other)].result()
-    wait_for(lambda: world.remote(other) not in admin.list_topics().topics)
+    delete(world.target, world.remote(other))
     reports = worker.lease(discover=False)
     assert {report.topic for report in reports} == {topic}
     assert worker.lease_object is first
@@ -222,9 +227,7 @@ def test_what_the_target_lost_of_a_quiet_partition_is_noticed_by_the_next_lease(
     fill(world.source, lost, [b"a"] * 10)
     worker.lease()
     first = worker.lease_object
-    admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
-    admin.delete_topics([world.remote(lost)])[world.remote(lost)].result()
-    wait_for(lambda: world.remote(lost) not in admin.list_topics().topics)
+    delete(world.target, world.remote(lost))
     reports = {report.topic: report for report in worker.lease()}
     assert worker.lease_object is first
     while reports[lost].state == "resuming":  # a target's loss is believed at the sixth look
