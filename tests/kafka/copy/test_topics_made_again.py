@@ -37,8 +37,13 @@ def make(world: World, topic: str, partitions: int = 1) -> None:
     admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
     config = {"cleanup.policy": "compact"}
     admin.create_topics([NewTopic(topic, partitions, 1, config=config)])[topic].result()
+    known(admin, topic, partitions)
+
+
+def known(admin: AdminClient, topic: str, partitions: int) -> None:
+    """Wait until the broker knows them: it makes topics before it tells of them."""
     until = time.monotonic() + 120
-    while len(admin.list_topics(timeout=60).topics[topic].partitions) < partitions:
+    while not (there := admin.list_topics(timeout=60).topics.get(topic)) or len(there.partitions) < partitions:
         assert time.monotonic() < until
         time.sleep(0.1)
 
@@ -132,9 +137,6 @@ def test_progress_in_a_partition_that_was_added_is_read(world: World) -> None:
         assert reader.read().keys() == {(topic, 0)}
         admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
         admin.create_partitions([NewPartitions(world.progress_topic, 2)])[world.progress_topic].result()
-        until = time.monotonic() + 120
-        while len(admin.list_topics(timeout=60).topics[world.progress_topic].partitions) < 2:
-            assert time.monotonic() < until
-            time.sleep(0.1)
+        known(admin, world.progress_topic, 2)
         progress(world, other, 2, partition=1)
         assert reader.read().keys() == {(topic, 0), (other, 0)}

@@ -42,6 +42,19 @@ def main(given, *, control, folder, told):
     raise RuntimeError("Spark says: mirrorless.errors.SameClusterError: one cluster")
 """
 
+LEAVES_BEHIND = """
+import time
+from mirrorless.copy.job import Outcome
+from mirrorless.copy.rows import Report
+def main(given, *, control, folder, told):
+    while {waits} and not control.stopping():
+        time.sleep(0.01)
+    told([Report(topic="t", partition=0, remote_topic="A.t", state="{state}", error="no leader", **dict.fromkeys((
+        "records", "copied_bytes", "next_offset", "lag_records"), 0), **dict.fromkeys((
+        "first_offset", "latency_ms", "began_ms", "ended_ms")))])
+    return Outcome(complete=False, stuck=False)
+"""
+
 
 class Jobs:
     """A job of a script, and the events of its runs' ends."""
@@ -150,3 +163,24 @@ def test_the_last_runs_are_remembered(script: str, tmp_path: Path) -> None:
     assert only.id == run
     assert only.ended is not None
     assert only.ended >= only.started
+
+
+@pytest.mark.parametrize(
+    ("state", "stops", "bounded", "faulty"),
+    [
+        ("resuming", True, False, False),  # whoever goes on asks the target first
+        ("halted", True, False, True),
+        ("resuming", False, False, True),
+        ("resuming", True, True, True),
+    ],
+)
+def test_what_is_tried_again_when_a_stop_comes_is_told_but_no_fault(
+    state: str, stops: bool, bounded: bool, faulty: bool, tmp_path: Path
+) -> None:
+    jobs = Jobs(tmp_path, LEAVES_BEHIND.format(waits=stops, state=state), bounded=bounded)
+    jobs.job.start()
+    if stops:
+        jobs.job.ask_to_stop()
+    jobs.ended()
+    assert len(jobs.job.errors) == 1
+    assert jobs.job.faulty == faulty

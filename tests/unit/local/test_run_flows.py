@@ -30,11 +30,12 @@ LEFT = CreateTopic(topic="A.t", partitions=1, replication_factor=1, reason="r")
 class Job:
     """A copy that is complete after so many looks."""
 
-    def __init__(self, looks: int) -> None:
+    def __init__(self, looks: int, *, faulty: bool) -> None:
         self._looks = looks
         self.complete = True
         self.failure = None
         self.errors = ()
+        self.faulty = faulty
         self.records = self.copied_bytes = 0
         self.watch = self
 
@@ -56,6 +57,7 @@ class Plan:
         self.left: tuple[CreateTopic, ...] = ()
         self.asked = False
         self.last = True
+        self.faulty = False
 
 
 class Run:
@@ -65,7 +67,7 @@ class Run:
 
     def __init__(self, _settings: Settings, flow: Flow, *, display: LogLines, asked: Event, **_: object) -> None:
         self.name = flow.name
-        self.job = Job(len(self.plan.troubles))
+        self.job = Job(len(self.plan.troubles), faulty=self.plan.faulty)
         self._asked = asked
         self._sink = DisplaySink(flow.name, "checkpoint", display, ended=asked.is_set)
         self._troubles, self._complaints = iter(self.plan.troubles), iter(self.plan.complaints)
@@ -137,6 +139,11 @@ def test_a_copy_whose_group_offsets_were_not_all_translated_did_not_go_well(told
     told.plan.last = False
     assert not told.run()
     assert told.run(bounded=False)  # their schedule goes on
+
+
+def test_a_copy_that_left_a_partition_with_an_error_did_not_go_well(told: Told) -> None:
+    told.plan.faulty = True
+    assert not told.run()
 
 
 def test_a_complaint_is_told_once_until_it_is_over_whoever_else_complains(told: Told) -> None:
