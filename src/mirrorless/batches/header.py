@@ -117,13 +117,13 @@ class FormatError(ValueError):
         super().__init__(reason)
 
 
-def scan(records: bytes | memoryview) -> Iterator[tuple[BatchHeader, int]]:
-    """Yield each whole batch of a fetched buffer as its header and the byte where it begins.
+def scan(records: bytes | memoryview, at: int = 0) -> Iterator[tuple[BatchHeader, int]]:
+    """Yield each whole batch of a fetched buffer, from byte `at` on, as its header and the byte where it begins.
 
     A fetch may end in the middle of a batch; that tail is left out (Kafka's `ByteBufferLogInputStream`).
     Raises `FormatError` for message formats before v2 and for lengths that cannot be.
     """
-    at, end = 0, len(records)
+    end = len(records)
     while end - at > _MAGIC_AT:
         (length,) = _LENGTH.unpack_from(records, at + 8)
         magic = records[at + _MAGIC_AT]

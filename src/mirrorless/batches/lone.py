@@ -1,82 +1,96 @@
 """Batches of one record each, as producers that do not linger make them by the thousand: read in one loop.
 
-The ordinary way through `admission`, `stamp` and `records` costs several calls a batch, which dense batches do not
-notice. Here a batch is one checksum and one comparison: the first bytes of such a record, its length, no attributes and
-two deltas of 0 (Kafka's `DefaultRecord.writeTo`), follow from the batch's size alone.
+The ordinary way through `scan`, `admission`, `stamp` and `records` costs several calls a batch, which dense batches do
+not notice. Here a batch is one checksum and one comparison: the first bytes of such a record, its length, no attributes
+and two deltas of 0 (Kafka's `DefaultRecord.writeTo`), follow from the batch's size alone.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import struct
+from typing import Final, NamedTuple
 
 import google_crc32c
 
-from mirrorless.batches.header import CHECKSUM_STARTS_AT, HEADER_BYTES
+from mirrorless.batches.header import CHECKSUM_STARTS_AT, HEADER_BYTES, BatchHeader
 from mirrorless.batches.records import Records, varint
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mirrorless.batches.header import BatchHeader
 
 _NOTHING_SPECIAL: Final = b"\x00\x00\x00"
 _RECORD_AT: Final = HEADER_BYTES - CHECKSUM_STARTS_AT
 _LENGTH_COUNTS_FROM: Final = 12
-_RENUMBERED_BYTES: Final = 8
-"""What a record may grow by where its offset and timestamp are written anew among many."""
+_WITHOUT_RECORD_BYTES: Final = HEADER_BYTES - _LENGTH_COUNTS_FROM
+_SMALL_BYTES: Final = 16 << 10
+_MAGIC: Final = 2
+_END_OF_TIME: Final = 1 << 63
+_UNPACK = struct.Struct(">qi4xBIhiq22xi").unpack_from
+"""Of a header: base offset, length, magic, checksum, attributes, last offset delta, base timestamp, record count."""
 
 
 class _Beginnings(dict[int, bytes]):
-    """How a plain record begins, by all its bytes; nothing begins with what stands for a size that none has.
+    """How a plain record begins, by its batch's length; nothing begins with what stands for one that none has.
 
-    Every size that was met is remembered: this is for small records only.
+    Every length that was met is remembered: this is for small records only.
     """
 
-    def __missing__(self, size: int) -> bytes:
+    def __missing__(self, length_bytes: int) -> bytes:
+        size = length_bytes - _WITHOUT_RECORD_BYTES
         for width in range(1, 6):
             length = varint(size - width)
             if len(length) == width:
-                self[size] = length + _NOTHING_SPECIAL
-                return self[size]
-        self[size] = b"\xff" * 16
-        return self[size]
+                self[length_bytes] = length + _NOTHING_SPECIAL
+                return self[length_bytes]
+        self[length_bytes] = b"\xff" * 16
+        return self[length_bytes]
 
 
 _beginnings = _Beginnings()
 
 
+class Lone(NamedTuple):
+    """Records of a run of lone batches, the last one's header, and the byte behind it."""
+
+    records: Records
+    last: BatchHeader
+    end: int
+
+
 def is_lone(header: BatchHeader) -> bool:
-    """Whether a batch holds one record, neither compressed nor transactional, with the producer's timestamp."""
-    return header.record_count == 1 and not header.attributes and not header.last_offset_delta
+    """Whether a batch holds one small record, neither compressed nor transactional, with the producer's timestamp."""
+    return (
+        header.record_count == 1
+        and not header.attributes
+        and not header.last_offset_delta
+        and header.length_bytes < _SMALL_BYTES
+    )
 
 
-def take_lone(
-    records: bytes | memoryview, headers: Sequence[tuple[BatchHeader, int]], *, max_bytes: int
-) -> tuple[list[Records], int]:
-    """Read the records of batches that are `is_lone`, each given with the byte where it begins.
+def take_lone(log: bytes, at: int, *, wanted_from: int = 0, until: int | None = None) -> Lone | None:
+    """Read the records of all batches from byte `at` on that are `is_lone`, with offsets `wanted_from` up to `until`.
 
-    Returns them in groups that fit a batch of `max_bytes` each, and how many batches were read: the next one does not
-    match its checksum, or its record is unlike what producers write, and is for the ordinary way to judge.
+    Ends before a batch that does not match its checksum, or whose record is unlike what producers write: that is for
+    the ordinary way to judge. None where the first one is such already.
     """
-    groups: list[Records] = []
     offsets: list[int] = []
     timestamps_ms: list[int] = []
     rests: list[bytes] = []
-    room = 0
-    checksum, beginnings = google_crc32c.value, _beginnings
-    for number, (header, at) in enumerate(headers):
-        size = header[1] + _LENGTH_COUNTS_FROM
-        covered = bytes(records[at + CHECKSUM_STARTS_AT : at + size])
-        beginning = beginnings[size - HEADER_BYTES]
-        if checksum(covered) != header[4] or not covered.startswith(beginning, _RECORD_AT):
-            return groups, number
-        rest = covered[_RECORD_AT + len(beginning) :]
-        room -= len(rest) + _RENUMBERED_BYTES
-        if room < 0:
-            room = max_bytes - HEADER_BYTES - len(rest) - _RENUMBERED_BYTES
-            offsets, timestamps_ms, rests = [], [], []
-            groups.append(Records(offsets, timestamps_ms, rests))
-        offsets.append(header[0])
-        timestamps_ms.append(header[7])
-        rests.append(rest)
-    return groups, len(headers)
+    add_offset, add_timestamp, add_rest = offsets.append, timestamps_ms.append, rests.append
+    unpack, checksum, beginnings = _UNPACK, google_crc32c.value, _beginnings
+    end, limit, last_at = len(log), _END_OF_TIME if until is None else until, at
+    while end - at >= HEADER_BYTES:
+        offset, length, magic, crc, attributes, delta, timestamp, count = unpack(log, at)
+        if count != 1 or attributes or delta or magic != _MAGIC or not wanted_from <= offset < limit:
+            break
+        behind = at + _LENGTH_COUNTS_FROM + length
+        if behind > end or not _WITHOUT_RECORD_BYTES < length < _SMALL_BYTES:
+            break
+        covered = log[at + CHECKSUM_STARTS_AT : behind]
+        beginning = beginnings[length]
+        if checksum(covered) != crc or not covered.startswith(beginning, _RECORD_AT):
+            break
+        add_offset(offset)
+        add_timestamp(timestamp)
+        add_rest(covered[_RECORD_AT + len(beginning) :])
+        last_at, at = at, behind
+    if not rests:
+        return None
+    return Lone(Records(offsets, timestamps_ms, rests), BatchHeader.parse(log, last_at), at)

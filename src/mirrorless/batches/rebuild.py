@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _LENGTH_COUNTS_FROM = 12
 _RECORD_OVERHEAD_BYTES = 8
+_LEAST_OVERHEAD_BYTES = 4
+"""What is before a record's rest: its length, attributes and two deltas; eight bytes are enough for most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +116,16 @@ def _pack(codec: int, records: Records, max_bytes: int) -> Iterator[Rebuilt]:
     count = len(records.rests)
     if not count:
         return
+    if not codec and count > 1:
+        size = HEADER_BYTES + sum(map(len, records.rests))
+        if size + _LEAST_OVERHEAD_BYTES * count > max_bytes:
+            parts = -(-(size + _RECORD_OVERHEAD_BYTES * count) // max_bytes)
+            yield from _pack_in_parts(codec, records, parts, max_bytes)
+            return
     body = codecs.compress(codec, put_together(records.timestamps_ms, records.rests))
     size = HEADER_BYTES + len(body)
     if size > max_bytes and count > 1:
-        parts = min(count, -(-size // max_bytes))
-        for part in range(parts):
-            yield from _pack(codec, records.part(part * count // parts, (part + 1) * count // parts), max_bytes)
+        yield from _pack_in_parts(codec, records, -(-size // max_bytes), max_bytes)
         return
     header = BatchHeader(
         base_offset=records.offsets[0],
@@ -137,3 +143,10 @@ def _pack(codec: int, records: Records, max_bytes: int) -> Iterator[Rebuilt]:
         record_count=count,
     )
     yield Rebuilt(header, body, records.offsets[0], records.offsets[-1])
+
+
+def _pack_in_parts(codec: int, records: Records, parts: int, max_bytes: int) -> Iterator[Rebuilt]:
+    count = len(records.rests)
+    parts = min(count, parts)
+    for part in range(parts):
+        yield from _pack(codec, records.part(part * count // parts, (part + 1) * count // parts), max_bytes)

@@ -7,6 +7,7 @@ are the only code here that runs once a record, hence their style.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import NamedTuple
 
 _REMEMBERED = 1 << 14
@@ -146,15 +147,11 @@ def take_apart(  # noqa: PLR0912, PLR0915 - a call a record would cost more than
 
 def put_together(timestamps_ms: list[int], rests: list[bytes]) -> bytes:
     """Write the records again, uncompressed, numbered from 0 and with their timestamps relative to the first one."""
-    parts: list[bytes] = []
-    add_part = parts.append
-    varints, timestamp_deltas = VARINTS, _TIMESTAMP_DELTAS
+    varint_of, timestamp_delta_of = VARINTS.__getitem__, _TIMESTAMP_DELTAS.__getitem__
     base = timestamps_ms[0] if timestamps_ms else 0
-    for number, (timestamp, rest) in enumerate(zip(timestamps_ms, rests, strict=True)):
-        record = timestamp_deltas[timestamp - base] + varints[number] + rest
-        add_part(varints[len(record)])
-        add_part(record)
-    return b"".join(parts)
+    deltas = [timestamp_delta_of(timestamp - base) for timestamp in timestamps_ms]
+    records = [*map(b"".join, zip(deltas, map(varint_of, range(len(rests))), rests, strict=True))]
+    return b"".join(chain.from_iterable(zip(map(varint_of, map(len, records)), records, strict=True)))
 
 
 def _long_varint(buffer: bytes, at: int) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from mirrorless.batches.stamp import body_of, is_intact
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
+    from mirrorless.batches.lone import Lone
     from mirrorless.batches.rebuild import Rebuilt
 
 _TINY_BYTES = 4_096
@@ -48,6 +49,18 @@ class PassedTo(NamedTuple):
     leader_epoch: int = -1
 
 
+class _Run(NamedTuple):
+    """Headers of batches, each with the byte where it begins, and the lone records behind them."""
+
+    plain: list[tuple[BatchHeader, int]]
+    lone: Lone | None
+
+    @property
+    def leader_epoch(self) -> int:
+        """The source's at the run's end."""
+        return (self.plain[-1][0] if self.lone is None else self.lone.last).partition_leader_epoch
+
+
 def take_in(
     records: bytes | memoryview,
     aborted: Iterable[tuple[int, int]],
@@ -69,23 +82,22 @@ def take_in(
             yield Ready(built.header, built.body, built.first_offset, built.last_offset)
             wanted_from = built.last_offset + 1
         records = records[end:]
-    headers, failure = scanned(records)
-    leader_epoch = headers[-1][0].partition_leader_epoch if headers else -1
-    coalesce = sum(_is_tiny(header) for header, _ in headers) >= _MANY
+    runs, failure = _runs(records, wanted_from, until)
+    leader_epoch = runs[-1].leader_epoch if runs else -1
+    coalesce = (
+        any(run.lone for run in runs) or sum(_is_tiny(header) for run in runs for header, _ in run.plain) >= _MANY
+    )
     follower = AbortedTransactions(aborted)
     reached = wanted_from
-    for lone, run in _runs(headers, wanted_from, until) if coalesce else [(False, headers)]:
-        rest = run
-        if lone:
-            groups, taken = take_lone(records, run, max_bytes=limit)
-            yield from _ready(merge(((0, group) for group in groups), max_bytes=limit), leader_epoch)
-            reached = run[taken - 1][0].next_offset if taken else reached
-            rest = run[taken:]
-        batches = _data_batches(records, rest, follower, wanted_from=wanted_from, until=until)
+    for run in runs:
+        batches = _data_batches(records, run.plain, follower, wanted_from=wanted_from, until=until)
         reached, worse = yield from _one_by_one(batches, reached, coalesce, max_batch_bytes, leader_epoch)
         if worse is not None:
             failure = worse
             break
+        if run.lone is not None:
+            yield from _ready(merge([(0, run.lone.records)], max_bytes=limit), leader_epoch)
+            reached = run.lone.last.next_offset
     yield PassedTo(reached, leader_epoch)
     if failure is not None:
         raise failure
@@ -136,26 +148,35 @@ def _is_tiny(header: BatchHeader) -> bool:
     return plain and header.record_count <= _FEW_RECORDS and header.size_bytes < _SMALL_BYTES
 
 
-def _runs(
-    headers: list[tuple[BatchHeader, int]], wanted_from: int, until: int | None
-) -> Iterator[tuple[bool, list[tuple[BatchHeader, int]]]]:
-    """Part batches into long runs of small lone records, all of them wanted, and what lies between them."""
-    start = lone_from = 0
-    end = len(headers)
-    for number in range(end + 1):
-        if number < end:
-            header = headers[number][0]
-            wanted = header.base_offset >= wanted_from and (until is None or header.base_offset < until)
-            if wanted and is_lone(header) and _is_tiny(header):
-                continue
-        if number - lone_from >= _LONG_RUN:
-            if start < lone_from:
-                yield False, headers[start:lone_from]
-            yield True, headers[lone_from:number]
-            start = number
-        lone_from = number + 1
-    if start < end:
-        yield False, headers[start:]
+def _runs(records: bytes | memoryview, wanted_from: int, until: int | None) -> tuple[list[_Run], FormatError | None]:
+    """Part a fetch into long runs of lone records, all of them wanted, and what lies between them.
+
+    The second value is what ended them early, if anything did.
+    """
+    runs: list[_Run] = []
+    plain: list[tuple[BatchHeader, int]] = []
+    log = b""
+    tried = start = 0
+    failure: FormatError | None = None
+    while True:
+        lone: Lone | None = None
+        try:
+            for found in scan(records, start):
+                plain.append(found)
+                if len(plain) < 2 or plain[-2][1] < tried or not (is_lone(found[0]) and is_lone(plain[-2][0])):
+                    continue
+                log = log or bytes(records)
+                run = take_lone(log, plain[-2][1], wanted_from=wanted_from, until=until)
+                tried = found[1] if run is None else run.end
+                if run is not None and len(run.records.rests) >= _LONG_RUN:
+                    lone = run
+                    break
+        except FormatError as error:
+            failure = error
+        if lone is None:
+            return [*runs, _Run(plain, None)] if plain else runs, failure
+        runs.append(_Run(plain[:-2], lone))
+        plain, start = [], lone.end
 
 
 def _ready(rebuilt: Iterable[Rebuilt], leader_epoch: int) -> Iterator[Ready]:
