@@ -11,6 +11,7 @@ from mirrorless.batches.header import FormatError
 from mirrorless.batches.stamp import stamp
 from mirrorless.clusters.failures import grant
 from mirrorless.copy import wire as wires
+from mirrorless.copy.fetch_session import FetchSession
 from mirrorless.copy.intake import PassedTo, take_in
 from mirrorless.copy.leaders import TROUBLE
 from mirrorless.copy.partition import PartitionCopy, Pending, State, cut_at, ends_before
@@ -88,7 +89,7 @@ class Fetcher:
         self._sleep = sleep
         self._spawn = spawn
         self._led: dict[int, dict[PartitionCopy, None]] = {}
-        self._running: set[int] = set()
+        self._sessions: dict[int, FetchSession] = {}
         self._stopped = False
         self.hurried = False
 
@@ -104,20 +105,26 @@ class Fetcher:
         lined_up = dict.fromkeys(copy for line in self._led.values() for copy in line)
         self._led = {}
         for copy in _readable(lined_up | dict.fromkeys(self._copies.values())):
-            self.add(copy)
+            self._line_up(copy)
 
     def add(self, copy: PartitionCopy) -> None:
         """Take one more copy, which is where it goes on."""
+        for session in self._sessions.values():
+            session.renew(copy.place)
+        self._line_up(copy)
+
+    def _line_up(self, copy: PartitionCopy) -> None:
         node = self._source.leader(copy.place)
         if node is None:
             self._keeper.later(copy, f"{copy.row.topic}-{copy.row.partition} has no leader at the moment")
             return
         self._led.setdefault(node, {})[copy] = None
-        if node not in self._running:
-            self._running.add(node)
+        if node not in self._sessions:
+            self._sessions[node] = FetchSession()
             self._spawn(self._loop(node))
 
     async def _loop(self, node: int) -> None:
+        session = self._sessions[node]
         try:
             while not self._stopped and node in self._led:
                 if pause := self._budget.pause_s(time.monotonic()):
@@ -127,13 +134,16 @@ class Fetcher:
                 if not wanted:
                     await self._sleep(_CROWDED_S if crowded else _IDLE_S)
                     continue
-                await self._fetch(node, wanted, hurry=crowded or self.hurried)
+                await self._fetch(node, wanted, session, hurry=crowded or self.hurried)
                 if doubtful := [copy for copy in _readable(wanted) if copy.empty_answers > _DOUBTS]:
                     await self._look_closer(node, doubtful[0])
         finally:
-            self._running.discard(node)
+            del self._sessions[node]
+        await self._source.forget(node, session)
 
-    async def _fetch(self, node: int, wanted: list[PartitionCopy], *, hurry: bool) -> None:
+    async def _fetch(
+        self, node: int, wanted: list[PartitionCopy], session: FetchSession | None, *, hurry: bool
+    ) -> None:
         """Fetch once and queue what came."""
         asked = {copy.place: copy.fetch_from for copy in wanted}
         try:
@@ -143,6 +153,7 @@ class Fetcher:
                 max_wait_ms=_CROWDED_WAIT_MS if hurry else _WAIT_MS,
                 max_bytes=self._budget.most_bytes(_RESPONSE_BYTES),
                 partition_max_bytes=_PARTITION_BYTES,
+                session=session,
             )
         except TROUBLE as error:
             for copy in _readable(wanted):
@@ -155,6 +166,8 @@ class Fetcher:
         if self._stopped:
             return
         line = self._led.get(node, {})
+        if session is not None:
+            _note_silence(wanted, fetched)
         for part in fetched:
             if part.place not in self._copies:
                 continue  # the lease that began meanwhile does not have it
@@ -198,7 +211,7 @@ class Fetcher:
         """
         copy.empty_answers = 0
         before = copy.fetch_from
-        await self._fetch(node, [copy], hurry=False)
+        await self._fetch(node, [copy], None, hurry=False)
         if copy.empty_answers == 0 or copy.fetch_from != before:
             return
         try:
@@ -299,3 +312,11 @@ class Fetcher:
 
 def _readable(copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:
     return [copy for copy in copies if copy.state in _READABLE and copy.detour is None]
+
+
+def _note_silence(wanted: Iterable[PartitionCopy], fetched: Iterable[Fetched]) -> None:
+    """Count as an empty answer that nothing at all is said of a copy that is behind."""
+    told = {part.place for part in fetched}
+    for copy in wanted:
+        if copy.source_end > copy.fetch_from and copy.place not in told:
+            copy.empty_answers += 1

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from mirrorless.batches.stamp import Stamped
+    from mirrorless.copy.fetch_session import Asked
 
 _BY_ID, _BY_NAME = 13, 12
 OFFSET_OUT_OF_RANGE = 1
@@ -70,17 +71,17 @@ class Offset(NamedTuple):
 
 
 def fetch(
-    wanted: Sequence[tuple[Place, int, int]],
-    ids: Ids | None,
+    asked: Asked,
     *,
-    isolation: int,
-    max_wait_ms: int,
-    max_bytes: int,
-    partition_max_bytes: int,
+    isolation: int = 0,
+    max_wait_ms: int = 0,
+    max_bytes: int = 1,
+    partition_max_bytes: int = 1,
 ) -> FetchRequest:
     """A fetch of each place, offset and leader epoch of the record before it (-1: unknown)."""
+    ids = asked.ids
     by_topic: dict[str, list[Any]] = defaultdict(list)
-    for (topic, partition), offset, leader_epoch in wanted:
+    for (topic, partition), offset, leader_epoch in asked.positions:
         by_topic[topic].append(
             FetchRequest.FetchTopic.FetchPartition(
                 partition=partition,
@@ -97,13 +98,16 @@ def fetch(
         min_bytes=1,
         max_bytes=max_bytes,
         isolation_level=isolation,
-        session_id=0,
-        session_epoch=-1,
+        session_id=asked.session_id,
+        session_epoch=asked.epoch,
         topics=[
             FetchRequest.FetchTopic(topic=topic, partitions=parts, **_id(topic, ids))
             for topic, parts in by_topic.items()
         ],
-        forgotten_topics_data=[],
+        forgotten_topics_data=[
+            FetchRequest.ForgottenTopic(topic=topic, partitions=partitions, **_id(topic, ids))
+            for topic, partitions in _by_topic(asked.forgotten).items()
+        ],
         rack_id="",
         max_version=_BY_NAME if ids is None else _BY_ID,
     )

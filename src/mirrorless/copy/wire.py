@@ -7,6 +7,7 @@ section 3). The messages themselves are in `requests`.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafka import errors as kafka_errors
@@ -14,6 +15,7 @@ from kafka.structs import TopicPartition
 
 from mirrorless.clusters.failures import grant
 from mirrorless.copy import requests
+from mirrorless.copy.fetch_session import NOT_KNOWN, Asked
 from mirrorless.copy.transport import Manager
 from mirrorless.errors import ClusterError, ClusterUnavailable
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from mirrorless.batches.stamp import Stamped
     from mirrorless.copy.event_loop import EventLoop
+    from mirrorless.copy.fetch_session import FetchSession
     from mirrorless.copy.requests import Appended, Fetched, Offset, Place, ProducerState
 
 EARLIEST = -2
@@ -125,25 +128,38 @@ class Wire:
         max_wait_ms: int = 0,
         max_bytes: int = 32 << 20,
         partition_max_bytes: int = 4 << 20,
+        session: FetchSession | None = None,
     ) -> list[Fetched]:
         """Fetch from each wanted place, offset and leader epoch; partitions that come first are served first.
 
         The epoch is that of the record before the offset, or -1; by it a leader tells a log that was cut (KIP-320).
-        Where topic ids are known, a topic that was created again is not mistaken for the one that was (KIP-516).
+        Where topic ids are known, a topic that was created again is not mistaken for the one that was (KIP-516). With a
+        `session` the answer has what is new since the one before, and the leader takes care who is served first.
         """
         ids = self._ids({topic for (topic, _), _, _ in wanted})
-        request = requests.fetch(
-            wanted,
-            ids,
-            isolation=isolation,
-            max_wait_ms=max_wait_ms,
-            max_bytes=max_bytes,
-            partition_max_bytes=partition_max_bytes,
-        )
-        response = await self._ask(request, node)
-        if response.error_code:
-            raise error_for(response.error_code)
-        return requests.fetched(response, ids)
+        while True:
+            asked = Asked(wanted, ids) if session is None else session.ask(wanted, ids)
+            request = requests.fetch(
+                asked,
+                isolation=isolation,
+                max_wait_ms=max_wait_ms,
+                max_bytes=max_bytes,
+                partition_max_bytes=partition_max_bytes,
+            )
+            response = await self._ask(request, node)
+            if response.error_code in NOT_KNOWN and asked.names_changes:
+                continue
+            if response.error_code:
+                raise error_for(response.error_code)
+            if session is not None:
+                session.answered(response.session_id)
+            return requests.fetched(response, asked.ids)
+
+    async def forget(self, node: int, session: FetchSession) -> None:
+        """Tell a leader that it need not remember this session; one that cannot be reached will forget by itself."""
+        if (asked := session.close()) is not None:
+            with suppress(kafka_errors.KafkaError):
+                await self._ask(requests.fetch(asked), node)
 
     async def fetch_one(
         self,

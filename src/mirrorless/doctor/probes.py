@@ -22,6 +22,7 @@ from kafka.protocol.producer.produce import ProduceRequest
 
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.copy import requests
+from mirrorless.copy.fetch_session import Asked
 from mirrorless.copy.wire import error_for
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.rights import Operation
@@ -134,14 +135,7 @@ class Probes:
         return ((one.name, one.error_code) for one in response.topics)
 
     def _fetched(self, topics: Sequence[str]) -> Iterator[tuple[str, int]]:
-        request = requests.fetch(
-            [((topic, 0), _BEHIND_EVERY_END, -1) for topic in topics],
-            None,
-            isolation=0,
-            max_wait_ms=0,
-            max_bytes=1,
-            partition_max_bytes=1,
-        )
+        request = requests.fetch(Asked([((topic, 0), _BEHIND_EVERY_END, -1) for topic in topics], None))
         return ((one.place[0], one.error_code) for one in requests.fetched(self.ask(request), None))
 
     def _produced(self, topics: Sequence[str]) -> Iterator[tuple[str, int]]:
