@@ -21,6 +21,8 @@ _NO_SESSION = 0
 _EVERYTHING, _LAST = 0, -1
 """Epochs of requests that are not about what changed: the first of a session, and one that no session follows."""
 _GREATEST_EPOCH = (1 << 31) - 1
+_FAIR_SINCE = 13
+"""Version of Fetch that every leader speaks which lets all partitions of a session take turns (KAFKA-12330)."""
 NOT_KNOWN = frozenset(
     error.errno
     for error in (
@@ -54,7 +56,8 @@ class FetchSession:
     """The session with one leader, for one request at a time: `ask`, and `answered` if there was an answer.
 
     An answer to a request that did not name everything leaves out partitions that have no new records, no error, and
-    the high watermark that was told last.
+    the high watermark that was told last. The leader serves those first that waited longest; older ones serve the same
+    partitions again and again where there is more than fits an answer, so with them there is no session.
     """
 
     def __init__(self) -> None:
@@ -63,9 +66,13 @@ class FetchSession:
         self._known: dict[Place, tuple[int, int]] = {}
         self._ids: Ids | None = None
         self._renewed = False
+        self._alone = False
 
     def ask(self, wanted: Sequence[Position], ids: Ids | None) -> Asked:
         """Return what to send to fetch `wanted`, all of it; `ids` are its topics'."""
+        if self._alone:
+            session_id, self._id = self._id, _NO_SESSION
+            return Asked(wanted, ids, session_id, _LAST)
         self._epoch, self._next_epoch = self._next_epoch, _EVERYTHING  # which it stays if there is no answer
         known, self._known = self._known, {place: (offset, epoch) for place, offset, epoch in wanted}
         if self._epoch == _EVERYTHING or self._renewed or not self._has(ids):
@@ -77,8 +84,12 @@ class FetchSession:
         changed = [position for position in wanted if known.get(position[0]) != position[1:]]
         return Asked(changed, self._ids, self._id, self._epoch, known.keys() - self._known.keys())
 
-    def answered(self, session_id: int) -> None:
-        """Go on with the session that the answer names; a leader that has no room for another one names none."""
+    def answered(self, session_id: int, *, version: int) -> None:
+        """Go on with the session that the answer names; a leader that has no room for another one names none.
+
+        `version` is that of the answer.
+        """
+        self._alone = version < _FAIR_SINCE
         if session_id <= _NO_SESSION or (self._epoch != _EVERYTHING and session_id != self._id):
             self._id = _NO_SESSION
             return
@@ -90,8 +101,9 @@ class FetchSession:
         self._renewed = self._renewed or place in self._known
 
     def close(self) -> Asked | None:
-        """Return what to send so that the leader need not remember the session, None if it does not."""
-        return Asked((), None, self._id, _LAST) if self._id != _NO_SESSION else None
+        """Return what to send so that the leader need not remember the session, None if it may not be there."""
+        there = self._id != _NO_SESSION and self._next_epoch != _EVERYTHING
+        return Asked((), None, self._id, _LAST) if there else None
 
     def _has(self, ids: Ids | None) -> bool:
         """Whether the topics are those of the session: one that was created again is another topic."""

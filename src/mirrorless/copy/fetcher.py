@@ -61,7 +61,8 @@ class Fetcher:
     """Asks every source leader for the partitions it leads, as long as `stop` was not called.
 
     `bounded` leaves out what lies behind each row's `source_end`; `buffer_bytes` bounds what waits for the target, and
-    `budget` how fast it comes. A partition that was served goes to the end of its leader's line, so that none starves.
+    `budget` how fast it comes. A partition that was served goes to the end of its leader's line, so that none starves;
+    in a session the leader sees to that.
 
     Memory: besides what waits, each source leader has one answer under way, of `_RESPONSE_BYTES` or one batch.
     """
@@ -143,8 +144,8 @@ class Fetcher:
 
     async def _fetch(
         self, node: int, wanted: list[PartitionCopy], session: FetchSession | None, *, hurry: bool
-    ) -> None:
-        """Fetch once and queue what came."""
+    ) -> list[Fetched]:
+        """Fetch once and queue what came; returns what was taken note of."""
         asked = {copy.place: copy.fetch_from for copy in wanted}
         try:
             fetched = await self._source.fetch(
@@ -156,21 +157,21 @@ class Fetcher:
                 session=session,
             )
         except TROUBLE as error:
-            for copy in _readable(wanted):
+            for copy in _readable(wanted) if not self._stopped else ():
                 self._keeper.later(copy, error)
-            return
+            return []
         except kafka_errors.KafkaError as error:
             for copy in _readable(wanted):
                 self._keeper.halt(copy, copy.error_at_fetch(f"the source refuses to be read: {error}"))
-            return
+            return []
         if self._stopped:
-            return
-        line = self._led.get(node, {})
+            return []
         if session is not None:
             _note_silence(wanted, fetched)
-        for part in fetched:
-            if part.place not in self._copies:
-                continue  # the lease that began meanwhile does not have it
+        # The lease that began meanwhile may not have all of them.
+        known = [part for part in fetched if part.place in asked and part.place in self._copies]
+        line = self._led.get(node, {})
+        for part in known:
             copy = self._copies[part.place]
             if len(part.records):
                 self._budget.spend(len(part.records))
@@ -178,9 +179,10 @@ class Fetcher:
                     line[copy] = line.pop(copy)
             self._take(copy, part, asked[part.place])
         self._appender.pump()
-        for part in fetched:
-            if part.error_code == OFFSET_OUT_OF_RANGE and part.place in self._copies:
+        for part in known:
+            if part.error_code == OFFSET_OUT_OF_RANGE:
                 await self._out_of_range(node, self._copies[part.place], asked[part.place])
+        return known
 
     async def _out_of_range(self, node: int, copy: PartitionCopy, asked_from: int) -> None:
         """Tell on which side of the source's log the position lies."""
@@ -211,8 +213,8 @@ class Fetcher:
         """
         copy.empty_answers = 0
         before = copy.fetch_from
-        await self._fetch(node, [copy], None, hurry=False)
-        if copy.empty_answers == 0 or copy.fetch_from != before:
+        answers = await self._fetch(node, [copy], None, hurry=False)
+        if not answers or answers[0].error_code or answers[0].records or copy.fetch_from != before:
             return
         try:
             local = (await self._source.offsets(node, [copy.place], at=wires.EARLIEST_LOCAL))[copy.place]
@@ -222,7 +224,9 @@ class Fetcher:
         if local.error_code or copy.fetch_from < local.offset:
             copy.error = f"the source answers with nothing at offset {copy.fetch_from}: its tiered storage is slow"
         elif copy.state in _READABLE and copy.fetch_from == before:
-            copy.fetch_from = max(copy.fetch_from, copy.source_end)
+            # A leader that has just become one may not yet know of all that is committed.
+            copy.fetch_from = max(before, min(copy.source_end, answers[0].last_stable_offset))
+            copy.leader_epoch = -1  # whose the offset before this one is was not said
             self._keeper.moved(copy)
 
     def _wanted(self, node: int) -> tuple[list[PartitionCopy], bool]:
@@ -277,7 +281,8 @@ class Fetcher:
         ):
             if isinstance(taken, PassedTo):
                 copy.fetch_from = max(copy.fetch_from, taken.offset)
-                copy.leader_epoch = taken.leader_epoch
+                if taken.leader_epoch >= 0:  # of an answer without batches nothing is known
+                    copy.leader_epoch = taken.leader_epoch
                 continue
             batch = stamp(
                 taken.header,

@@ -184,16 +184,6 @@ def _ready(rebuilt: Iterable[Rebuilt], leader_epoch: int) -> Iterator[Ready]:
         yield Ready(built.header, built.body, built.first_offset, built.last_offset, leader_epoch)
 
 
-def scanned(records: bytes | memoryview) -> tuple[list[tuple[BatchHeader, int]], FormatError | None]:
-    """Return every whole batch of a fetch, and what ended them early, if anything did."""
-    found: list[tuple[BatchHeader, int]] = []
-    try:
-        found.extend(scan(records))
-    except FormatError as error:
-        return found, error
-    return found, None
-
-
 def _data_batches(
     records: bytes | memoryview,
     headers: Iterable[tuple[BatchHeader, int]],

@@ -118,7 +118,7 @@ def fetched(response: Any, ids: Ids | None) -> list[Fetched]:  # noqa: ANN401 --
     names = _names(ids)
     return [
         Fetched(
-            (topic.topic or names[topic.topic_id], part.partition_index),
+            (topic.topic or names.get(topic.topic_id, ""), part.partition_index),
             part.error_code,
             part.last_stable_offset,
             [(aborted.producer_id, aborted.first_offset) for aborted in part.aborted_transactions or ()],

@@ -152,12 +152,12 @@ class Wire:
             if response.error_code:
                 raise error_for(response.error_code)
             if session is not None:
-                session.answered(response.session_id)
+                session.answered(response.session_id, version=response.API_VERSION)
             return requests.fetched(response, asked.ids)
 
     async def forget(self, node: int, session: FetchSession) -> None:
         """Tell a leader that it need not remember this session; one that cannot be reached will forget by itself."""
-        if (asked := session.close()) is not None:
+        if not self._manager.closed and (asked := session.close()) is not None:
             with suppress(kafka_errors.KafkaError):
                 await self._ask(requests.fetch(asked), node)
 
