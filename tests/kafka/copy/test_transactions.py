@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from confluent_kafka import Producer
 
+from mirrorless.clusters.admin import Admin
+from mirrorless.copy.progress_topic import ProgressTopic
 from tests.support.world import World, fill, read, values
 
 if TYPE_CHECKING:
@@ -69,3 +73,28 @@ def test_a_topic_of_nothing_but_aborted_records_is_caught_up(world: World) -> No
     reports = world.copy()
     assert [(report.state, report.records, report.lag_records) for report in reports] == [("caught up", 0, 0)]
     assert world.copy() == []  # the progress is behind the markers
+
+
+def test_the_leader_epoch_that_tells_a_cut_log_outlives_an_answer_without_records(world: World) -> None:
+    topic = world.topic()
+    client = transactional(world.source, f"quiet-{topic}")
+    client.begin_transaction()
+    client.produce(topic, value=b"a")
+    client.commit_transaction()
+
+    def move_the_high_watermark() -> None:
+        client.begin_transaction()
+        client.produce(topic, value=b"b")
+        client.flush()
+
+    later = threading.Timer(4, move_the_high_watermark)
+    later.start()
+    reports = world.copy_unbounded(seconds=8)
+    later.join()
+    assert [report.next_offset for report in reports] == [2]  # behind the marker
+    flow = world.place().load()
+    with closing(ProgressTopic(flow, Admin(flow.target))) as progress:
+        known = progress.read()[topic, 0].progress
+    assert known is not None
+    assert (known.last_offset, known.leader_epoch) == (1, 0)
+    client.abort_transaction()
