@@ -92,6 +92,7 @@ def _end(session: SparkSession, *, at_once: bool) -> None:
         # second only: on a busy machine these take longer than all the rest of an end.
         context._jsc = None  # type: ignore[assignment]
         server, context._accumulatorServer = context._accumulatorServer, None  # type: ignore[assignment]
+        server.handle_error = lambda *_: None  # type: ignore[method-assign] # the JVM's connection ends: so it shall
         threading.Thread(target=server.shutdown, daemon=True).start()
     session.stop()
     if gateway is None or process is None:
