@@ -1,7 +1,7 @@
 """What a leader remembers of our fetches: a request names only what changed, an answer only what is new.
 
 Source of the rules: KIP-227 and the Java client's `FetchSessionHandler`. Without it every fetch names every partition
-and hears of every one: a hundred quiet ones took more of the copier than the records of a busy one beside them.
+and hears of every one (docs/decisions/0008).
 """
 
 from __future__ import annotations
