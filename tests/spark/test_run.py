@@ -125,7 +125,7 @@ def test_between_two_leases_each_flow_copies_on(world: World) -> None:
         wait_for(lambda: sum(leases(back.flow)) == feed_back.produced, running=running)
         # No copy landed: it was always the same process that had the flow's lease.
         assert marks["held"] > 0
-        assert marks["left"] == 0
+        assert marks["left"] == 0, running.text()
     assert world.assert_equal(topic) == feed.produced
     assert back.assert_equal(topic_back) == feed_back.produced
 
