@@ -34,6 +34,7 @@ _LONGEST_PAUSE_S = 0.1
 _CROWDED_S = 0.002
 _PARTITION_BYTES = 2 << 20
 _RESPONSE_BYTES = 16 << 20
+_SHARES = 8
 _DOUBTS = 3
 _READABLE = (State.COPYING, State.CAUGHT_UP)
 
@@ -234,10 +235,12 @@ class Fetcher:
         led = self._led.get(node, {})
         if self._appender.queued_bytes > self._buffer_bytes:
             return [], True
+        # What is not asked for while others are waits for their answer, so few busy ones may have more in store.
+        room = max(_PARTITION_BYTES, self._buffer_bytes // _SHARES // max(1, sum(1 for copy in led if copy.queue)))
         wanted = [
             copy
             for copy in _readable(led)
-            if copy.queued_bytes < _PARTITION_BYTES and not (self._bounded and copy.fetch_from >= copy.source_end)
+            if copy.queued_bytes < room and not (self._bounded and copy.fetch_from >= copy.source_end)
         ]
         for copy in wanted:
             if self._source.topic_id(copy.row.topic) != copy.source_id:
