@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _PAUSE_S = 2.0
 _HOLDOVER_S = 30.0
-"""Many times what Spark needs between two leases, on a busy machine too; where the query has ended, nobody takes over."""
+"""What Spark needs between two leases, many times over; where the query has ended, nobody takes over."""
 
 # Every failed connection is told once, in the reports; the library would tell it on stderr, several times a second.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
