@@ -30,6 +30,9 @@ MIRRORMAKER: Final = JarSet(
 )
 # Kafka's connect-mirror-maker.sh has another heap than its brokers.
 _SHIPPED_JVM: Final = (*SHIPPED_JVM, "-Xms256M", "-Xmx2G")
+# Its tests wait for its start, most of which were the second compiler and a search of the class path by reflection.
+_TRIAL_JVM: Final = ("-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_PLUGINS: Final = {"plugin.discovery": "service_load"}
 _STOP_S: Final = 20
 _START_S: Final = 90
 _BYTES: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
@@ -59,7 +62,7 @@ class _Peer:
     """A Java program of MirrorMaker 2's class path with a properties file; leaving the context stops it."""
 
     def __init__(
-        self, folder: Path, program: str, settings: Mapping[str, str], *, jvm: Sequence[str] = ("-Xmx512m",)
+        self, folder: Path, program: str, settings: Mapping[str, str], *, jvm: Sequence[str] = _TRIAL_JVM
     ) -> None:
         file = folder / f"peer-{time.monotonic_ns()}.properties"
         file.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
@@ -102,7 +105,12 @@ class MirrorMaker(_Peer):
 
     def __init__(self, folder: Path, settings: Mapping[str, str], *, as_shipped: bool = False) -> None:
         program = "org.apache.kafka.connect.mirror.MirrorMaker"
-        super().__init__(folder, program, settings, **({"jvm": _SHIPPED_JVM} if as_shipped else {}))
+        if as_shipped:
+            super().__init__(folder, program, settings, jvm=_SHIPPED_JVM)
+            return
+        prefixes = ["", *(f"{alias.strip()}." for alias in settings["clusters"].split(","))]
+        plugins = {prefix + key: value for prefix in prefixes for key, value in _PLUGINS.items()}
+        super().__init__(folder, program, {**settings, **plugins})
 
 
 class ConnectWorker(_Peer):
@@ -122,7 +130,7 @@ class ConnectWorker(_Peer):
             "config.storage.topic": f"{offsets_topic}-configs",
             "status.storage.topic": f"{offsets_topic}-status",
             "offset.flush.interval.ms": "1000",
-            "plugin.discovery": "hybrid_warn",
+            **_PLUGINS,
             **{f"{kind}.storage.replication.factor": "1" for kind in ("offset", "config", "status")},
         }
         super().__init__(folder, "org.apache.kafka.connect.cli.ConnectDistributed", settings)
