@@ -36,7 +36,7 @@ def _hurry(pair: Pair) -> dict[str, str]:
 
 def by_peer(pair: Pair, folder: Path, *, uncommitted: int) -> Outcome:
     """Let a running MirrorMaker 2 replicate, and give it time after each change."""
-    with MirrorMaker(folder, peer_settings(*pair.worlds, **_hurry(pair))) as peer:
+    with MirrorMaker(folder, peer_settings(*pair.worlds, **_hurry(pair)), as_shipped=True) as peer:
         waits = iter([_START_S])
 
         def settle() -> None:
