@@ -53,7 +53,7 @@ def test_available_now_twice_in_a_row_copies_nothing_the_second_time(world: Worl
         (finished,) = first.lines("Finished")
         assert (finished["records"], finished["complete"]) == (50_000, True)
         assert first.family() == []
-        assert first.text().splitlines() == [line for line in first.text().splitlines() if line.startswith("{")]
+        assert first.strays() == []
     with Mirrorless(world.file, "--available-now") as second:
         assert second.wait() == 0, second.text()
         (finished,) = second.lines("Finished")
@@ -75,7 +75,7 @@ def test_a_signal_lets_what_is_in_flight_arrive_and_ends_within_five_seconds(
         assert time.monotonic() - asked < 5
         assert status == 0, running.text()
         assert running.family() == []
-        assert running.text().splitlines() == [line for line in running.text().splitlines() if line.startswith("{")]
+        assert running.strays() == []
     # The progress is exact: whoever goes on has nothing to count.
     on_target = copied(world, topic, 4)
     reports = world.copy()

@@ -70,6 +70,10 @@ class Mirrorless:
         """What it printed so far."""
         return self.output.read_text()
 
+    def strays(self) -> list[str]:
+        """What it printed that is none of its JSON lines: somebody else's complaints."""
+        return [line for line in self.text().splitlines() if not line.startswith("{")]
+
     def lines(self, event: str) -> list[dict[str, Any]]:
         """The JSON lines of one kind."""
         found = [json.loads(line) for line in self.text().splitlines() if line.startswith("{")]

@@ -169,6 +169,16 @@ def producer(cluster: EmbeddedCluster, **config: str | int) -> Producer:
     return Producer({"bootstrap.servers": cluster.bootstrap_servers, "linger.ms": 5} | settings)
 
 
+def delete(cluster: EmbeddedCluster, topic: str) -> None:
+    """Delete a topic, and wait until the broker does not tell of it any more."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.delete_topics([topic])[topic].result()
+    until = time.monotonic() + 120
+    while topic in admin.list_topics(timeout=60).topics:
+        assert time.monotonic() < until, f"{topic} was deleted and is still there"
+        time.sleep(0.05)
+
+
 def fill(
     cluster: EmbeddedCluster, topic: str, values: Iterable[bytes], *, partitions: int = 1, **config: str | int
 ) -> None:

@@ -35,6 +35,7 @@ _CROWDED_S = 0.002
 _PARTITION_BYTES = 2 << 20
 _RESPONSE_BYTES = 16 << 20
 _SHARES = 8
+"""Of the buffer, how many there are; the copies with something queued may fill one of them together."""
 _DOUBTS = 3
 _READABLE = (State.COPYING, State.CAUGHT_UP)
 
@@ -158,8 +159,9 @@ class Fetcher:
                 session=session,
             )
         except TROUBLE as error:
-            for copy in _readable(wanted) if not self._stopped else ():
-                self._keeper.later(copy, error)
+            if not self._stopped:
+                for copy in _readable(wanted):
+                    self._keeper.later(copy, error)
             return []
         except kafka_errors.KafkaError as error:
             for copy in _readable(wanted):

@@ -78,7 +78,10 @@ def fetch(
     max_bytes: int = 1,
     partition_max_bytes: int = 1,
 ) -> FetchRequest:
-    """A fetch of each place, offset and leader epoch of the record before it (-1: unknown)."""
+    """A fetch of each place, offset and leader epoch of the record before it (-1: unknown).
+
+    Without limits of its own it asks for as little as a leader sends.
+    """
     ids = asked.ids
     by_topic: dict[str, list[Any]] = defaultdict(list)
     for (topic, partition), offset, leader_epoch in asked.positions:

@@ -18,7 +18,7 @@ from mirrorless.copy.planning import Planner
 from mirrorless.copy.slot import run_lease
 from tests.kafka.copy.test_every_batch import limit
 from tests.support.feed import Feed
-from tests.support.world import World, fill, read, values
+from tests.support.world import World, delete, fill, read, values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from mirrorless.copy.lease import Lease
     from mirrorless.copy.partition import PartitionCopy
     from mirrorless.copy.rows import Report
-    from mirrorless.local.kafka import EmbeddedCluster
 
 
 class Worker:
@@ -85,12 +84,6 @@ def wait_for(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.05)
-
-
-def delete(cluster: EmbeddedCluster, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    admin.delete_topics([topic])[topic].result()
-    wait_for(lambda: topic not in admin.list_topics().topics)
 
 
 def test_the_next_lease_takes_the_copy_over_as_it_is(world: World, worker: Worker) -> None:

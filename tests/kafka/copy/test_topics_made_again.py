@@ -18,19 +18,10 @@ from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.errors import ClusterUnavailable, FlowPaused
 from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoints import CheckpointTopic
-from tests.support.world import producer
+from tests.support.world import delete, producer
 
 if TYPE_CHECKING:
     from tests.support.world import World
-
-
-def delete(world: World, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
-    admin.delete_topics([topic])[topic].result()
-    until = time.monotonic() + 120
-    while topic in admin.list_topics(timeout=60).topics:
-        assert time.monotonic() < until
-        time.sleep(0.1)
 
 
 def make(world: World, topic: str, partitions: int = 1) -> None:
@@ -68,7 +59,7 @@ def test_a_flow_goes_on_when_the_topic_that_paused_it_is_gone_and_is_paused_by_t
         TargetStates(flow).write(TargetState.PAUSED)
         with pytest.raises(FlowPaused):
             planner.refuse_paused()
-        delete(world, topic)
+        delete(world.target, topic)
         planner.refuse_paused()
         planner.refuse_paused()
         make(world, topic)
@@ -84,7 +75,7 @@ def test_a_flow_goes_on_when_the_topic_that_paused_it_was_made_again_and_is_empt
     with closing(TargetStates(flow)) as states:
         states.write(TargetState.PAUSED)
         assert states.read() is TargetState.PAUSED
-        delete(world, configs_topic(flow).name)
+        delete(world.target, configs_topic(flow).name)
         make(world, configs_topic(flow).name)
         assert states.read() is TargetState.STARTED
 
@@ -97,7 +88,7 @@ def test_checkpoints_are_forgotten_with_their_topic(world: World) -> None:
     write(world, topic.name, first.key(), first.value())
     with closing(CheckpointTopic(topic, Admin(topic.cluster), wanted=lambda _: True)) as checkpoints:
         assert checkpoints.read() == {"a": {("t", 0): first}}
-        delete(world, topic.name)
+        delete(world.target, topic.name)
         make(world, topic.name)
         assert checkpoints.read() == {}
         write(world, topic.name, second.key(), second.value())
@@ -114,7 +105,7 @@ def test_progress_of_a_topic_that_was_made_again_is_not_that_of_the_old_one(worl
         assert {place: known.progress for place, known in reader.read().items()} == {
             (topic, 0): Progress(last_offset=41)
         }
-        delete(world, world.progress_topic)
+        delete(world.target, world.progress_topic)
         with pytest.raises(ClusterUnavailable, match=f"there is no topic {world.progress_topic} yet"):
             reader.read()
         make(world, world.progress_topic, 2)
@@ -122,7 +113,7 @@ def test_progress_of_a_topic_that_was_made_again_is_not_that_of_the_old_one(worl
         # As long as the old one: its length says nothing.
         progress(world, topic, 7)
         assert reader.read()[topic, 0].progress == Progress(last_offset=7)
-        delete(world, world.progress_topic)
+        delete(world.target, world.progress_topic)
         make(world, world.progress_topic, 2)
         progress(world, topic, 8)
         assert reader.read()[topic, 0].progress == Progress(last_offset=8)
