@@ -91,7 +91,7 @@ async def _fetch(
     net: EventLoop, wire: Wire, topic: str, partitions: int, fetched: list[tuple[int, bytes | memoryview]]
 ) -> float:
     places = [(topic, number) for number in range(partitions)]
-    node = _only(wire, topic)
+    node = await _only(net, wire, topic)
     ends = {place: one.offset for place, one in (await wire.offsets(node, places, at=LATEST)).items()}
     following = dict.fromkeys(places, 0)
     began = time.monotonic()
@@ -119,7 +119,7 @@ async def _fetch(
 
 async def _append(net: EventLoop, wire: Wire, topic: str, batches: dict[int, deque[Stamped]]) -> float:
     left = {(topic, partition): many for partition, many in batches.items()}
-    node = _only(wire, topic)
+    node = await _only(net, wire, topic)
     while any(one.error_code for one in (await wire.offsets(node, list(left), at=LATEST)).values()):
         await net.sleep(0.2)  # the broker is still busy with the topic that was just made
     began = time.monotonic()
@@ -143,9 +143,13 @@ async def _append(net: EventLoop, wire: Wire, topic: str, batches: dict[int, deq
     return time.monotonic() - began
 
 
-def _only(wire: Wire, topic: str) -> int:
-    node = wire.leader((topic, 0))
-    assert node is not None
+async def _only(net: EventLoop, wire: Wire, topic: str) -> int:
+    """Broker id of the only broker, known once it has a topic's partitions."""
+    until = time.monotonic() + _TIMEOUT_MS / 1000
+    while (node := wire.leader((topic, 0))) is None:
+        assert time.monotonic() < until, f"{topic}-0 has no leader"
+        wire.refresh_leaders()
+        await net.sleep(0.2)
     return node
 
 
