@@ -97,7 +97,7 @@ def plant_syncs(
                     first_upstream=batch[0],
                     last_upstream=batch[-1],
                     first_downstream=first,
-                    count=len(batch),
+                    record_count=len(batch),
                     dense=True,
                 )
                 writer.write(schedule.appended(append, time_ms=time_ms))

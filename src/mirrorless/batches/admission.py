@@ -29,7 +29,7 @@ class AbortedTransactions:
         self._active: set[int] = set()
 
     def drops(self, header: BatchHeader, records: bytes | memoryview, at: int) -> bool:
-        """Whether the batch at byte `at` is a marker or aborted; call it for every batch, in order."""
+        """Whether the batch at byte `at` is a marker or aborted; call it for all of transactions, in order."""
         while self._ahead and self._ahead[-1][0] <= header.last_offset:
             self._active.add(self._ahead.pop()[1])
         if header.is_control:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import struct
 from typing import NamedTuple
 
 import google_crc32c
 
 from mirrorless.batches.header import CHECKSUM_STARTS_AT, HEADER_BYTES, TRANSACTIONAL, BatchHeader
+
+_BEFORE_CHECKSUM = struct.Struct(">qiibI")
+_COVERED = struct.Struct(">hiqqqhii")
+"""The header's two halves: up to the checksum, and from its attributes on, which the checksum covers."""
 
 
 def body_of(records: bytes | memoryview, at: int, header: BatchHeader) -> bytes:
@@ -42,12 +47,9 @@ def stamp(header: BatchHeader, body: bytes, *, producer_id: int, producer_epoch:
 
     Base offset 0 and leader epoch -1 are what producers send; the target's leader writes both.
     """
-    stamped = header._replace(
-        base_offset=0,
-        partition_leader_epoch=-1,
-        attributes=header.attributes & ~TRANSACTIONAL,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
+    _, length, _, magic, _, attributes, last_delta, base_ms, max_ms, _, _, _, count = header
+    covered = _COVERED.pack(
+        attributes & ~TRANSACTIONAL, last_delta, base_ms, max_ms, producer_id, producer_epoch, base_sequence, count
     )
-    return Stamped(stamped._replace(checksum=checksum(stamped, body)).pack(), body, HEADER_BYTES + len(body))
+    crc = google_crc32c.extend(google_crc32c.value(covered), body)
+    return Stamped(_BEFORE_CHECKSUM.pack(0, length, -1, magic, crc) + covered, body, HEADER_BYTES + len(body))

@@ -277,6 +277,7 @@ class Fetcher:
         self._keeper.moved(copy)
 
     def _queue(self, copy: PartitionCopy, fetched: Fetched) -> None:
+        now_ms = int(time.time() * 1000)
         for taken in take_in(
             fetched.records,
             fetched.aborted,
@@ -306,7 +307,8 @@ class Fetcher:
                     base_sequence=copy.next_sequence,
                     max_timestamp_ms=taken.header.max_timestamp_ms,
                     leader_epoch=taken.leader_epoch,
-                )
+                ),
+                now_ms=now_ms,
             )
 
     def _failed(self, copy: PartitionCopy, fetched: Fetched) -> None:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafka import errors as kafka_errors
 from kafka.partitioner.default import murmur2
-from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+from kafka.record.default_records import DefaultRecordBatch
 
-from mirrorless.batches.header import SEQUENCES, scan
-from mirrorless.batches.stamp import Stamped
+from mirrorless.batches.header import HEADER_BYTES, SEQUENCES, scan
+from mirrorless.batches.rebuild import merge
+from mirrorless.batches.records import Records, varint
+from mirrorless.batches.stamp import stamp
 from mirrorless.copy import wire as wires
 from mirrorless.copy.leaders import NotNow, leader_of
 from mirrorless.copy.producer_identity import announcer_id
@@ -24,6 +26,7 @@ from mirrorless.errors import GapKind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mirrorless.batches.stamp import Stamped
     from mirrorless.copy.event_loop import EventLoop
     from mirrorless.copy.partition import PartitionCopy
     from mirrorless.copy.requests import Offset, Place
@@ -42,7 +45,7 @@ class _Said(NamedTuple):
 
     journal: Place
     producer: int
-    batch: bytes
+    batch: Stamped
 
 
 class Incarnations:
@@ -172,9 +175,7 @@ class Incarnations:
             raise NotNow(f"there is no topic {self._journal_topic} yet")
         journal = (self._journal_topic, (murmur2(key) & 0x7FFFFFFF) % partitions)
         producer = announcer_id(self._source_id, topic, partition, announcement.epoch)
-        builder = DefaultRecordBatchBuilder(2, 0, 0, producer, 0, 0, 1 << 20)
-        builder.append(0, timestamp=int(time.time() * 1000), key=key, value=announcement.to_bytes(), headers=[])
-        said = _Said(journal, producer, bytes(builder.build()))
+        said = _Said(journal, producer, _batch(producer, key, announcement.to_bytes()))
         return await self._announcing.one(leader_of(self._target, journal), said)
 
     async def _announce_all(self, node: int, wanted: Sequence[_Said]) -> dict[_Said, Announcement | Exception]:
@@ -190,7 +191,7 @@ class Incarnations:
         return found
 
     async def _announce_round(self, node: int, wanted: Sequence[_Said]) -> dict[_Said, Announcement | Exception]:
-        batches = [(said.journal, Stamped(said.batch, b"", len(said.batch))) for said in wanted]
+        batches = [(said.journal, said.batch) for said in wanted]
         written = {one.place: one for one in await self._target.append(node, batches, timeout_ms=_ANNOUNCE_TIMEOUT_MS)}
         found: dict[_Said, Announcement | Exception] = {}
         taken: dict[Place, int] = {}
@@ -231,6 +232,14 @@ class Incarnations:
             except kafka_errors.KafkaError as error:
                 found[place] = error
         return found
+
+
+def _batch(producer: int, key: bytes, value: bytes) -> Stamped:
+    """A batch of one record; the library's builder computes checksums in Python, a tenth of a millisecond each."""
+    rest = varint(len(key)) + key + varint(len(value)) + value + varint(0)
+    records = Records([0], [int(time.time() * 1000)], [rest])
+    (built,) = merge([(0, records)], max_bytes=HEADER_BYTES)
+    return stamp(built.header, built.body, producer_id=producer, producer_epoch=0, base_sequence=0)
 
 
 def _announced_by(producer: int, records: bytes | memoryview) -> Announcement | None:

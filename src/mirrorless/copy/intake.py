@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.admission import AbortedTransactions, fits_as_it_is, refusal
-from mirrorless.batches.header import CODEC_MASK, BatchHeader, FormatError, scan
+from mirrorless.batches.header import CODEC_MASK, CONTROL, TRANSACTIONAL, BatchHeader, FormatError, scan
 from mirrorless.batches.legacy import convert, legacy_end
 from mirrorless.batches.lone import is_lone, take_lone
 from mirrorless.batches.rebuild import merge, rebuild
@@ -127,8 +127,10 @@ def _one_by_one(
             header, body = batch
             whole = fits_as_it_is(header, wanted_from=reached, max_bytes=max_batch_bytes)
             if whole and not (coalesce and _is_tiny(header)):
-                yield from _ready(rebuild(loose, max_bytes=limit, wanted_from=loose_from), leader_epoch)
-                loose, loose_from = [], header.next_offset
+                if loose:
+                    yield from _ready(rebuild(loose, max_bytes=limit, wanted_from=loose_from), leader_epoch)
+                    loose = []
+                loose_from = header.next_offset
                 yield Ready(header, body, header.base_offset, header.last_offset, leader_epoch)
             else:
                 loose.append(batch)
@@ -201,7 +203,7 @@ def _data_batches(
         if not is_intact(records, at, header, body):
             reason = f"the batch {header.base_offset} to {header.last_offset} does not match its checksum"
             raise _unfit(reason, header)
-        dropped = aborted.drops(header, records, at)
+        dropped = header.attributes & (TRANSACTIONAL | CONTROL) and aborted.drops(header, records, at)
         if header.next_offset <= wanted_from:
             continue
         if dropped:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mirrorless.copy.progress import Halt, SourcePartition
@@ -31,16 +30,17 @@ class Ledger:
         self._syncs = syncs
         self._flow = flow
         self._unwritten: dict[PartitionCopy, None] = {}
+        self._keys: dict[PartitionCopy, bytes] = {}
         self._next_look = 0.0
 
     def moved(self, copy: PartitionCopy) -> None:
         """Note that a copy's position changed."""
         self._unwritten[copy] = None
 
-    def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int) -> None:
-        """Note that the target holds a batch from `base_offset` on."""
+    def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int, *, now_ms: int) -> None:
+        """Note that the target holds a batch from `base_offset` on, as was heard at `now_ms`."""
         if self._syncs is not None:
-            self._syncs.appended(copy, pending, base_offset)
+            self._syncs.appended(copy, pending, base_offset, now_ms=now_ms)
 
     def interrupted(self, copy: PartitionCopy) -> None:
         """Note that a copy is resumed or halted: what it appends next may not follow what it appended last."""
@@ -51,6 +51,7 @@ class Ledger:
         """Write how far a copy came, and forget it."""
         if copy in self._unwritten:
             self._write(copy)
+        self._keys.pop(copy, None)
         self.interrupted(copy)
 
     def tick(self, now: float) -> None:
@@ -110,9 +111,12 @@ class Ledger:
         del self._unwritten[copy]
         progress = copy.progress()
         if progress is not None and self._syncs is not None:
-            progress = replace(progress, run=self._syncs.run_at(copy, progress))
+            progress = progress._replace(run=self._syncs.run_at(copy, progress))
         if progress is not None and progress != copy.written:
-            self._journal.write(self._where(copy).progress_key(), progress.to_bytes())
+            key = self._keys.get(copy)
+            if key is None:
+                key = self._keys[copy] = self._where(copy).progress_key()
+            self._journal.write(key, progress.to_bytes())
             copy.written = progress
             copy.written_at = time.monotonic()
 

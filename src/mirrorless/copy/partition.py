@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -224,9 +223,8 @@ class PartitionCopy:
         )
         self.state = State.COPYING
 
-    def enqueue(self, pending: Pending) -> None:
-        """Take a stamped batch that follows everything taken before."""
-        now_ms = int(time.time() * 1000)
+    def enqueue(self, pending: Pending, *, now_ms: int) -> None:
+        """Take a stamped batch that follows everything taken before and was fetched at `now_ms`."""
         self.tally.came(age_ms=now_ms - pending.max_timestamp_ms, now_ms=now_ms)
         self.queue.append(pending)
         self.queued_bytes += pending.batch.size_bytes

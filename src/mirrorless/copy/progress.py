@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mirrorless.errors import GapKind
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 CONNECTOR = "MirrorSourceConnector"
 """The name that MirrorMaker 2 gives its connector in dedicated mode."""
 _OWN = "mirrorless"
+_JSON: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class Progress(NamedTuple):
     """A partition's copy, as of its last acknowledged record.
 
     `last_offset` is the upstream offset of that record, `last_downstream` its offset on the target (-1 before the
@@ -226,4 +226,4 @@ def parse(key: bytes | None, value: bytes | None) -> tuple[SourcePartition, Said
 
 
 def _json(content: object) -> bytes:
-    return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
+    return _JSON.encode(content).encode()

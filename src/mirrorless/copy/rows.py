@@ -6,6 +6,7 @@ The Arrow schemas and the Spark schemas are derived from the dataclasses, so tha
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -87,7 +88,11 @@ class Report:
 
     def as_row(self) -> dict[str, Any]:
         """The report as a row of `REPORT_SCHEMA`."""
-        return asdict(self)
+        return dict(zip(_REPORT_FIELDS, _report_values(self), strict=True))
+
+
+_REPORT_FIELDS = tuple(item.name for item in fields(Report))
+_report_values = attrgetter(*_REPORT_FIELDS)  # `asdict` takes twenty times as long, for copies that nobody needs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

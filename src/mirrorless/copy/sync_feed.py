@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from mirrorless.copy.partition import PartitionCopy, Pending
     from mirrorless.copy.progress import Progress
     from mirrorless.copy.sync_writer import SyncWriter
-    from mirrorless.formats import OffsetSync
 
 
 class SyncFeed:
@@ -32,8 +31,8 @@ class SyncFeed:
         """Why offset syncs cannot be written at the moment, None if they can."""
         return self._writer.error
 
-    def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int) -> None:
-        """Take an acknowledged batch, which the target holds from `base_offset` on."""
+    def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int, *, now_ms: int) -> None:
+        """Take a batch acknowledged at `now_ms`, which the target holds from `base_offset` on."""
         schedule = self._schedules.get(copy)
         if schedule is None:
             schedule = self._schedules[copy] = self._begin(copy, pending)
@@ -41,10 +40,11 @@ class SyncFeed:
             first_upstream=pending.base_offset,
             last_upstream=pending.last_offset,
             first_downstream=base_offset,
-            count=pending.record_count,
+            record_count=pending.record_count,
             dense=pending.last_offset - pending.base_offset + 1 == pending.record_count,
         )
-        self._write(schedule.appended(append, time_ms=_now_ms()))
+        if syncs := schedule.appended(append, time_ms=now_ms):
+            self._writer.write(syncs)
         self._unwritten[copy] = None
 
     def tick(self) -> None:
@@ -52,7 +52,8 @@ class SyncFeed:
         now_ms = _now_ms()
         for copy in list(self._unwritten):
             schedule = self._schedules[copy]
-            self._write(schedule.due(time_ms=now_ms))
+            if syncs := schedule.due(time_ms=now_ms):
+                self._writer.write(syncs)
             if schedule.is_written:
                 del self._unwritten[copy]
         self._writer.poll()
@@ -62,7 +63,7 @@ class SyncFeed:
         schedule = self._schedules.pop(copy, None)
         self._unwritten.pop(copy, None)
         if schedule is not None:
-            self._write(schedule.rest(time_ms=_now_ms()))
+            self._writer.write(schedule.rest(time_ms=_now_ms()))
 
     def land(self, seconds: float) -> None:
         """Write the last sync of every partition and wait for it; the next lifetime writes what is still missing."""
@@ -86,10 +87,6 @@ class SyncFeed:
         return SyncSchedule(
             topic=topic, partition=partition, lag_max=self._lag_max, index_records=self._index_records, tail=tail
         )
-
-    def _write(self, syncs: list[OffsetSync]) -> None:
-        if syncs:
-            self._writer.write(syncs)
 
 
 def _now_ms() -> int:

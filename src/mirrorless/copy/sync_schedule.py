@@ -11,17 +11,15 @@ appended for an interval. An index sync is written at once when the upstream off
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from mirrorless.formats import INDEX_SLOTS, OffsetSync
 
 INTERVAL_MS: Final = 1000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Appended:
-    """An append that the target acknowledged: `count` records to the target, from `first_downstream` on.
+class Appended(NamedTuple):
+    """An append that the target acknowledged: `record_count` records to the target, from `first_downstream` on.
 
     `dense` says that the source has no hole between the first and the last of them.
     """
@@ -29,12 +27,11 @@ class Appended:
     first_upstream: int
     last_upstream: int
     first_downstream: int
-    count: int
+    record_count: int
     dense: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tail:
+class Tail(NamedTuple):
     """Where a partition's copy is: its last record on both sides, and how many end there without a hole."""
 
     last_upstream: int
@@ -71,7 +68,7 @@ class SyncSchedule:
 
     def appended(self, append: Appended, *, time_ms: int) -> list[OffsetSync]:
         """Take an acknowledged append; return the syncs to write now."""
-        last_downstream = append.first_downstream + append.count - 1
+        last_downstream = append.first_downstream + append.record_count - 1
         first_of_lifetime = self._asked_at is None
         if first_of_lifetime or self._asks(append, last_downstream):
             self._asked = True
@@ -129,7 +126,7 @@ class SyncSchedule:
             and append.first_upstream == before.last_upstream + 1
             and append.first_downstream == before.last_downstream + 1
         )
-        return append.count + (before.run if goes_on and before is not None else 0)
+        return append.record_count + (before.run if goes_on and before is not None else 0)
 
     def _tail_sync(self, tail: Tail, time_ms: int) -> OffsetSync:
         self._asked = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -41,6 +42,7 @@ class SyncWriter:
         self._alias = topic.cluster.alias
         self._most_in_flight = in_flight
         self._waiting: dict[_Place, deque[OffsetSync]] = {}
+        self._ready: dict[_Place, None] = {}  # of those that wait, the ones of which none is under way
         self._under_way: set[_Place] = set()
         self._not_before = 0.0
         self.written = 0
@@ -61,10 +63,12 @@ class SyncWriter:
     def write(self, syncs: Iterable[OffsetSync]) -> None:
         """Take syncs, those of one partition in order."""
         for sync in syncs:
-            waiting = self._waiting.setdefault((sync.topic, sync.partition), deque())
+            place = sync.topic, sync.partition
+            waiting = self._waiting.setdefault(place, deque())
             for older in [one for one in waiting if one.block == sync.block]:
                 waiting.remove(older)
             waiting.append(sync)
+            self._line_up(place)
         self.poll()
 
     def poll(self) -> None:
@@ -72,9 +76,8 @@ class SyncWriter:
         self._producer.poll(0)
         if time.monotonic() < self._not_before:
             return
-        for place in [place for place in self._waiting if place not in self._under_way]:
-            if len(self._under_way) >= self._most_in_flight:
-                break
+        for place in list(islice(self._ready, self._most_in_flight - len(self._under_way))):
+            del self._ready[place]
             self._send(place)
 
     def flush(self, seconds: float) -> bool:
@@ -84,6 +87,10 @@ class SyncWriter:
             self._producer.poll(0.01)
             self.poll()
         return not self.unwritten
+
+    def _line_up(self, place: _Place) -> None:
+        if place in self._waiting and place not in self._under_way:
+            self._ready[place] = None
 
     def _send(self, place: _Place) -> None:
         waiting = self._waiting[place]
@@ -107,6 +114,7 @@ class SyncWriter:
 
     def _delivered(self, place: _Place, sync: OffsetSync, error: KafkaError | None, _message: Message) -> None:
         self._under_way.discard(place)
+        self._line_up(place)
         if error is None:
             self.written += 1
             self.error = None
@@ -121,6 +129,7 @@ class SyncWriter:
         waiting = self._waiting.setdefault(place, deque())
         if all(newer.block != sync.block for newer in waiting):
             waiting.appendleft(sync)
+        self._line_up(place)
 
 
 def _reason(error: KafkaError) -> str:

@@ -20,10 +20,12 @@ class Spread:
 
     def note(self, value_ms: int) -> None:
         """Take one value."""
-        value_ms = max(0, value_ms)
+        value_ms = max(value_ms, 0)
         self.last = value_ms
-        self.least = value_ms if self.least is None else min(self.least, value_ms)
-        self.greatest = value_ms if self.greatest is None else max(self.greatest, value_ms)
+        if self.least is None or value_ms < self.least:
+            self.least = value_ms
+        if self.greatest is None or value_ms > self.greatest:
+            self.greatest = value_ms
         self.total += value_ms
         self.count += 1
 

@@ -145,13 +145,14 @@ class Verdicts:
 
     def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int) -> None:
         """Count what the target acknowledged."""
+        now_ms = int(time.time() * 1000)
         try:
-            copy.acknowledge(pending, base_offset, now_ms=int(time.time() * 1000))
+            copy.acknowledge(pending, base_offset, now_ms=now_ms)
         except Gap as error:
             self.gap(copy, error)
             return
         if not copy.in_doubt:
-            self._ledger.appended(copy, pending, base_offset)
+            self._ledger.appended(copy, pending, base_offset, now_ms=now_ms)
         if copy.state is not State.HALTED:
             copy.error = None
         self.moved(copy)

@@ -22,7 +22,7 @@ def copy_at(offset: int, *, sequence: int = 0, last_downstream: int = -1, rememb
 def batch(copy: PartitionCopy, records: int) -> Pending:
     base = copy.fetch_from
     pending = Pending(Stamped(b"by", b"tes", 5), base, base + records - 1, records, copy.next_sequence, 0, -1)
-    copy.enqueue(pending)
+    copy.enqueue(pending, now_ms=0)
     return copy.next_to_send()
 
 

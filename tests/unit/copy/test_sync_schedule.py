@@ -20,7 +20,7 @@ def append(upstream: int, downstream: int, count: int, *, holes: int = 0) -> App
         first_upstream=upstream,
         last_upstream=upstream + count + holes - 1,
         first_downstream=downstream,
-        count=count,
+        record_count=count,
         dense=not holes,
     )
 

@@ -259,7 +259,7 @@ class Simulated:
                 first_upstream=upstream,
                 last_upstream=last,
                 first_downstream=len(self.copied),
-                count=step.count,
+                record_count=step.count,
                 dense=not holes,
             )
             self.records += batch
