@@ -5,9 +5,10 @@
 
 Engines take turns in every round, each into a remote topic of its own; who begins changes from round to round. Seconds
 are from the first to the last record on the target; CPU is that of the engine's whole process tree in that time, and
-beside it with its start. Before the first round stands what the brokers alone can do (`bench.limits`), again and again
-until it is no faster, which warms them for this workload; once more behind the last round; the fastest counts. The
-quick run is one round of the first workload against tuned MirrorMaker 2 and prints the ratios alone.
+beside it with its start. The first copy of every engine is not counted: it is there to warm the brokers. Before the
+first round of a workload stands what the brokers alone can do (`bench.limits`), again and again until it is no faster,
+which warms them for this workload; once more behind the last round; the fastest counts. The quick run is one round of
+the first workload against tuned MirrorMaker 2 and prints the ratios alone.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from bench.workloads import WORKLOADS, stored_bytes
 from tests.support.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from confluent_kafka.admin import TopicMetadata
 
@@ -161,11 +162,8 @@ def run(
     samples = []
     for number in range(rounds):
         begins = number % len(engines)
-        for engine in (*engines[begins:], *engines[:begins]):
-            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-                world = World(source, target, Path(folder), topics=[topic])
-                samples.append(measure(engine, name, world, partitions={topic: workload.partitions}, records=records))
-                tidy(target, [world.remote(topic)])
+        turn = (*engines[begins:], *engines[:begins])
+        samples += [_copy_once(clusters, engine, name, topic, records) for engine in turn]
     if alone:
         look()
     tidy(source, [topic])
@@ -177,13 +175,24 @@ def _still_faster(found: list[limits.Limits]) -> bool:
     return min(one.slower_s for one in found[-2:]) < _NO_FASTER * before
 
 
-def warm(clusters: dict[str, EmbeddedCluster]) -> None:
-    """Have the brokers' code compiled: a cold one takes twice the CPU for an append, at the cost of who comes first."""
+def warm(clusters: dict[str, EmbeddedCluster], engines: Sequence[str] = ()) -> None:
+    """Have the brokers' code compiled, also for what `engines` ask of them: a cold broker takes twice the CPU."""
+    source, target = clusters["source"], clusters["target"]
     workload, topic = WORKLOADS[_WARMING], f"warm-{time.monotonic_ns()}"
-    workload.make(clusters["source"], topic)
+    records = workload.make(source, topic)
     for _ in range(_WARM_ROUNDS):
-        limits.measure(clusters["source"], clusters["target"], topic, workload.partitions)
-    tidy(clusters["source"], [topic])
+        limits.measure(source, target, topic, workload.partitions)
+    for engine in engines:
+        _copy_once(clusters, engine, _WARMING, topic, records)
+    tidy(source, [topic])
+
+
+def _copy_once(clusters: dict[str, EmbeddedCluster], engine: str, name: str, topic: str, records: int) -> Sample:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        world = World(clusters["source"], clusters["target"], Path(folder), topics=[topic])
+        sample = measure(engine, name, world, partitions={topic: WORKLOADS[name].partitions}, records=records)
+        tidy(world.target, [world.remote(topic)])
+    return sample
 
 
 def tidy(cluster: EmbeddedCluster, topics: list[str]) -> None:
@@ -207,7 +216,7 @@ def main() -> None:
     samples: list[Sample] = []
     most: dict[str, limits.Limits] = {}
     with source_and_target() as clusters:
-        warm(clusters)
+        warm(clusters, () if given.quick else engines)
         for workload in workloads:
             found, limit = run(clusters, workload, engines, 1 if given.quick else given.rounds, limit=not given.quick)
             samples += found

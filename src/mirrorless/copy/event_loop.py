@@ -6,6 +6,7 @@ import heapq
 import selectors
 import threading
 import time
+from types import CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from kafka.net import selector
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MANY_DEAD = 256
+_COROUTINES = (CoroutineType, GeneratorType)
 
 
 def _say_nothing(*_: object) -> None:
@@ -23,6 +25,15 @@ def _say_nothing(*_: object) -> None:
 
 
 selector.log_trace = _say_nothing
+_as_coroutine: Callable[[Any], Any] = selector._initialize_coro
+
+
+def _coroutine(work: Any) -> Any:  # noqa: ANN401
+    """What a task is made of: mostly it is one already, which the library asks five questions to find out."""
+    return work if type(work) in _COROUTINES else _as_coroutine(work)
+
+
+selector._initialize_coro = _coroutine
 
 
 class EventLoop(NetworkSelector):

@@ -1,9 +1,9 @@
 """Between sockets and batches without copies: answers are decoded where they were read, batches written from there.
 
 kafka-python reads 4 KiB at a time, joins the pieces, cuts them apart and puts them together again; of what a copy
-costs, that was more than half. What is done here is what its parser does, in another order: the four bytes of a frame's
-size by themselves, then the frame straight into the parser's buffer, but for its last byte, with which the parser is
-given the frame. Records are decoded as a view of that frame. Small frames, which most answers are, are read in one.
+costs, that was more than half. What is done here is what its parser does, in another order: a first piece as it comes,
+which is the whole of most answers; of a larger frame the rest straight into the parser's buffer, but for its last byte,
+with which the parser is given the frame. Records are decoded as a view of that frame.
 """
 
 from __future__ import annotations
@@ -123,11 +123,15 @@ class Manager(KafkaConnectionManager):
 def read_answers(transport: Any) -> Exception | None:  # noqa: ANN401 -- the library's transports are untyped
     """Read all there is and give each whole answer to the connection; return what ends the connection, if anything."""
     receiver = transport.get_protocol()
+    sock = transport._sock
+    may_hold_more = isinstance(sock, ssl.SSLSocket)  # it gives what one TLS record has, however much there is
     try:
         while not transport.is_closing():
-            read = _frame(transport._sock, receiver.parser, receiver.data_received)
+            read, wanted = _frame(sock, receiver.parser, receiver.data_received)
             if not read:
                 return kafka_errors.KafkaConnectionError("socket disconnected")
+            if read < wanted and not may_hold_more:
+                return None
     except _NOTHING_MORE:
         return None
     except kafka_errors.KafkaProtocolError as error:
@@ -180,18 +184,19 @@ def _missing(parser: Any) -> int:  # noqa: ANN401
     return missing
 
 
-def _frame(sock: Any, parser: Any, received: Callable[[bytes], None]) -> int:  # noqa: ANN401
-    """Read some of a frame; return the number of bytes, 0 at the end of the stream."""
+def _frame(sock: Any, parser: Any, received: Callable[[bytes], None]) -> tuple[int, int]:  # noqa: ANN401
+    """Read some of a frame; return how many bytes came, 0 at the end of the stream, and how many there was room for."""
     missing = _missing(parser)
     if not parser._receiving or missing == 1 or len(parser._rbuffer) <= _SMALL_BYTES:
-        data: bytes = sock.recv(missing)
+        wanted = missing if parser._receiving else _SMALL_BYTES
+        data: bytes = sock.recv(wanted)
         if data:
             received(data)
-        return len(data)
+        return len(data), wanted
     frame = parser._rbuffer
     frame.__class__ = _Frame
     at = frame.tell()
     with memoryview(frame) as view, view[at:-1] as room:
         size: int = sock.recv_into(room)
     frame.seek(at + size)
-    return size
+    return size, missing - 1

@@ -95,7 +95,7 @@ def test_the_library_comes_by_what_is_replaced_of_it(
         monkeypatch.setattr(owner, name, counted)
 
     hooks = {
-        selector: ["log_trace"],
+        selector: ["log_trace", "_initialize_coro"],
         transport: ["read_answers", "write_pieces", "wake_at"],
         transport.Protocol: ["send_bytes"],
         EventLoop: ["_unschedule", "_schedule_tasks", "register_event", "wakeup"],

@@ -127,6 +127,7 @@ def test_the_end_of_the_stream_is_an_error() -> None:
         connection = Connection(ours, 1)
         with theirs:
             theirs.sendall(answer(1, b"records")[:-1])
+        assert read_answers(connection) is None, "what came before it is taken first"
         assert isinstance(read_answers(connection), kafka_errors.KafkaConnectionError)
 
 
