@@ -282,10 +282,14 @@ class Lease:
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something beside the lease; a bug in it ends the lease and is not swallowed."""
-        self._net.call_soon_with_future(work).add_errback(self._crashed)
 
-    def _crashed(self, error: BaseException) -> None:
-        self._crash = error
+        async def watched() -> None:
+            try:
+                await work
+            except BaseException as error:  # noqa: BLE001 -- raised where the lease runs
+                self._crash = error
+
+        self._net.call_soon(watched())
 
     def _let_go(self) -> None:
         """Take and send nothing more: the event loop runs on without this lease."""

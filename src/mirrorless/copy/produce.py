@@ -65,7 +65,7 @@ class Produce(ProduceRequest, init=False):
                 for topic, parts in self._batches.items()
             ]
             return super().encode(header=True, framed=True)  # type: ignore[no-untyped-call]
-        piece = bytearray(struct.pack(">i", 0) + self.header.encode(flexible=True))
+        piece = bytearray(4) + self._header_bytes()
         piece += _NO_TRANSACTION + struct.pack(">hi", _ACKS_ALL, self.timeout_ms) + _varint(len(self._batches) + 1)
         pieces = Chunks([piece])
         for topic, parts in self._batches.items():
@@ -82,6 +82,13 @@ class Produce(ProduceRequest, init=False):
         piece += _NO_TAGS
         struct.pack_into(">i", pieces[0], 0, sum(map(len, pieces)) - 4)
         return pieces
+
+    def _header_bytes(self) -> bytes:
+        """Version 2 of `RequestHeader.json`; the library takes as long for it as for all the rest."""
+        header = self.header
+        client_id: bytes = header.client_id.encode()
+        key, version, number = header.request_api_key, header.request_api_version, header.correlation_id
+        return struct.pack(">hhih", key, version, number, len(client_id)) + client_id + _NO_TAGS
 
     def _topic(self, topic: str) -> bytes:
         if self.API_VERSION >= _BY_ID_SINCE:

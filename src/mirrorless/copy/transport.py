@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import socket
 import ssl
+import time
 from typing import TYPE_CHECKING, Any
 
 from kafka import errors as kafka_errors
@@ -89,11 +90,16 @@ class _Plain(KafkaTCPTransport):
         return b"", failure
 
     def write(self, data: bytes | Chunks) -> None:
-        """Send a request, as soon as the socket takes it."""
-        if isinstance(data, Chunks):
-            self.writelines(data)  # type: ignore[no-untyped-call]
-        else:
-            super().write(data)  # type: ignore[no-untyped-call]
+        """Send a request: at once what the socket takes, the rest as the library does, which waits to be told."""
+        if self._write and not self._closed and not self._writing:
+            self._write_buffer.extend(data if isinstance(data, Chunks) else [data])
+            _, failure = self._sock_send()
+            if failure is None and not self._write_buffer:
+                self.last_write = time.monotonic()
+                return
+            data = Chunks()
+        # Where sending failed, the library's task meets the same failure, and ends the connection.
+        self.writelines(data if isinstance(data, Chunks) else [data])  # type: ignore[no-untyped-call]
 
     def _sock_send(self) -> tuple[int, Exception | None]:
         return write_pieces(self._sock, self._write_buffer)

@@ -93,13 +93,21 @@ class Wire:
 
     async def _ask(self, request: Any, node: int, *, timeout_ms: int = _REQUEST_TIMEOUT_MS) -> Any:  # noqa: ANN401
         """Send a request and wait for its answer; a broker that says nothing at all loses its connection."""
+        answer = self._manager.send(request, node)
+        if self._is_in_flight(answer, node):
+            return await answer  # the library has its own limit for what was sent
         try:
-            return await self._manager.wait_for(self._manager.send(request, node), timeout_ms)
+            return await self._manager.wait_for(answer, timeout_ms)
         except kafka_errors.KafkaTimeoutError as error:
             # Not by `manager.close`, which would wait until all that is still to be written is.
             if (connection := self._manager._conns.get(node)) is not None:
                 connection.close(error)
             raise
+
+    def _is_in_flight(self, answer: Any, node: int) -> bool:  # noqa: ANN401
+        """Whether a request was sent just now, and does not wait for a connection."""
+        connection = self._manager._conns.get(node)
+        return connection is not None and any(one[1] is answer for one in connection.in_flight_requests)
 
     @property
     def cluster_id(self) -> str:

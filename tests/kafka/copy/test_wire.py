@@ -15,6 +15,7 @@ from mirrorless.batches.stamp import Stamped
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.copy import transport
 from mirrorless.copy.event_loop import EventLoop
+from mirrorless.copy.leaders import TROUBLE
 from mirrorless.copy.requests import Offset
 from mirrorless.copy.wire import EARLIEST, EARLIEST_LOCAL, LATEST, READ_UNCOMMITTED, Wire
 from mirrorless.errors import ClusterUnavailable
@@ -125,7 +126,7 @@ def test_the_library_comes_by_what_is_replaced_of_it(
 def test_a_broker_that_stalls_in_the_middle_of_a_request_loses_its_connection_at_once(net: Any, world: World) -> None:  # noqa: ANN401
     """With all that was still to be written to it: the next request finds a new connection, or none."""
     topic = world.topic()
-    config = {"bootstrap_servers": world.source.bootstrap_servers, "request_timeout_ms": 300_000}
+    config = {"bootstrap_servers": world.source.bootstrap_servers, "request_timeout_ms": 500}
     wire = Wire(net, cluster="A", config=config)
 
     async def stall() -> list[type[BaseException]]:
@@ -138,10 +139,11 @@ def test_a_broker_that_stalls_in_the_middle_of_a_request_loses_its_connection_at
         found: list[type[BaseException]] = []
         for _ in range(2):
             try:
-                await wire.append(node, [((topic, 0), large)], timeout_ms=-34_500)
+                await wire.append(node, [((topic, 0), large)], timeout_ms=10_000)
             except kafka_errors.KafkaError as error:
                 found.append(type(error))
         return found
 
-    assert net.run(stall)[0] is kafka_errors.KafkaTimeoutError
+    (error,) = net.run(stall)  # of the first one
+    assert issubclass(error, TROUBLE)
     wire.close()
