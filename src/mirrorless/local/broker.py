@@ -33,10 +33,10 @@ _JVM = (
     f"{_LOGGER}levelInBrackets=true",
 )
 # The formatter lives for a second, in which the second compiler never pays off.
-_FORMAT_JVM = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+_FORMAT_JVM = ("-XX:-UsePerfData", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 # Brokers for trials live for minutes: measured on two cores, with the first compiler alone a cold broker takes in
 # 700,000 records/s where both together, compiling beside it, leave it 540,000.
-TRIAL_JVM = ("-Xms256m", "-Xmx512m", "-XX:+UseParallelGC", "-XX:TieredStopAtLevel=1")
+TRIAL_JVM = ("-XX:-UsePerfData", "-Xms256m", "-Xmx512m", "-XX:+UseParallelGC", "-XX:TieredStopAtLevel=1")
 # Kafka's kafka-server-start.sh and kafka-run-class.sh: for brokers that are measured.
 SHIPPED_JVM = (
     "-Xms1G",
@@ -265,7 +265,8 @@ class Broker:
             self._log_start = log.tell()
             # A session of its own keeps Ctrl-C on the terminal from reaching the broker before our orderly stop does.
             self._process = subprocess.Popen(
-                [java, *_JVM, *arguments],
+                # What it unpacks goes with its data: a killed one leaves its temporary files behind.
+                [java, *_JVM, f"-Djava.io.tmpdir={self.log.parent}", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
