@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
 
@@ -18,15 +19,37 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from xdist.remote import Producer
+
 # No test is a timed test: this machine may be busy with brokers.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
+# What is made for all tests of a folder, clusters or a build, is made once: one worker has the folder.
+FOLDERS = (
+    "tests/kafka/doctor/",
+    "tests/kafka/metadata/",
+    "tests/kafka/security/",
+    "tests/packaging/",
+    "tests/spark/verify/",
+)
+
+
+class ByFileOrFolder(LoadFileScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        return next((folder for folder in FOLDERS if nodeid.startswith(folder)), super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFileOrFolder:
+    return ByFileOrFolder(config, log)
+
+
 @pytest.fixture(scope="session")
 def clusters() -> Iterator[dict[str, EmbeddedCluster]]:
-    # A cleaner that does not rest, so that compaction can be waited for.
-    settings = {"log.cleaner.backoff.ms": "200"}
+    # A cleaner that does not rest, so that compaction can be waited for; quotas that do not forgive eleven seconds.
+    settings = {"log.cleaner.backoff.ms": "200", "quota.window.num": "2"}
     specs = [ClusterSpec(name=name, settings=settings) for name in ("source", "target")]
     with start_clusters(specs) as started:
         yield started

@@ -6,7 +6,6 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from tests.support.feed import Feed
@@ -16,7 +15,7 @@ from tests.support.world import World, fill
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-BACKLOG = 400_000
+BACKLOG = 100_000
 
 
 def copied(world: World, topic: str, partitions: int) -> int:
@@ -61,16 +60,13 @@ def test_available_now_twice_in_a_row_copies_nothing_the_second_time(world: Worl
     assert world.assert_equal(topic) == 50_000
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_lets_what_is_in_flight_arrive_and_ends_within_five_seconds(
-    world: World, number: signal.Signals
-) -> None:
+def test_a_signal_lets_what_is_in_flight_arrive_and_ends_within_five_seconds(world: World) -> None:
     topic = world.topic(partitions=4)
-    with Feed(world, topic, per_second=20_000), Mirrorless(world.file) as running:
-        wait_for(lambda: copied(world, topic, 4) > 20_000, running=running)
+    with Feed(world, topic, per_second=5_000), Mirrorless(world.file) as running:
+        wait_for(lambda: copied(world, topic, 4) > 10_000, running=running)
         assert len(running.family()) >= 2  # Java, and Python below it
         asked = time.monotonic()
-        running.process.send_signal(number)
+        running.process.send_signal(signal.SIGINT)
         status = running.wait(10)
         assert time.monotonic() - asked < 5
         assert status == 0, running.text()
@@ -84,10 +80,10 @@ def test_a_signal_lets_what_is_in_flight_arrive_and_ends_within_five_seconds(
 
 def test_killed_in_the_middle_and_started_again_every_record_is_there_once(world: World) -> None:
     topic = world.topic(partitions=4)
-    fill(world.source, topic, (b"%d" % n for n in range(BACKLOG)), partitions=4, batch_size=4_000)
+    fill(world.source, topic, (b"%d" % n for n in range(BACKLOG)), partitions=4, batch_size=1_000)
     world.tasks_max = 2
     world.write_settings()
-    with Feed(world, topic, per_second=20_000):  # behind the backlog, so that it is never over
+    with Feed(world, topic, per_second=2_000):  # behind the backlog, so that it is never over
         for _ in range(2):
             before = copied(world, topic, 4)
             with Mirrorless(world.file) as running:
@@ -118,7 +114,7 @@ def test_between_two_leases_each_flow_copies_on(world: World) -> None:
         return [lease["records"] for lease in running.lines("Lease") if lease["flow"] == flow]
 
     with Mirrorless(world.file) as running:
-        with Feed(world, topic, per_second=5_000) as feed, Feed(back, topic_back, per_second=5_000) as feed_back:
+        with Feed(world, topic, per_second=1_000) as feed, Feed(back, topic_back, per_second=1_000) as feed_back:
             for flow in (world.flow, back.flow):
                 wait_for(lambda: len(leases(flow)) >= 5, running=running)  # noqa: B023 -- called in here
         wait_for(lambda: sum(leases(world.flow)) == feed.produced, running=running)
@@ -134,7 +130,7 @@ def test_two_processes_on_the_same_flow_at_once(world: World) -> None:
     topic = world.topic(partitions=4)
     world.write_settings(**{"mirrorless.lease.seconds": "3"})
     with Mirrorless(world.file) as one, Mirrorless(world.file) as other:
-        with Feed(world, topic, per_second=20_000):
+        with Feed(world, topic, per_second=2_000) as feed:
             for running in (one, other):
                 wait_for(lambda: len(running.lines("Lease")) >= 4, running=running)  # noqa: B023 -- called in here
         for running in (one, other):
@@ -143,7 +139,7 @@ def test_two_processes_on_the_same_flow_at_once(world: World) -> None:
             assert running.wait(30) == 0, running.text()
             assert sum(lease["records"] for lease in running.lines("Lease")) > 0, running.text()
     world.copy_to_the_end()
-    assert world.assert_equal(topic) > 100_000
+    assert world.assert_equal(topic) == feed.produced
 
 
 def test_the_same_cluster_at_both_ends_is_one_line_and_nothing_is_written(world: World) -> None:

@@ -89,7 +89,7 @@ class Authority:
     def tool(self, store: str, *arguments: str, kind: str = "PKCS12") -> None:
         """Run keytool on a store."""
         place = ["-keystore", str(self.folder / store), "-storetype", kind, "-storepass", PASSWORD]
-        run("keytool", *arguments, *place)
+        run("keytool", *arguments, *place, "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC")
 
 
 def run(program: str, *arguments: str) -> None:

@@ -144,13 +144,23 @@ def committed(cluster: EmbeddedCluster, group: str) -> dict[tuple[str, int], int
 
 
 def transactions(
-    cluster: EmbeddedCluster, topic: str, count: int, *, records: int = 1, aborted_every: int = 0, partition: int = 0
+    cluster: EmbeddedCluster,
+    topic: str,
+    count: int,
+    *,
+    records: int = 1,
+    aborted_every: int = 0,
+    partition: int = 0,
+    writer: int = 0,
 ) -> None:
-    """Write `count` transactions of so many records each, of which every n-th is aborted."""
+    """Write `count` transactions of so many records each, of which every n-th is aborted.
+
+    Writers of other numbers may do so at the same time.
+    """
     client = Producer(
         {
             "bootstrap.servers": cluster.bootstrap_servers,
-            "transactional.id": f"{topic}-{partition}",
+            "transactional.id": f"{topic}-{partition}-{writer}",
             "linger.ms": 0,
         }
     )

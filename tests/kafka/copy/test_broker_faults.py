@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PARTITIONS = 6
-PER_SECOND = 10_000
+PER_SECOND = 2_000
 IMPATIENT = {"broker.session.timeout.ms": "4000", "min.insync.replicas": "2"}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -115,7 +116,8 @@ def test_malformed_syncs_are_skipped_and_counted(world: World) -> None:
 @pytest.mark.timeout(400)
 def test_a_group_ten_thousand_transactions_behind_is_exact_after_compaction(world: World) -> None:
     topic = world.topic()
-    transactions(world.source, topic, 10_500)
+    with ThreadPoolExecutor() as writers:
+        list(writers.map(lambda writer: transactions(world.source, topic, 10_500 // 6, writer=writer), range(6)))
     world.write_settings(**{"emit.offset-syncs.enabled": "false"})  # they are planted, at a pace of a test's own
     world.copy()
     planted = {"emit.offset-syncs.enabled": "true", "mirrorless.sync.index.records": "1000"}
