@@ -28,7 +28,7 @@ _PLAIN, _IN_TRANSACTIONS = 400, 20
 def emit_here(file: str, flow: str) -> None:
     """Emit once in this process and print what it took."""
     began = time.monotonic()
-    from mirrorless.copy.slot import FlowPlace  # noqa: PLC0415 -- a cold start has the imports too
+    from mirrorless.copy.flow_place import FlowPlace  # noqa: PLC0415 -- a cold start has the imports too
     from mirrorless.offsets.checkpoint_pass import Checkpoints  # noqa: PLC0415
 
     passes = Checkpoints(FlowPlace(location=file, flow=flow, bounded=True).load())

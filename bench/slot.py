@@ -70,9 +70,10 @@ def measured(world: World, flow: str) -> dict[str, float]:
 def copy_here(file: str, flow: str) -> None:
     """Copy one lease in this process and print what it took."""
     from mirrorless.copy.control import Control  # noqa: PLC0415 -- only the child needs it
+    from mirrorless.copy.flow_place import FlowPlace  # noqa: PLC0415
     from mirrorless.copy.planning import Planner  # noqa: PLC0415
     from mirrorless.copy.rows import summary  # noqa: PLC0415
-    from mirrorless.copy.slot import FlowPlace, run_lease  # noqa: PLC0415
+    from mirrorless.copy.slot import run_lease  # noqa: PLC0415
     from mirrorless.errors import ClusterUnavailable  # noqa: PLC0415
 
     place = FlowPlace(location=file, flow=flow, bounded=True)

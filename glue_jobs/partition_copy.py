@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 
 from mirrorless.copy.control import Control
+from mirrorless.copy.flow_place import FlowPlace
 from mirrorless.copy.job import Outcome, copy_flow
 from mirrorless.copy.rows import Report, summary
-from mirrorless.copy.slot import FlowPlace
 from mirrorless.publishing.cloudwatch import CloudWatch
 
 if TYPE_CHECKING:

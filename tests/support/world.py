@@ -13,8 +13,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.copy import slot as slots
 from mirrorless.copy.control import Control
+from mirrorless.copy.flow_place import FlowPlace
 from mirrorless.copy.planning import Planner
-from mirrorless.copy.slot import FlowPlace, run_lease
+from mirrorless.copy.slot import run_lease
 from mirrorless.errors import ClusterUnavailable
 from tests.support.metadata import discover_topics
 

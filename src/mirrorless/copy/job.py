@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from mirrorless.copy.control import Control
+    from mirrorless.copy.flow_place import FlowPlace
     from mirrorless.copy.rows import Report
-    from mirrorless.copy.slot import FlowPlace
 
 LANDING_S: Final = 3.5
 """How long a lease may take to end once a stop was asked for."""

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from mirrorless.copy.control import Control
-from mirrorless.copy.planning import Planner
+from mirrorless.copy.flow_place import FlowPlace
 from mirrorless.copy.rows import LeaseRow, as_tuple, spark_schema
-from mirrorless.copy.slot import FlowPlace
 from mirrorless.errors import ConfigurationError, FlowPaused, MirrorlessError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pyspark.sql.types import StructType
+
+    from mirrorless.copy.planning import Planner
 
 _ATTEMPTS = 5
 _RETRY_S = 2.0
@@ -115,6 +116,9 @@ class LeaseReader(DataSourceStreamReader):
         if self._planner is not None and self._planner.flow.connections != flow.connections:
             self.stop()
         if self._planner is None:
+            # Only where leases are planned: the processes that merely know of this class would load all clients first.
+            from mirrorless.copy.planning import Planner  # noqa: PLC0415
+
             self._planner = Planner(flow, bounded=self._place.bounded)
         self._planner.refuse_paused()
         return self._planner.plan(flow)

@@ -11,7 +11,7 @@ from pyspark import TaskContext
 
 from mirrorless.copy.partition_leases import PartitionLeases
 from mirrorless.copy.rows import LeaseRow, Report, arrow_schema, spark_schema
-from mirrorless.copy.slot import FlowPlace, run_lease
+from mirrorless.copy.slot import run_lease
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from mirrorless.copy.control import Control
+    from mirrorless.copy.flow_place import FlowPlace
 
 _WORKERS_OF = "MIRRORLESS_COPY"
 _building = threading.Lock()

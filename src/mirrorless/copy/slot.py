@@ -23,12 +23,12 @@ from mirrorless.copy.sync_feed import SyncFeed
 from mirrorless.copy.sync_writer import SyncWriter
 from mirrorless.copy.wire import EARLIEST, LATEST
 from mirrorless.errors import ClusterError, ConfigurationError
-from mirrorless.settings import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mirrorless.copy.control import Control
+    from mirrorless.copy.flow_place import FlowPlace
     from mirrorless.copy.lease import Watch
     from mirrorless.copy.partition import Left
     from mirrorless.settings import Flow
@@ -40,19 +40,6 @@ _HOLDOVER_S = 30.0
 
 # Every failed connection is told once, in the reports; the library would tell it on stderr, several times a second.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlowPlace:
-    """Where a worker finds its flow: the configuration's location and the flow's name; no secret travels."""
-
-    location: str
-    flow: str
-    bounded: bool = False
-
-    def load(self) -> Flow:
-        """Read the flow's configuration as it is now."""
-        return load(self.location).flow(self.flow)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from confluent_kafka.admin import AclBinding, NewPartitions, ResourceType
 from mirrorless.clusters.configs import ConfigChange, alter_topic_configs, topic_configs
 from mirrorless.copy import slot as slots
 from mirrorless.copy.control import Control
+from mirrorless.copy.flow_place import FlowPlace
 from mirrorless.copy.planning import Planner
-from mirrorless.copy.slot import FlowPlace, run_lease
+from mirrorless.copy.slot import run_lease
 from mirrorless.doctor.examination import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import ClusterError
