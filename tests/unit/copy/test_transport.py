@@ -5,16 +5,18 @@ from __future__ import annotations
 import selectors
 import socket
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka import errors as kafka_errors
+from kafka.net.transport import KafkaTCPTransport
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 from kafka.protocol.parser import KafkaProtocol
 
-from mirrorless.copy.transport import read_answers, wake_at, write_pieces
+from mirrorless.copy.transport import Chunks, _Plain, read_answers, wake_at, write_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -175,3 +177,74 @@ def test_a_connection_that_is_gone_is_told() -> None:
     assert sent == 0
     assert isinstance(error, kafka_errors.KafkaConnectionError)
     assert isinstance(write_pieces(None, deque([b"request"]))[1], kafka_errors.KafkaConnectionError)
+
+
+class Owner:
+    """What a transport tells its connection."""
+
+    _sensors = None
+
+    def __init__(self) -> None:
+        self.lost: list[BaseException | None] = []
+
+    def connection_lost(self, error: BaseException | None) -> None:
+        self.lost.append(error)
+
+
+def transport_over(loop: Any, sock: socket.socket) -> tuple[Any, Owner]:  # noqa: ANN401 -- the library's are untyped
+    sock.setblocking(False)
+    transport: Any = KafkaTCPTransport(loop, sock)
+    transport.__class__ = _Plain
+    owner = Owner()
+    transport.set_protocol(owner)
+    return transport, owner
+
+
+def test_a_small_request_is_sent_at_once(loop: Any) -> None:  # noqa: ANN401
+    here, there = socket.socketpair()
+    with here, there:
+        transport, _ = transport_over(loop, here)
+        transport.write(Chunks([b"re", b"quest"]))
+        transport.write(b"another")
+        assert there.recv(100) == b"requestanother"
+        assert not loop._ready, "nothing waits to be sent"
+
+
+def test_requests_that_the_socket_does_not_take_at_once_arrive_whole_and_in_order(loop: Any) -> None:  # noqa: ANN401
+    requests = [Chunks([bytes([number]) * 300_000, b"end %d" % number]) for number in range(12)]
+    expected = b"".join(piece for request in requests for piece in request)
+    here, there = socket.socketpair()
+    with here, there:
+        transport, owner = transport_over(loop, here)
+        arrived = bytearray()
+
+        async def send() -> None:
+            for number, request in enumerate(requests):
+                transport.write(request)
+                if number % 3 == 2:
+                    await loop.sleep(0.01)
+                    arrived.extend(there.recv(500_000))
+            there.setblocking(False)
+            while len(arrived) < len(expected):
+                await loop.sleep(0.001)
+                with suppress(BlockingIOError):
+                    arrived.extend(there.recv(1 << 20))
+
+        loop.run(send)
+        assert arrived == expected
+        assert not owner.lost
+
+
+def test_a_connection_that_is_gone_ends_where_it_is_written_to(loop: Any) -> None:  # noqa: ANN401
+    here, there = socket.socketpair()
+    there.close()
+    with here:
+        transport, owner = transport_over(loop, here)
+
+        async def send() -> None:
+            transport.write(b"request")
+            while not owner.lost:
+                await loop.sleep(0.001)
+
+        loop.run(send)
+        assert isinstance(owner.lost[0], kafka_errors.KafkaConnectionError)
