@@ -122,7 +122,8 @@ class Appender:
         try:
             answers = await self._target.append(node, batches, timeout_ms=self._timeout_ms)
         except kafka_errors.KafkaError as error:
-            answers, unanswered = [], error
+            # Its traceback holds this frame, which holds it and the batches.
+            answers, unanswered = [], error.with_traceback(None)
         lane.in_flight -= 1
         for answer in answers:
             copy, pending = picked.pop(answer.place)

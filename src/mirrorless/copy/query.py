@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ _building = threading.Lock()
 """The flows of a process share one environment, which names a flow only while that one's function is handed over."""
 _BATCH_ID = "streaming.sql.batchId"
 """Spark's local property for the number of the micro-batch (`MicroBatchExecution`)."""
+_COLLECT_EVERY = 5_000
+"""So many more objects than before; Python's own limit is 700."""
 
 
 def start_copy(
@@ -77,11 +80,24 @@ def _workers_of(spark: SparkSession, flow: str) -> Iterator[None]:
         del environment[_WORKERS_OF]
 
 
+def _collect() -> None:
+    """Collect this process's cycles between two leases; meanwhile look for them seldom, and never among the imports.
+
+    A copy makes many tuples and no cycles, and looking for those took a fourteenth of its time. Its failures make some
+    small ones, which hold much: batches, connections, the clients of a slot that was given up.
+    """
+    gc.collect()
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.set_threshold(_COLLECT_EVERY)
+
+
 def copier(place: FlowPlace, control: Control) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function for `mapInArrow`: rows of one slot in, a report for each out, as long as the lease lasts."""
 
     def copy(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [LeaseRow(**row) for batch in batches for row in batch.to_pylist()]
+        _collect()
         context = TaskContext.get()
         assert context is not None
         lease = int(context.getLocalProperty(_BATCH_ID) or 0)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import time
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.client_settings import for_confluent
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 _PAUSE_S = 2.0
-_COLLECT_EVERY = 50_000
 _HOLDOVER_S = 30.0
 """What Spark needs between two leases, many times over; where the query has ended, nobody takes over."""
 
@@ -145,16 +142,6 @@ def start_of(flow: Flow) -> int:
 _slots: dict[str, Slot] = {}
 
 
-@cache
-def _spare_the_collector() -> None:
-    """Have Python's cyclic collector look seldom, and never at what was imported; once in a process.
-
-    A copy makes many tuples and few cycles; looking for those took a fourteenth of its time.
-    """
-    gc.freeze()
-    gc.set_threshold(_COLLECT_EVERY)
-
-
 def run_lease(
     place: FlowPlace, rows: Sequence[LeaseRow], *, control: Control, lease: int, slot: int, holdover: bool = False
 ) -> list[Report]:
@@ -176,7 +163,6 @@ def run_lease(
         known.close()
         known = None
     if known is None:
-        _spare_the_collector()
         known = _slots[place.flow] = Slot(flow)
     known.flow = flow
     slots = max((row.slots for row in rows), default=1)

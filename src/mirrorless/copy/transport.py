@@ -82,7 +82,18 @@ class Protocol(KafkaProtocol):
 connection.KafkaProtocol = Protocol  # type: ignore[attr-defined] # every connection makes its own; there is no other way in
 
 
-class _Plain(KafkaTCPTransport):
+class _Ended:
+    def abort(self, error: BaseException | None = None) -> None:
+        """End the connection now, also where it was closed in order and its socket does not take what is left."""
+        transport: Any = self
+        if transport._closed and transport._sock is not None:
+            transport._write_buffer.clear()
+            transport._close(error)
+        else:
+            super().abort(error)  # type: ignore[misc]
+
+
+class _Plain(_Ended, KafkaTCPTransport):
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
         failure = read_answers(self)
         if failure is None and not self.is_closing():  # type: ignore[no-untyped-call]
@@ -105,7 +116,7 @@ class _Plain(KafkaTCPTransport):
         return write_pieces(self._sock, self._write_buffer)
 
 
-class _Tls(KafkaSSLTransport):
+class _Tls(_Ended, KafkaSSLTransport):
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
         return b"", read_answers(self)
 

@@ -107,7 +107,8 @@ class Wire:
     def _is_in_flight(self, answer: Any, node: int) -> bool:  # noqa: ANN401
         """Whether a request was sent just now, and does not wait for a connection."""
         connection = self._manager._conns.get(node)
-        return connection is not None and any(one[1] is answer for one in connection.in_flight_requests)
+        sent: Any = connection.in_flight_requests if connection is not None else ()
+        return bool(sent) and sent[-1][1] is answer
 
     @property
     def cluster_id(self) -> str:

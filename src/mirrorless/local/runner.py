@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from mirrorless.settings import Settings
 
 _LOOK_EVERY_S = 0.25
+_SELDOM_S = 2.0
 _LOOKED_SHARE = 40
-"""Reports of thousands of partitions are read less often, so that they take a fortieth of the time at most."""
+"""Reports of thousands of partitions are read less often, which should take a fortieth of the time at most."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _STOPPING_S = 2.5
 """How long the query itself may take to end."""
@@ -121,14 +122,17 @@ def _watch(runs: Sequence[FlowRun], *, display: Display, stop: StopRequest) -> N
         run.start()
     told: dict[str, str] = {}
     while any(run.job.active for run in runs) and not stop.event.is_set():
-        began = time.monotonic()
+        took = 0.0
         for run in runs:
             trouble = run.trouble
             if trouble and trouble != told.get(run.name):
                 display.trouble(run.name, trouble)
             told[run.name] = trouble
-            display.show(run.name, run.job.watch.look())
-        stop.event.wait(max(_LOOK_EVERY_S, _LOOKED_SHARE * (time.monotonic() - began)))
+            began = time.monotonic()
+            topics = run.job.watch.look()
+            took += time.monotonic() - began
+            display.show(run.name, topics)
+        stop.event.wait(min(_SELDOM_S, max(_LOOK_EVERY_S, _LOOKED_SHARE * took)))
 
 
 def _land(runs: Sequence[FlowRun], display: Display, *, whole: bool) -> None:
