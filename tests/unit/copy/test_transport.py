@@ -248,3 +248,15 @@ def test_a_connection_that_is_gone_ends_where_it_is_written_to(loop: Any) -> Non
 
         loop.run(send)
         assert isinstance(owner.lost[0], kafka_errors.KafkaConnectionError)
+
+
+def test_a_connection_closed_in_order_ends_although_its_socket_takes_nothing_more(loop: Any) -> None:  # noqa: ANN401
+    here, there = socket.socketpair()
+    with here, there:
+        transport, owner = transport_over(loop, here)
+        transport.write(bytes(50 << 20))
+        transport.close()
+        assert not owner.lost, "what is left is still to be sent"
+        transport.abort(kafka_errors.RequestTimedOutError())
+        transport.abort(kafka_errors.RequestTimedOutError())
+        assert [type(one) for one in owner.lost] == [kafka_errors.RequestTimedOutError]
