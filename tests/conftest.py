@@ -48,8 +48,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFileO
 
 @pytest.fixture(scope="session")
 def clusters() -> Iterator[dict[str, EmbeddedCluster]]:
-    # A cleaner that does not rest, so that compaction can be waited for; quotas that do not forgive eleven seconds.
-    settings = {"log.cleaner.backoff.ms": "200", "quota.window.num": "2"}
+    # A cleaner that does not rest, so that compaction can be waited for.
+    settings = {"log.cleaner.backoff.ms": "200"}
     specs = [ClusterSpec(name=name, settings=settings) for name in ("source", "target")]
     with start_clusters(specs) as started:
         yield started

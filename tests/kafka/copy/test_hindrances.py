@@ -53,7 +53,7 @@ def test_quotas_are_kept(world: World, side: str) -> None:
     cluster, key = (world.source, "consumer_byte_rate") if side == "source" else (world.target, "producer_byte_rate")
     alias = world.source_alias if side == "source" else world.target_alias
     world.write_settings(**{f"{alias}.client.id": f"slow-{alias}"})
-    quota(cluster, f"slow-{alias}", key, 300_000)
+    quota(cluster, f"slow-{alias}", key, 100_000)
     try:
         # A broker's quota forgives what fits its window of some seconds; what is beyond has to wait.
         assert seconds(world.copy_to_the_end) > 3
