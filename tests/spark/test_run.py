@@ -82,7 +82,7 @@ def test_killed_in_the_middle_and_started_again_every_record_is_there_once(world
     topic = world.topic(partitions=4)
     fill(world.source, topic, (b"%d" % n for n in range(BACKLOG)), partitions=4, batch_size=1_000)
     world.tasks_max = 2
-    world.write_settings(**{"mirrorless.max.bytes.per.second": "100000"})  # so that it is in the middle for long
+    world.write_settings(**{"mirrorless.max.bytes.per.second": "300000"})  # so that it is in the middle for long
     with Feed(world, topic, per_second=2_000):
         for _ in range(2):
             before = copied(world, topic, 4)
