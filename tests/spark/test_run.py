@@ -6,6 +6,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
+import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from tests.support.feed import Feed
@@ -60,13 +61,16 @@ def test_available_now_twice_in_a_row_copies_nothing_the_second_time(world: Worl
     assert world.assert_equal(topic) == 50_000
 
 
-def test_a_signal_lets_what_is_in_flight_arrive_and_ends_within_five_seconds(world: World) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_lets_what_is_in_flight_arrive_and_ends_within_five_seconds(
+    world: World, number: signal.Signals
+) -> None:
     topic = world.topic(partitions=4)
     with Feed(world, topic, per_second=5_000), Mirrorless(world.file) as running:
         wait_for(lambda: copied(world, topic, 4) > 10_000, running=running)
         assert len(running.family()) >= 2  # Java, and Python below it
         asked = time.monotonic()
-        running.process.send_signal(signal.SIGINT)
+        running.process.send_signal(number)
         status = running.wait(10)
         assert time.monotonic() - asked < 5
         assert status == 0, running.text()

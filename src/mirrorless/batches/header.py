@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LAYOUT = struct.Struct(">qiibIhiqqqhii")
+BEFORE_CHECKSUM = struct.Struct(">qiibI")
+COVERED = struct.Struct(">hiqqqhii")
+"""The layout's two halves: up to the checksum, and from the attributes on, which the checksum covers."""
 _LENGTH = struct.Struct(">i")
 HEADER_BYTES = _LAYOUT.size
-CHECKSUM_STARTS_AT = 21
+CHECKSUM_STARTS_AT = BEFORE_CHECKSUM.size
 _LENGTH_COUNTS_FROM = 12
 _MAGIC_AT = 16
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import struct
 from typing import NamedTuple
 
 import google_crc32c
 
-from mirrorless.batches.header import CHECKSUM_STARTS_AT, HEADER_BYTES, TRANSACTIONAL, BatchHeader
-
-_BEFORE_CHECKSUM = struct.Struct(">qiibI")
-_COVERED = struct.Struct(">hiqqqhii")
-"""The header's two halves: up to the checksum, and from its attributes on, which the checksum covers."""
+from mirrorless.batches.header import (
+    BEFORE_CHECKSUM,
+    CHECKSUM_STARTS_AT,
+    COVERED,
+    HEADER_BYTES,
+    TRANSACTIONAL,
+    BatchHeader,
+)
 
 
 def body_of(records: bytes | memoryview, at: int, header: BatchHeader) -> bytes:
@@ -48,8 +50,8 @@ def stamp(header: BatchHeader, body: bytes, *, producer_id: int, producer_epoch:
     Base offset 0 and leader epoch -1 are what producers send; the target's leader writes both.
     """
     _, length, _, magic, _, attributes, last_delta, base_ms, max_ms, _, _, _, count = header
-    covered = _COVERED.pack(
+    covered = COVERED.pack(
         attributes & ~TRANSACTIONAL, last_delta, base_ms, max_ms, producer_id, producer_epoch, base_sequence, count
     )
     crc = google_crc32c.extend(google_crc32c.value(covered), body)
-    return Stamped(_BEFORE_CHECKSUM.pack(0, length, -1, magic, crc) + covered, body, HEADER_BYTES + len(body))
+    return Stamped(BEFORE_CHECKSUM.pack(0, length, -1, magic, crc) + covered, body, HEADER_BYTES + len(body))

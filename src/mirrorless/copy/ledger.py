@@ -30,7 +30,6 @@ class Ledger:
         self._syncs = syncs
         self._flow = flow
         self._unwritten: dict[PartitionCopy, None] = {}
-        self._keys: dict[PartitionCopy, bytes] = {}
         self._next_look = 0.0
 
     def moved(self, copy: PartitionCopy) -> None:
@@ -51,7 +50,6 @@ class Ledger:
         """Write how far a copy came, and forget it."""
         if copy in self._unwritten:
             self._write(copy)
-        self._keys.pop(copy, None)
         self.interrupted(copy)
 
     def tick(self, now: float) -> None:
@@ -113,10 +111,7 @@ class Ledger:
         if progress is not None and self._syncs is not None:
             progress = progress._replace(run=self._syncs.run_at(copy, progress))
         if progress is not None and progress != copy.written:
-            key = self._keys.get(copy)
-            if key is None:
-                key = self._keys[copy] = self._where(copy).progress_key()
-            self._journal.write(key, progress.to_bytes())
+            self._journal.write(self._where(copy).progress_key(), progress.to_bytes())
             copy.written = progress
             copy.written_at = time.monotonic()
 

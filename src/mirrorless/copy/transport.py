@@ -83,6 +83,8 @@ connection.KafkaProtocol = Protocol  # type: ignore[attr-defined] # every connec
 
 
 class _Ended:
+    """A transport that can always be ended: the library leaves one alone that was closed and waits to send its rest."""
+
     def abort(self, error: BaseException | None = None) -> None:
         """End the connection now, also where it was closed in order and its socket does not take what is left."""
         transport: Any = self
