@@ -23,13 +23,12 @@ def body_of(records: bytes | memoryview, at: int, header: BatchHeader) -> bytes:
 
 def is_intact(records: bytes | memoryview, at: int, header: BatchHeader, body: bytes) -> bool:
     """Whether the batch at byte `at`, whose `body_of` is `body`, has the checksum that its header says."""
-    covered = bytes(records[at + CHECKSUM_STARTS_AT : at + HEADER_BYTES])
-    return bool(google_crc32c.extend(google_crc32c.value(covered), body) == header.checksum)
+    return checksum(bytes(records[at + CHECKSUM_STARTS_AT : at + HEADER_BYTES]), body) == header.checksum
 
 
-def checksum(header: BatchHeader, body: bytes) -> int:
-    """CRC-32C of a batch, over everything from its attributes to its end."""
-    return int(google_crc32c.extend(google_crc32c.value(header.pack()[CHECKSUM_STARTS_AT:]), body))
+def checksum(covered: bytes, body: bytes) -> int:
+    """CRC-32C of a batch, of its header from the attributes on (`header.COVERED`) and of what follows it."""
+    return int(google_crc32c.extend(google_crc32c.value(covered), body))
 
 
 class Stamped(NamedTuple):
@@ -53,5 +52,5 @@ def stamp(header: BatchHeader, body: bytes, *, producer_id: int, producer_epoch:
     covered = COVERED.pack(
         attributes & ~TRANSACTIONAL, last_delta, base_ms, max_ms, producer_id, producer_epoch, base_sequence, count
     )
-    crc = google_crc32c.extend(google_crc32c.value(covered), body)
-    return Stamped(BEFORE_CHECKSUM.pack(0, length, -1, magic, crc) + covered, body, HEADER_BYTES + len(body))
+    head = BEFORE_CHECKSUM.pack(0, length, -1, magic, checksum(covered, body)) + covered
+    return Stamped(head, body, HEADER_BYTES + len(body))
