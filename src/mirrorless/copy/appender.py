@@ -37,16 +37,21 @@ class Outcome(Protocol):
 
 @dataclass(slots=True)
 class _Lane:
-    """One leader of the target: copies with something to send, in order of arrival, and requests under way."""
+    """One leader of the target: copies with something to send, in order of arrival, and requests under way.
+
+    `waits` where the leader asked to be left alone for a while.
+    """
 
     ready: dict[PartitionCopy, None] = field(default_factory=dict)
     in_flight: int = 0
+    waits: bool = False
 
 
 class Appender:
     """Keeps every target leader busy; batches of one partition stay in order.
 
-    `timeout_ms` is the target's time to replicate an append; `spawn` runs a coroutine beside the caller.
+    `timeout_ms` is the target's time to replicate an append; `spawn` runs a coroutine beside the caller. A leader whose
+    quota is used up is sent nothing for as long as it says: what would wait there in its order is kept here.
     """
 
     def __init__(
@@ -55,11 +60,13 @@ class Appender:
         outcome: Outcome,
         *,
         timeout_ms: int,
+        sleep: Callable[[float], Any],
         spawn: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
         self._target = target
         self._outcome = outcome
         self._timeout_ms = timeout_ms
+        self._sleep = sleep
         self._spawn = spawn
         self._lanes: dict[int, _Lane] = defaultdict(_Lane)
         self._closed = False
@@ -96,9 +103,19 @@ class Appender:
     def pump(self) -> None:
         """Send as much as may be sent."""
         for node, lane in self._lanes.items():
+            if quiet_s := self._target.quiet_s(node):
+                if not lane.waits:
+                    lane.waits = True
+                    self._spawn(self._pump_later(lane, quiet_s))
+                continue
             while lane.in_flight < _REQUESTS_IN_FLIGHT and not self._closed and (picked := self._pick(lane)):
                 lane.in_flight += 1
                 self._spawn(self._send(node, lane, picked))
+
+    async def _pump_later(self, lane: _Lane, seconds: float) -> None:
+        await self._sleep(seconds)
+        lane.waits = False
+        self.pump()
 
     def _pick(self, lane: _Lane) -> dict[Place, tuple[PartitionCopy, Pending]]:
         """Take the oldest batch of as many copies as fit a request and may have one more in flight."""

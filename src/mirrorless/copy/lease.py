@@ -114,7 +114,9 @@ class Lease:
             pass_gaps=terms.pass_gaps,
             leave_out=terms.leave_out,
         )
-        self._appender = Appender(target, self._verdicts, timeout_ms=terms.request_timeout_ms, spawn=self._spawn)
+        self._appender = Appender(
+            target, self._verdicts, timeout_ms=terms.request_timeout_ms, sleep=net.sleep, spawn=self._spawn
+        )
         self._verdicts.appender = self._appender
         self._fetcher = Fetcher(
             source=source,

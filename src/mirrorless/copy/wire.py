@@ -41,6 +41,7 @@ _REQUEST_TIMEOUT_MS = 35_000
 _METADATA_TIMEOUT_MS = 5_000
 _ONE_BATCH_BYTES = 1 << 16
 _THROTTLED_ATTEMPTS = 100
+_SOON_S = 0.001
 
 
 class Wire:
@@ -50,6 +51,7 @@ class Wire:
     """
 
     def __init__(self, net: EventLoop, *, cluster: str, config: Mapping[str, Any]) -> None:
+        self._net = net
         self._cluster = cluster
         self._manager: Any = Manager(  # type: ignore[no-untyped-call]
             net,
@@ -92,7 +94,12 @@ class Wire:
             raise ClusterError(str(error), cluster=self._cluster) from error
 
     async def _ask(self, request: Any, node: int, *, timeout_ms: int = _REQUEST_TIMEOUT_MS) -> Any:  # noqa: ANN401
-        """Send a request and wait for its answer; a broker that says nothing at all loses its connection."""
+        """Send a request and wait for its answer; a broker that says nothing at all loses its connection.
+
+        One that asked to be left alone is not asked before that is over: the library would refuse to send.
+        """
+        while quiet_s := self.quiet_s(node):
+            await self._net.sleep(quiet_s)
         answer = self._manager.send(request, node)
         if self._is_in_flight(answer, node):
             return await answer  # the library has its own limit for what was sent
@@ -109,6 +116,14 @@ class Wire:
         connection = self._manager._conns.get(node)
         sent: Any = connection.in_flight_requests if connection is not None else ()
         return bool(sent) and sent[-1][1] is answer
+
+    def quiet_s(self, node: int) -> float:
+        """Seconds that a broker asked to be left alone for, since a quota is used up (KIP-219); 0 if it did not."""
+        connection = self._manager._conns.get(node)
+        if connection is None or "throttle" not in connection.paused:
+            return 0.0
+        left: float = connection._throttle_time - time.monotonic()
+        return max(_SOON_S, left)
 
     @property
     def cluster_id(self) -> str:
@@ -179,10 +194,7 @@ class Wire:
         max_wait_ms: int = 0,
         partition_max_bytes: int = _ONE_BATCH_BYTES,
     ) -> Fetched:
-        """Fetch one place; a broker whose quota is used up answers with nothing at all, and is asked again.
-
-        The library keeps quiet for as long as such an answer says (`throttle_time_ms`).
-        """
+        """Fetch one place; a broker whose quota is used up answers with nothing at all, and is asked again later."""
         for _ in range(_THROTTLED_ATTEMPTS):
             fetched = await self.fetch(
                 node,

@@ -10,6 +10,7 @@ import pytest
 from kafka.admin import KafkaAdminClient
 from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest
 
+from mirrorless.copy.verdicts import Verdicts
 from mirrorless.local.broker import SecureListener
 from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from tests.support.proxy import Proxy
@@ -18,6 +19,8 @@ from tests.support.world import World, fill
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from mirrorless.copy.partition import PartitionCopy
 
 MEGABYTE = 1_000_000
 
@@ -47,7 +50,15 @@ def two_megabytes(world: World) -> str:
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
-def test_quotas_are_kept(world: World, side: str) -> None:
+def test_quotas_are_kept(world: World, side: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    troubles: list[str] = []
+    later = Verdicts.later
+
+    def heard(self: Verdicts, copy: PartitionCopy, error: BaseException | str) -> None:
+        troubles.append(str(error))
+        later(self, copy, error)
+
+    monkeypatch.setattr(Verdicts, "later", heard)
     topic = two_megabytes(world)
     world.discover()
     cluster, key = (world.source, "consumer_byte_rate") if side == "source" else (world.target, "producer_byte_rate")
@@ -60,6 +71,7 @@ def test_quotas_are_kept(world: World, side: str) -> None:
     finally:
         quota(cluster, f"slow-{alias}", key, None)
     assert world.assert_equal(topic) == 400
+    assert not troubles  # to wait is none: nothing is dropped, and fetched or sent again
 
 
 def test_a_limit_of_bytes_per_second_is_kept(world: World) -> None:
