@@ -14,15 +14,16 @@ from mirrorless.copy import wire as wires
 from mirrorless.copy.fetch_session import FetchSession
 from mirrorless.copy.intake import PassedTo, take_in
 from mirrorless.copy.leaders import TROUBLE
-from mirrorless.copy.partition import PartitionCopy, Pending, State, cut_at, ends_before
+from mirrorless.copy.no_records import out_of_range, pass_over_hole
+from mirrorless.copy.partition import READABLE, Pending, cut_at
 from mirrorless.copy.requests import OFFSET_OUT_OF_RANGE
-from mirrorless.errors import GapKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
 
     from mirrorless.copy.appender import Appender
     from mirrorless.copy.budget import Budget
+    from mirrorless.copy.partition import PartitionCopy
     from mirrorless.copy.requests import Fetched, Place
     from mirrorless.copy.wire import Wire
     from mirrorless.errors import Gap, PartitionError
@@ -37,7 +38,6 @@ _RESPONSE_BYTES = 16 << 20
 _SHARES = 8
 """Of the buffer, how many there are; the copies with something queued may fill one of them together."""
 _DOUBTS = 3
-_READABLE = (State.COPYING, State.CAUGHT_UP)
 
 
 class Keeper(Protocol):
@@ -184,53 +184,19 @@ class Fetcher:
         self._appender.pump()
         for part in known:
             if part.error_code == OFFSET_OUT_OF_RANGE:
-                await self._out_of_range(node, self._copies[part.place], asked[part.place])
+                await out_of_range(self._source, self._keeper, node, self._copies[part.place], asked[part.place])
         return known
 
-    async def _out_of_range(self, node: int, copy: PartitionCopy, asked_from: int) -> None:
-        """Tell on which side of the source's log the position lies."""
-        try:
-            first = (await self._source.offsets(node, [copy.place], at=wires.EARLIEST))[copy.place]
-            behind = (await self._source.offsets(node, [copy.place], at=wires.LATEST))[copy.place]
-        except kafka_errors.KafkaError as error:
-            if copy.state in _READABLE and copy.fetch_from == asked_from:
-                self._keeper.later(copy, error)
-            return
-        if copy.state not in _READABLE or copy.fetch_from != asked_from:
-            return
-        if not first.error_code and asked_from < first.offset:
-            lost = first.offset - asked_from
-            reason = f"the source begins at {first.offset}, {lost} offsets were deleted before they were copied"
-            self._keeper.gap(copy, copy.gap(reason, GapKind.RETENTION, offset=asked_from, records=lost))
-        elif not behind.error_code and asked_from > behind.offset:
-            self._keeper.gap(copy, ends_before(copy, behind.offset, asked_from))
-        else:
-            self._keeper.later(copy, f"fetch: {wires.error_name(OFFSET_OUT_OF_RANGE)}")
-
     async def _look_closer(self, node: int, copy: PartitionCopy) -> None:
-        """Find out why a broker answers with nothing though the source's end lies ahead.
+        """Ask for one alone whose broker answers with nothing though the source's end lies ahead.
 
-        Asked for many partitions, its answer may be full: so this one is asked for alone. If that answer is empty too,
-        there is no record left up to the end (`LocalLog.read`), which the copy passes over; unless the position is in
-        tiered storage, where a slow read is answered with nothing as well (`DelayedRemoteFetch`).
+        Asked for many partitions, its answer may have been full.
         """
         copy.empty_answers = 0
         before = copy.fetch_from
         answers = await self._fetch(node, [copy], None, hurry=False)
-        if not answers or answers[0].error_code or answers[0].records or copy.fetch_from != before:
-            return
-        try:
-            local = (await self._source.offsets(node, [copy.place], at=wires.EARLIEST_LOCAL))[copy.place]
-        except kafka_errors.KafkaError as error:
-            self._keeper.later(copy, error)
-            return
-        if local.error_code or copy.fetch_from < local.offset:
-            copy.error = f"the source answers with nothing at offset {copy.fetch_from}: its tiered storage is slow"
-        elif copy.state in _READABLE and copy.fetch_from == before:
-            # A leader that has just become one may not yet know of all that is committed.
-            copy.fetch_from = max(before, min(copy.source_end, answers[0].last_stable_offset))
-            copy.leader_epoch = -1  # whose the offset before this one is was not said
-            self._keeper.moved(copy)
+        if answers and not answers[0].error_code and not answers[0].records and copy.fetch_from == before:
+            await pass_over_hole(self._source, self._keeper, node, copy, answers[0])
 
     def _wanted(self, node: int) -> tuple[list[PartitionCopy], bool]:
         """Copies to ask for, those first that waited longest, and whether others have to wait for the target."""
@@ -251,7 +217,7 @@ class Fetcher:
 
     def _take(self, copy: PartitionCopy, fetched: Fetched, asked_from: int) -> None:
         """Queue what a fetch brought for one partition."""
-        if copy.state not in _READABLE or copy.fetch_from != asked_from:
+        if copy.state not in READABLE or copy.fetch_from != asked_from:
             return  # it was resumed elsewhere in the meantime
         if fetched.error_code:
             self._failed(copy, fetched)
@@ -314,7 +280,7 @@ class Fetcher:
     def _failed(self, copy: PartitionCopy, fetched: Fetched) -> None:
         name = wires.error_name(fetched.error_code)
         if fetched.error_code == OFFSET_OUT_OF_RANGE:
-            return  # looked into when the rest was taken; see `_out_of_range`
+            return  # looked into when the rest was taken; see `out_of_range`
         if issubclass(wires.error_for(fetched.error_code), TROUBLE):
             self._keeper.later(copy, f"fetch: {name}")
         else:
@@ -323,7 +289,7 @@ class Fetcher:
 
 
 def _readable(copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:
-    return [copy for copy in copies if copy.state in _READABLE and copy.detour is None]
+    return [copy for copy in copies if copy.state in READABLE and copy.detour is None]
 
 
 def _note_silence(wanted: Iterable[PartitionCopy], fetched: Iterable[Fetched]) -> None:

@@ -34,6 +34,10 @@ class State(StrEnum):
     HALTED = "halted"
 
 
+READABLE = (State.COPYING, State.CAUGHT_UP)
+"""States of a copy that knows where it is, and reads on from there."""
+
+
 class Pending(NamedTuple):
     """A stamped batch that the target has not acknowledged; offsets are upstream, the timestamp its latest record's.
 
@@ -137,7 +141,7 @@ class PartitionCopy:
         target lost, and that it forgot our producer, shows only where it is asked. Nor does one that halted, which gets
         another chance.
         """
-        if self.state not in (State.COPYING, State.CAUGHT_UP) or self.in_doubt or self.error is not None:
+        if self.state not in READABLE or self.in_doubt or self.error is not None:
             return False
         if self.suspected is not None or self.detour is not None:
             return False

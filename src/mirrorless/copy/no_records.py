@@ -1,0 +1,65 @@
+"""Finds out why a leader has no records for a copy: its position lies outside the log, or there are none left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka import errors as kafka_errors
+
+from mirrorless.copy import wire as wires
+from mirrorless.copy.partition import READABLE, ends_before
+from mirrorless.copy.requests import OFFSET_OUT_OF_RANGE
+from mirrorless.errors import GapKind
+
+if TYPE_CHECKING:
+    from mirrorless.copy.fetcher import Keeper
+    from mirrorless.copy.partition import PartitionCopy
+    from mirrorless.copy.requests import Fetched
+    from mirrorless.copy.wire import Wire
+
+
+async def out_of_range(source: Wire, keeper: Keeper, node: int, copy: PartitionCopy, asked_from: int) -> None:
+    """Tell on which side of the source's log upstream offset `asked_from` lies; its leader refused to read there."""
+    try:
+        first = (await source.offsets(node, [copy.place], at=wires.EARLIEST))[copy.place]
+        behind = (await source.offsets(node, [copy.place], at=wires.LATEST))[copy.place]
+    except kafka_errors.KafkaError as error:
+        if _waits_at(copy, asked_from):
+            keeper.later(copy, error)
+        return
+    if not _waits_at(copy, asked_from):
+        return
+    if not first.error_code and asked_from < first.offset:
+        lost = first.offset - asked_from
+        reason = f"the source begins at {first.offset}, {lost} offsets were deleted before they were copied"
+        keeper.gap(copy, copy.gap(reason, GapKind.RETENTION, offset=asked_from, records=lost))
+    elif not behind.error_code and asked_from > behind.offset:
+        keeper.gap(copy, ends_before(copy, behind.offset, asked_from))
+    else:
+        keeper.later(copy, f"fetch: {wires.error_name(OFFSET_OUT_OF_RANGE)}")
+
+
+async def pass_over_hole(source: Wire, keeper: Keeper, node: int, copy: PartitionCopy, answer: Fetched) -> None:
+    """Go on behind a hole at the end of the log, which is what an empty answer to a fetch of one partition tells of.
+
+    There is then no record left up to the end (`LocalLog.read`); unless the position is in tiered storage, where a slow
+    read is answered with nothing as well (`DelayedRemoteFetch`).
+    """
+    asked_from = copy.fetch_from
+    try:
+        local = (await source.offsets(node, [copy.place], at=wires.EARLIEST_LOCAL))[copy.place]
+    except kafka_errors.KafkaError as error:
+        keeper.later(copy, error)
+        return
+    if local.error_code or copy.fetch_from < local.offset:
+        copy.error = f"the source answers with nothing at offset {copy.fetch_from}: its tiered storage is slow"
+    elif _waits_at(copy, asked_from):
+        # A leader that has just become one may not yet know of all that is committed.
+        copy.fetch_from = max(asked_from, min(copy.source_end, answer.last_stable_offset))
+        copy.leader_epoch = -1  # whose the offset before this one is was not said
+        keeper.moved(copy)
+
+
+def _waits_at(copy: PartitionCopy, offset: int) -> bool:
+    """Whether a copy is still where it was when its leader was asked."""
+    return copy.state in READABLE and copy.fetch_from == offset
