@@ -5,10 +5,10 @@
 
 Engines take turns in every round, each into a remote topic of its own; who begins changes from round to round. Seconds
 are from the first to the last record on the target; CPU is that of the engine's whole process tree in that time, and
-beside it with its start. The first copy of every engine is not counted: it is there to warm the brokers. Before the
-first round of a workload stands what the brokers alone can do (`bench.limits`), again and again until it is no faster,
-which warms them for this workload; once more behind the last round; the fastest counts. The quick run is one round of
-the first workload against tuned MirrorMaker 2 and prints the ratios alone.
+beside it with its start. Before the first round of a workload stands what the brokers alone can do (`bench.limits`),
+again and again until it is no faster; once more behind the last round; the fastest counts. Then every engine copies
+once without being counted: brokers that have run for weeks have compiled what an engine asks of them, these have not.
+The quick run is one round of the first workload against tuned MirrorMaker 2 and prints the ratios alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bench.workloads import WORKLOADS, stored_bytes
 from tests.support.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from confluent_kafka.admin import TopicMetadata
 
@@ -145,7 +145,10 @@ def measure(
 def run(
     clusters: dict[str, EmbeddedCluster], name: str, engines: list[str], rounds: int, *, limit: bool
 ) -> tuple[list[Sample], limits.Limits | None]:
-    """Fill a topic once, and let every engine copy it in every round; with `limit`, the brokers' own limit before."""
+    """Fill a topic once, and let every engine copy it in every round.
+
+    With `limit`, the brokers' own limit before that, and a round that is not counted.
+    """
     source, target = clusters["source"], clusters["target"]
     topic = f"bench-{time.monotonic_ns()}"
     workload = WORKLOADS[name]
@@ -159,6 +162,9 @@ def run(
         # Engines that take seconds would else be measured with brokers that are slower than at their limit.
         while len(found) < _WARM_ROUNDS or (len(found) < _WARMEST_ROUNDS and _still_faster(found)):
             look()
+    if limit:
+        for engine in engines:
+            _copy_once(clusters, engine, name, topic, records)
     samples = []
     for number in range(rounds):
         begins = number % len(engines)
@@ -175,15 +181,13 @@ def _still_faster(found: list[limits.Limits]) -> bool:
     return min(one.slower_s for one in found[-2:]) < _NO_FASTER * before
 
 
-def warm(clusters: dict[str, EmbeddedCluster], engines: Sequence[str] = ()) -> None:
-    """Have the brokers' code compiled, also for what `engines` ask of them: a cold broker takes twice the CPU."""
+def warm(clusters: dict[str, EmbeddedCluster]) -> None:
+    """Have the brokers' code compiled: a cold broker takes twice the CPU."""
     source, target = clusters["source"], clusters["target"]
     workload, topic = WORKLOADS[_WARMING], f"warm-{time.monotonic_ns()}"
-    records = workload.make(source, topic)
+    workload.make(source, topic)
     for _ in range(_WARM_ROUNDS):
         limits.measure(source, target, topic, workload.partitions)
-    for engine in engines:
-        _copy_once(clusters, engine, _WARMING, topic, records)
     tidy(source, [topic])
 
 
@@ -216,7 +220,7 @@ def main() -> None:
     samples: list[Sample] = []
     most: dict[str, limits.Limits] = {}
     with source_and_target() as clusters:
-        warm(clusters, () if given.quick else engines)
+        warm(clusters)
         for workload in workloads:
             found, limit = run(clusters, workload, engines, 1 if given.quick else given.rounds, limit=not given.quick)
             samples += found
