@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from mirrorless.copy.wire import Wire
 
 _REQUESTS_IN_FLIGHT = BATCHES_IN_FLIGHT
-_REQUEST_BYTES = 8 << 20
+_REQUEST_BYTES = 2 << 20
+"""Several wait at a leader, which works at one after the other, while the next are read: large ones leave it idle."""
 
 
 class Outcome(Protocol):

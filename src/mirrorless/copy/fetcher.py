@@ -34,7 +34,7 @@ _IDLE_S = 0.02
 _LONGEST_PAUSE_S = 0.1
 _CROWDED_S = 0.002
 _PARTITION_BYTES = 2 << 20
-_RESPONSE_BYTES = 16 << 20
+_RESPONSE_BYTES = 8 << 20
 _SHARES = 8
 """Of the buffer, how many there are; the copies with something queued may fill one of them together."""
 _DOUBTS = 3
