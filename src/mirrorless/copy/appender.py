@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from mirrorless.copy.partition import PartitionCopy, Pending
-    from mirrorless.copy.requests import Place
+    from mirrorless.copy.requests import Appended, Place
     from mirrorless.copy.wire import Wire
 
 _REQUESTS_IN_FLIGHT = BATCHES_IN_FLIGHT
@@ -40,19 +40,21 @@ class Outcome(Protocol):
 class _Lane:
     """One leader of the target: copies with something to send, in order of arrival, and requests under way.
 
-    `waits` where the leader asked to be left alone for a while.
+    `waits` while the leader has asked to be left alone, `slow` until it has answered without asking for that again.
     """
 
     ready: dict[PartitionCopy, None] = field(default_factory=dict)
     in_flight: int = 0
     waits: bool = False
+    slow: bool = False
 
 
 class Appender:
     """Keeps every target leader busy; batches of one partition stay in order.
 
     `timeout_ms` is the target's time to replicate an append; `spawn` runs a coroutine beside the caller. A leader whose
-    quota is used up is sent nothing for as long as it says: what would wait there in its order is kept here.
+    quota is used up is sent nothing for as long as it says, and then one request at a time: it does not read what comes
+    behind one that was too much, and that would be taken for lost.
     """
 
     def __init__(
@@ -103,15 +105,20 @@ class Appender:
 
     def pump(self) -> None:
         """Send as much as may be sent."""
-        for node, lane in self._lanes.items():
+        if self._closed:
+            return
+        for node, lane in list(self._lanes.items()):
             if quiet_s := self._target.quiet_s(node):
+                lane.slow = True
                 if not lane.waits:
                     lane.waits = True
                     self._spawn(self._pump_later(lane, quiet_s))
                 continue
-            while lane.in_flight < _REQUESTS_IN_FLIGHT and not self._closed and (picked := self._pick(lane)):
+            while lane.in_flight < (1 if lane.slow else _REQUESTS_IN_FLIGHT) and (picked := self._pick(lane)):
                 lane.in_flight += 1
-                self._spawn(self._send(node, lane, picked))
+                batches = [(place, pending.batch) for place, (_, pending) in picked.items()]
+                answer = self._target.append(node, batches, timeout_ms=self._timeout_ms)
+                self._spawn(self._hear(node, lane, picked, answer))
 
     async def _pump_later(self, lane: _Lane, seconds: float) -> None:
         await self._sleep(seconds)
@@ -134,11 +141,17 @@ class Appender:
         self.queued_bytes -= size
         return picked
 
-    async def _send(self, node: int, lane: _Lane, picked: dict[Place, tuple[PartitionCopy, Pending]]) -> None:
-        batches = [(place, pending.batch) for place, (_, pending) in picked.items()]
+    async def _hear(
+        self,
+        node: int,
+        lane: _Lane,
+        picked: dict[Place, tuple[PartitionCopy, Pending]],
+        answer_to: Coroutine[Any, Any, list[Appended]],
+    ) -> None:
         unanswered: BaseException | None = None
         try:
-            answers = await self._target.append(node, batches, timeout_ms=self._timeout_ms)
+            answers = await answer_to
+            lane.slow = self._target.quiet_s(node) > 0
         except kafka_errors.KafkaError as error:
             # Its traceback holds this frame, which holds it and the batches.
             answers, unanswered = [], error.with_traceback(None)

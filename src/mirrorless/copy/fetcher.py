@@ -130,7 +130,7 @@ class Fetcher:
         session = self._sessions[node]
         try:
             while not self._stopped and node in self._led:
-                if pause := self._budget.pause_s(time.monotonic()):
+                if pause := self._budget.pause_s(time.monotonic()) or self._source.quiet_s(node):
                     await self._sleep(min(pause, _LONGEST_PAUSE_S))
                     continue
                 wanted, crowded = self._wanted(node)
@@ -174,6 +174,7 @@ class Fetcher:
         # The lease that began meanwhile may not have all of them.
         known = [part for part in fetched if part.place in asked and part.place in self._copies]
         line = self._led.get(node, {})
+        outside: list[PartitionCopy] = []
         for part in known:
             copy = self._copies[part.place]
             if len(part.records):
@@ -181,10 +182,11 @@ class Fetcher:
                 if copy in line:
                     line[copy] = line.pop(copy)
             self._take(copy, part, asked[part.place])
-        self._appender.pump()
-        for part in known:
             if part.error_code == OFFSET_OUT_OF_RANGE:
-                await out_of_range(self._source, self._keeper, node, self._copies[part.place], asked[part.place])
+                outside.append(copy)
+        self._appender.pump()
+        for copy in outside:
+            await out_of_range(self._source, self._keeper, node, copy, asked[copy.place])
         return known
 
     async def _look_closer(self, node: int, copy: PartitionCopy) -> None:

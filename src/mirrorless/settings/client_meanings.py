@@ -11,7 +11,7 @@ _LOCATION = "path of a PEM, PKCS12 or JKS file"
 _KIND = "PEM, PKCS12 or JKS"
 
 CLIENT_MEANINGS: Final[Mapping[str, tuple[str, str | None, str]]] = {
-    "client.id": ("text", "mirrorless", "The name that brokers log and give quotas to."),
+    "client.id": ("text", "mirrorless", "The name that brokers log and give quotas to, which the copy waits out."),
     "request.timeout.ms": ("whole number", None, "How long a request may take; the library's own if it is not set."),
     "reconnect.backoff.ms": ("whole number", "50", "The first pause before another attempt to connect."),
     "reconnect.backoff.max.ms": ("whole number", None, "The longest pause between attempts to connect."),
