@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from mirrorless.copy.partition import PartitionCopy, Pending
-    from mirrorless.copy.requests import Appended, Place
+    from mirrorless.copy.requests import Place
     from mirrorless.copy.wire import Wire
 
 _REQUESTS_IN_FLIGHT = BATCHES_IN_FLIGHT
@@ -107,7 +107,7 @@ class Appender:
         """Send as much as may be sent."""
         if self._closed:
             return
-        for node, lane in list(self._lanes.items()):
+        for node, lane in self._lanes.items():
             if quiet_s := self._target.quiet_s(node):
                 lane.slow = True
                 if not lane.waits:
@@ -116,9 +116,7 @@ class Appender:
                 continue
             while lane.in_flight < (1 if lane.slow else _REQUESTS_IN_FLIGHT) and (picked := self._pick(lane)):
                 lane.in_flight += 1
-                batches = [(place, pending.batch) for place, (_, pending) in picked.items()]
-                answer = self._target.append(node, batches, timeout_ms=self._timeout_ms)
-                self._spawn(self._hear(node, lane, picked, answer))
+                self._spawn(self._send(node, lane, picked))
 
     async def _pump_later(self, lane: _Lane, seconds: float) -> None:
         await self._sleep(seconds)
@@ -141,16 +139,11 @@ class Appender:
         self.queued_bytes -= size
         return picked
 
-    async def _hear(
-        self,
-        node: int,
-        lane: _Lane,
-        picked: dict[Place, tuple[PartitionCopy, Pending]],
-        answer_to: Coroutine[Any, Any, list[Appended]],
-    ) -> None:
+    async def _send(self, node: int, lane: _Lane, picked: dict[Place, tuple[PartitionCopy, Pending]]) -> None:
+        batches = [(place, pending.batch) for place, (_, pending) in picked.items()]
         unanswered: BaseException | None = None
         try:
-            answers = await answer_to
+            answers = await self._target.append(node, batches, timeout_ms=self._timeout_ms)
             lane.slow = self._target.quiet_s(node) > 0
         except kafka_errors.KafkaError as error:
             # Its traceback holds this frame, which holds it and the batches.

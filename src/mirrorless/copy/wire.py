@@ -11,7 +11,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafka import errors as kafka_errors
-from kafka.future import Future
 from kafka.structs import TopicPartition
 
 from mirrorless.clusters.failures import grant
@@ -21,7 +20,7 @@ from mirrorless.copy.transport import Manager
 from mirrorless.errors import ClusterError, ClusterUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
     from mirrorless.batches.stamp import Stamped
@@ -101,9 +100,7 @@ class Wire:
         """
         while quiet_s := self.quiet_s(node):
             await self._net.sleep(quiet_s)
-        return await self._answer(self._manager.send(request, node), node, timeout_ms=timeout_ms)
-
-    async def _answer(self, answer: Any, node: int, *, timeout_ms: int) -> Any:  # noqa: ANN401
+        answer = self._manager.send(request, node)
         if self._is_in_flight(answer, node):
             return await answer  # the library has its own limit for what was sent
         try:
@@ -210,24 +207,12 @@ class Wire:
                 return fetched[0]
         raise kafka_errors.KafkaTimeoutError(f"quotas of {self._cluster} do not let anything through")
 
-    def append(
-        self, node: int, batches: Sequence[tuple[Place, Stamped]], *, timeout_ms: int
-    ) -> Coroutine[Any, Any, list[Appended]]:
-        """Send one batch for each place, to be acknowledged by all in-sync replicas within `timeout_ms`.
-
-        It is sent by the call, so that what is appended one behind the other stays in that order; what is returned
-        waits for the answer. A broker that asked to be left alone (`quiet_s`) is not to be called.
-        """
+    async def append(self, node: int, batches: Sequence[tuple[Place, Stamped]], *, timeout_ms: int) -> list[Appended]:
+        """Send one batch for each place, to be acknowledged by all in-sync replicas within `timeout_ms`."""
         ids = self._ids({topic for (topic, _), _ in batches})
-        try:
-            sent = self._manager.send(requests.produce(batches, ids, timeout_ms=timeout_ms), node)
-        except kafka_errors.KafkaError as error:
-            sent = Future().failure(error)
-
-        async def answer() -> list[Appended]:
-            return requests.appended(await self._answer(sent, node, timeout_ms=timeout_ms + _REQUEST_TIMEOUT_MS), ids)
-
-        return answer()
+        request = requests.produce(batches, ids, timeout_ms=timeout_ms)
+        response = await self._ask(request, node, timeout_ms=timeout_ms + _REQUEST_TIMEOUT_MS)
+        return requests.appended(response, ids)
 
     async def producers(self, node: int, wanted: Mapping[Place, int]) -> dict[Place, ProducerState | int | None]:
         """Ask a leader what it remembers of one producer id on each place (`DescribeProducers`, KIP-664).
