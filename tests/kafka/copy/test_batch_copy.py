@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from mirrorless.errors import SameClusterError
-from tests.support.world import World, fill, read, values
+from tests.support.world import World, fill, producer, read, values
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +26,25 @@ def test_every_codec_arrives_equal(world: World, codec: str) -> None:
     reports = world.copy()
     assert {report.state for report in reports} == {"caught up"}
     assert world.assert_equal(topic) == sum(report.records for report in reports) == 9_000
+
+
+def test_where_nothing_is_in_the_way_nothing_is_resumed(world: World, troubles: list[str]) -> None:
+    topic = world.topic(partitions=100)
+    fill(world.source, topic, (b"first" for _ in range(100)), partitions=100)
+    world.copy_to_the_end()
+    troubles.clear()  # what is new may have no leader yet
+    some = [random.randbytes(500).hex().encode() for _ in range(1_000)]
+    client = producer(
+        world.source, compression_type="lz4", batch_size=250_000, linger_ms=50, queue_buffering_max_messages=300_000
+    )
+    for number in range(200_000):
+        hot = number % 100 < 90  # many small requests, of which large answers of the source come in between
+        client.produce(topic, some[number % 1_000], partition=0 if hot else number % 100)
+        client.poll(0)
+    client.flush()
+    world.copy_to_the_end()
+    assert world.assert_equal(topic) == 200_100
+    assert not troubles
 
 
 def test_keys_values_headers_and_timestamps_arrive_untouched(world: World) -> None:

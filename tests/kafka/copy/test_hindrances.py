@@ -10,7 +10,6 @@ import pytest
 from kafka.admin import KafkaAdminClient
 from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest
 
-from mirrorless.copy.verdicts import Verdicts
 from mirrorless.local.broker import SecureListener
 from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from tests.support.proxy import Proxy
@@ -19,8 +18,6 @@ from tests.support.world import World, fill
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from mirrorless.copy.partition import PartitionCopy
 
 MEGABYTE = 1_000_000
 
@@ -48,15 +45,7 @@ def fill_two_megabytes(world: World, topic: str) -> None:
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
-def test_quotas_are_kept(world: World, side: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    troubles: list[str] = []
-    later = Verdicts.later
-
-    def heard(self: Verdicts, copy: PartitionCopy, error: BaseException | str) -> None:
-        troubles.append(str(error))
-        later(self, copy, error)
-
-    monkeypatch.setattr(Verdicts, "later", heard)
+def test_quotas_are_kept(world: World, side: str, troubles: list[str]) -> None:
     topic = world.topic(partitions=2)
     fill(world.source, topic, (b"before" for _ in range(2)), partitions=2)
     world.discover()
