@@ -35,7 +35,7 @@ def copied(world: World, topic: str, partitions: int) -> int:
         consumer.close()
 
 
-def wait_for(condition: Callable[[], bool], *, seconds: float = 300, running: Mirrorless) -> None:
+def wait_for(condition: Callable[[], bool], *, seconds: float = 150, running: Mirrorless) -> None:
     until = time.monotonic() + seconds
     while not condition():
         assert running.process.poll() is None, running.text()

@@ -41,7 +41,7 @@ def test_where_nothing_is_in_the_way_nothing_is_resumed(world: World, troubles: 
         hot = number % 100 < 90  # many small requests, of which large answers of the source come in between
         client.produce(topic, some[number % 1_000], partition=0 if hot else number % 100)
         client.poll(0)
-    client.flush()
+    assert client.flush(60) == 0
     world.copy_to_the_end()
     assert world.assert_equal(topic) == 200_100
     assert not troubles
