@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kafka import errors as kafka_errors
-
 from mirrorless.copy.partition import BATCHES_IN_FLIGHT
+from mirrorless.copy.transport import Second
 from mirrorless.errors import ClusterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from mirrorless.copy.partition import PartitionCopy, Pending
-    from mirrorless.copy.requests import Place
+    from mirrorless.copy.requests import Appended, Place
+    from mirrorless.copy.transport import Node
     from mirrorless.copy.wire import Wire
+
+    _Picked = dict[Place, tuple[PartitionCopy, Pending]]
 
 _REQUESTS_IN_FLIGHT = BATCHES_IN_FLIGHT
 _REQUEST_BYTES = 2 << 20
@@ -36,13 +38,14 @@ class Outcome(Protocol):
         """Nobody knows whether the target holds the batch."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Lane:
-    """One leader of the target: copies with something to send, in order of arrival, and requests under way.
+    """A connection to a leader of the target: copies with something to send, in order of arrival, requests under way.
 
     `waits` while the leader has asked to be left alone, `slow` until it has answered without asking for that again.
     """
 
+    node: Node
     ready: dict[PartitionCopy, None] = field(default_factory=dict)
     in_flight: int = 0
     waits: bool = False
@@ -50,7 +53,10 @@ class _Lane:
 
 
 class Appender:
-    """Keeps every target leader busy; batches of one partition stay in order.
+    """Keeps every target leader busy, by two connections; batches of one partition stay in order.
+
+    A leader works at the requests of one connection one by one. A copy stays with one of them as long as it has
+    something queued or on its way.
 
     `timeout_ms` is the target's time to replicate an append; `spawn` runs a coroutine beside the caller. A leader whose
     quota is used up is sent nothing for as long as it says, and then one request at a time: it does not read what comes
@@ -71,14 +77,15 @@ class Appender:
         self._timeout_ms = timeout_ms
         self._sleep = sleep
         self._spawn = spawn
-        self._lanes: dict[int, _Lane] = defaultdict(_Lane)
+        self._lanes: dict[int, tuple[_Lane, _Lane]] = {}
+        self._lane_of: dict[PartitionCopy, _Lane] = {}
         self._closed = False
         self.queued_bytes = 0
 
     @property
     def in_flight(self) -> int:
         """Requests that were not answered yet."""
-        return sum(lane.in_flight for lane in self._lanes.values())
+        return sum(lane.in_flight for lanes in self._lanes.values() for lane in lanes)
 
     def close(self) -> None:
         """Send nothing more; what is on its way stays on its way."""
@@ -94,38 +101,55 @@ class Appender:
             return False
         if self._target.topic_id(copy.row.remote_topic) != copy.remote_id:
             return False
-        self._lanes[copy.node].ready[copy] = None
+        lane = self._lane_of.get(copy)
+        if lane is None or not (copy.in_flight or copy in lane.ready):
+            lane = self._lane_of[copy] = self._emptier(copy.node)
+        lane.ready[copy] = None
         return True
 
+    def _emptier(self, node: int) -> _Lane:
+        if node not in self._lanes:
+            self._lanes[node] = _Lane(node), _Lane(Second(node))
+        first, second = self._lanes[node]
+        return second if len(second.ready) + second.in_flight < len(first.ready) + first.in_flight else first
+
     def withdraw(self, copy: PartitionCopy) -> None:
-        """Drop what a copy has queued; what is on its way stays on its way."""
+        """Drop what a copy has queued; what is on its way has to be heard of before more is offered."""
         self.queued_bytes -= copy.queued_bytes
         copy.drop_queue()
-        self._lanes[copy.node].ready.pop(copy, None)
+        if (lane := self._lane_of.pop(copy, None)) is not None:
+            lane.ready.pop(copy, None)
 
     def pump(self) -> None:
         """Send as much as may be sent."""
-        if self._closed:
+        for lanes in self._lanes.values():
+            for lane in lanes:
+                self._pump(lane)
+
+    def _pump(self, lane: _Lane) -> None:
+        if self._closed or not lane.ready:
             return
-        for node, lane in self._lanes.items():
-            if quiet_s := self._target.quiet_s(node):
-                lane.slow = True
-                if not lane.waits:
-                    lane.waits = True
-                    self._spawn(self._pump_later(lane, quiet_s))
-                continue
-            while lane.in_flight < (1 if lane.slow else _REQUESTS_IN_FLIGHT) and (picked := self._pick(lane)):
-                lane.in_flight += 1
-                self._spawn(self._send(node, lane, picked))
+        if quiet_s := self._target.quiet_s(lane.node):
+            lane.slow = True
+            if not lane.waits:
+                lane.waits = True
+                self._spawn(self._pump_later(lane, quiet_s))
+            return
+        while lane.in_flight < (1 if lane.slow else _REQUESTS_IN_FLIGHT) and (picked := self._pick(lane)):
+            lane.in_flight += 1
+            batches = [(place, pending.batch) for place, (_, pending) in picked.items()]
+            self._target.append_at_once(
+                lane.node, batches, timeout_ms=self._timeout_ms, heard=partial(self._heard, lane, picked)
+            )
 
     async def _pump_later(self, lane: _Lane, seconds: float) -> None:
         await self._sleep(seconds)
         lane.waits = False
-        self.pump()
+        self._pump(lane)
 
-    def _pick(self, lane: _Lane) -> dict[Place, tuple[PartitionCopy, Pending]]:
+    def _pick(self, lane: _Lane) -> _Picked:
         """Take the oldest batch of as many copies as fit a request and may have one more in flight."""
-        picked: dict[Place, tuple[PartitionCopy, Pending]] = {}
+        picked: _Picked = {}
         size = 0
         for copy in [copy for copy in lane.ready if copy.in_flight < copy.window]:
             if picked and size + copy.queue[0].batch.size_bytes > _REQUEST_BYTES:
@@ -139,25 +163,31 @@ class Appender:
         self.queued_bytes -= size
         return picked
 
-    async def _send(self, node: int, lane: _Lane, picked: dict[Place, tuple[PartitionCopy, Pending]]) -> None:
-        batches = [(place, pending.batch) for place, (_, pending) in picked.items()]
-        unanswered: BaseException | None = None
+    def _heard(self, lane: _Lane, picked: _Picked, answers: list[Appended] | BaseException) -> None:
         try:
-            answers = await self._target.append(node, batches, timeout_ms=self._timeout_ms)
-            lane.slow = self._target.quiet_s(node) > 0
-        except kafka_errors.KafkaError as error:
-            # Its traceback holds this frame, which holds it and the batches.
-            answers, unanswered = [], error.with_traceback(None)
+            self._tell(lane, picked, answers)
+        except BaseException as error:  # noqa: BLE001 -- raised where the lease hears of it, not where answers are read
+            self._spawn(_raise(error))
+
+    def _tell(self, lane: _Lane, picked: _Picked, answers: list[Appended] | BaseException) -> None:
         lane.in_flight -= 1
-        for answer in answers:
-            copy, pending = picked.pop(answer.place)
-            copy.in_flight -= 1
-            if answer.error_code:
-                self._outcome.refused(copy, pending, answer.error_code, answer.error_message)
-            else:
-                self._outcome.appended(copy, pending, answer.base_offset)
-        missing = unanswered or ClusterError("the answer to an append left a partition out", cluster="target")
+        if isinstance(answers, BaseException):
+            unanswered = answers
+        else:
+            unanswered = ClusterError("the answer to an append left a partition out", cluster="target")
+            lane.slow = self._target.quiet_s(lane.node) > 0
+            for answer in answers:
+                copy, pending = picked.pop(answer.place)
+                copy.in_flight -= 1
+                if answer.error_code:
+                    self._outcome.refused(copy, pending, answer.error_code, answer.error_message)
+                else:
+                    self._outcome.appended(copy, pending, answer.base_offset)
         for copy, _ in picked.values():
             copy.in_flight -= 1
-            self._outcome.unanswered(copy, missing)
-        self.pump()
+            self._outcome.unanswered(copy, unanswered)
+        self._pump(lane)
+
+
+async def _raise(error: BaseException) -> None:
+    raise error

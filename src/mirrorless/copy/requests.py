@@ -13,7 +13,7 @@ from kafka.protocol.admin.transactions import DescribeProducersRequest
 from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
 
-from mirrorless.copy.produce import Produce
+from mirrorless.copy.produce import Acknowledged, Produce
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -151,6 +151,11 @@ def produce(batches: Sequence[tuple[Place, Stamped]], ids: Ids | None, *, timeou
 def appended(response: Any, ids: Ids | None) -> list[Appended]:  # noqa: ANN401
     """Partitions of a produce response; `ids` are those of the request."""
     names = _names(ids)
+    if isinstance(response, Acknowledged):
+        return [
+            Appended((topic if isinstance(topic, str) else names[topic], partition), 0, None, base_offset)
+            for topic, partition, base_offset in response.batches
+        ]
     return [
         Appended(
             (topic.name or names[topic.topic_id], part.index), part.error_code, part.error_message, part.base_offset

@@ -12,9 +12,10 @@ import itertools
 import socket
 import ssl
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka import errors as kafka_errors
+from kafka.cluster import ClusterMetadata
 from kafka.net import connection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
@@ -96,10 +97,12 @@ class _Ended:
 
 
 class _Plain(_Ended, KafkaTCPTransport):
+    _woken_at = 1  # as the kernel has it
+
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
         failure = read_answers(self)
         if failure is None and not self.is_closing():  # type: ignore[no-untyped-call]
-            wake_at(self._sock, _missing(self.get_protocol().parser))  # type: ignore[no-untyped-call]
+            wake_at(self, _missing(self.get_protocol().parser))  # type: ignore[no-untyped-call]
         return b"", failure
 
     def write(self, data: bytes | Chunks) -> None:
@@ -130,8 +133,40 @@ class _Tls(_Ended, KafkaSSLTransport):
 _OURS: dict[type, type] = {KafkaTCPTransport: _Plain, KafkaSSLTransport: _Tls}
 
 
+class Second(NamedTuple):
+    """Names the second connection to the broker with the id `node`."""
+
+    node: int
+
+
+Node = int | Second
+"""What a connection is to: a broker's id, or the other connection to it."""
+
+
+class _Broker(NamedTuple):
+    node_id: Second
+    host: str
+    port: int
+    rack: str | None
+
+
+class _Metadata(ClusterMetadata):
+    """The library has one connection for each broker that it knows of: every one is known twice."""
+
+    def broker_metadata(self, broker_id: Any) -> Any:  # noqa: ANN401
+        """Return where a broker is, also by the name of its second connection; None if it is not known."""
+        if not isinstance(broker_id, Second):
+            return super().broker_metadata(broker_id)  # type: ignore[no-untyped-call]
+        found: Any = super().broker_metadata(broker_id.node)  # type: ignore[no-untyped-call]
+        return None if found is None else _Broker(broker_id, found.host, found.port, found.rack)
+
+
 class Manager(KafkaConnectionManager):
-    """kafka-python's connections to one cluster, with transports that read in place."""
+    """kafka-python's connections to one cluster, up to two for a broker, with transports that read in place."""
+
+    def __init__(self, net: Any, **config: Any) -> None:  # noqa: ANN401
+        super().__init__(net, **config)  # type: ignore[no-untyped-call]
+        self.cluster.__class__ = _Metadata
 
     async def _build_transport(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
         transport: Any = await super()._build_transport(*arguments, **options)  # type: ignore[no-untyped-call]
@@ -185,15 +220,16 @@ def write_pieces(sock: Any, pieces: deque[Any]) -> tuple[int, Exception | None]:
     return total, None
 
 
-def wake_at(sock: socket.socket, missing: int) -> None:
+def wake_at(transport: Any, missing: int) -> None:  # noqa: ANN401
     """Have the loop hear of the rest of a large frame when much of it is there, not of every piece.
 
     The kernel keeps to what fits its buffer, and tells of a connection's end in any case (`tcp_set_rcvlowat`). Not for
     TLS: some of what is missing may already lie with OpenSSL.
     """
     wanted = min(missing, _WAKE_BYTES) if missing > _LARGE_BYTES else 1
-    if sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT) != wanted:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
+    if transport._woken_at != wanted:
+        transport._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
+        transport._woken_at = wanted
 
 
 def _missing(parser: Any) -> int:  # noqa: ANN401

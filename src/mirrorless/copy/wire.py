@@ -16,11 +16,11 @@ from kafka.structs import TopicPartition
 from mirrorless.clusters.failures import grant
 from mirrorless.copy import requests
 from mirrorless.copy.fetch_session import NOT_KNOWN, Asked
-from mirrorless.copy.transport import Manager
+from mirrorless.copy.transport import Manager, Node
 from mirrorless.errors import ClusterError, ClusterUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from uuid import UUID
 
     from mirrorless.batches.stamp import Stamped
@@ -53,7 +53,7 @@ class Wire:
     def __init__(self, net: EventLoop, *, cluster: str, config: Mapping[str, Any]) -> None:
         self._net = net
         self._cluster = cluster
-        self._manager: Any = Manager(  # type: ignore[no-untyped-call]
+        self._manager: Any = Manager(
             net,
             **{
                 **config,
@@ -93,14 +93,16 @@ class Wire:
         except kafka_errors.KafkaError as error:
             raise ClusterError(str(error), cluster=self._cluster) from error
 
-    async def _ask(self, request: Any, node: int, *, timeout_ms: int = _REQUEST_TIMEOUT_MS) -> Any:  # noqa: ANN401
+    async def _ask(self, request: Any, node: Node, *, timeout_ms: int = _REQUEST_TIMEOUT_MS) -> Any:  # noqa: ANN401
         """Send a request and wait for its answer; a broker that says nothing at all loses its connection.
 
         One that asked to be left alone is not asked before that is over: the library would refuse to send.
         """
         while quiet_s := self.quiet_s(node):
             await self._net.sleep(quiet_s)
-        answer = self._manager.send(request, node)
+        return await self._answer(self._manager.send(request, node), node, timeout_ms)
+
+    async def _answer(self, answer: Any, node: Node, timeout_ms: int) -> Any:  # noqa: ANN401
         if self._is_in_flight(answer, node):
             return await answer  # the library has its own limit for what was sent
         try:
@@ -111,13 +113,13 @@ class Wire:
                 connection.close(error)
             raise
 
-    def _is_in_flight(self, answer: Any, node: int) -> bool:  # noqa: ANN401
+    def _is_in_flight(self, answer: Any, node: Node) -> bool:  # noqa: ANN401
         """Whether a request was sent just now, and does not wait for a connection."""
         connection = self._manager._conns.get(node)
         sent: Any = connection.in_flight_requests if connection is not None else ()
         return bool(sent) and sent[-1][1] is answer
 
-    def quiet_s(self, node: int) -> float:
+    def quiet_s(self, node: Node) -> float:
         """Seconds that a broker asked to be left alone for, since a quota is used up (KIP-219); 0 if it did not."""
         connection = self._manager._conns.get(node)
         if connection is None or "throttle" not in connection.paused:
@@ -207,12 +209,44 @@ class Wire:
                 return fetched[0]
         raise kafka_errors.KafkaTimeoutError(f"quotas of {self._cluster} do not let anything through")
 
-    async def append(self, node: int, batches: Sequence[tuple[Place, Stamped]], *, timeout_ms: int) -> list[Appended]:
+    async def append(self, node: Node, batches: Sequence[tuple[Place, Stamped]], *, timeout_ms: int) -> list[Appended]:
         """Send one batch for each place, to be acknowledged by all in-sync replicas within `timeout_ms`."""
         ids = self._ids({topic for (topic, _), _ in batches})
         request = requests.produce(batches, ids, timeout_ms=timeout_ms)
         response = await self._ask(request, node, timeout_ms=timeout_ms + _REQUEST_TIMEOUT_MS)
         return requests.appended(response, ids)
+
+    def append_at_once(
+        self,
+        node: Node,
+        batches: Sequence[tuple[Place, Stamped]],
+        *,
+        timeout_ms: int,
+        heard: Callable[[list[Appended] | BaseException], None],
+    ) -> None:
+        """As `append`, without a task: `heard` is told the answers, or the error in their stead, and must not raise.
+
+        What is sent over one connection is written and heard of in the order of these calls, never within one of them.
+        A broker that asked to be left alone refuses.
+        """
+        ids = self._ids({topic for (topic, _), _ in batches})
+        refused: BaseException | None
+        try:
+            answer = self._manager.send(requests.produce(batches, ids, timeout_ms=timeout_ms), node)
+            refused = answer.exception
+        except kafka_errors.KafkaError as error:  # the broker is not known any more, or has refused the login
+            refused = error.with_traceback(None)  # which holds this frame, which holds it and the batches
+        if refused is not None:
+            self._net.call_soon(lambda: heard(refused))
+            return
+        answer.add_callback(lambda response: heard(requests.appended(response, ids)))
+        answer.add_errback(heard)
+        if not self._is_in_flight(answer, node):
+            self._net.call_soon(self._limit(answer, node, timeout_ms + _REQUEST_TIMEOUT_MS))
+
+    async def _limit(self, answer: Any, node: Node, timeout_ms: int) -> None:  # noqa: ANN401
+        with suppress(kafka_errors.KafkaError):  # whoever waits for the answer is told
+            await self._answer(answer, node, timeout_ms)
 
     async def producers(self, node: int, wanted: Mapping[Place, int]) -> dict[Place, ProducerState | int | None]:
         """Ask a leader what it remembers of one producer id on each place (`DescribeProducers`, KIP-664).

@@ -16,7 +16,8 @@ from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.copy import transport
 from mirrorless.copy.event_loop import EventLoop
 from mirrorless.copy.leaders import TROUBLE
-from mirrorless.copy.requests import Offset
+from mirrorless.copy.requests import Appended, Offset
+from mirrorless.copy.transport import Node, Second
 from mirrorless.copy.wire import EARLIEST, EARLIEST_LOCAL, LATEST, READ_UNCOMMITTED, Wire
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.settings import Cluster
@@ -121,6 +122,52 @@ def test_the_library_comes_by_what_is_replaced_of_it(
 
     assert isinstance(net.run(fetch_and_append), memoryview)
     assert came_by.keys() == {name for names in hooks.values() for name in names}
+    wire.close()
+
+
+def test_appends_over_both_connections_to_a_broker_are_heard_of_in_order(net: Any, world: World) -> None:  # noqa: ANN401
+    """And never within the call, also where it is refused: the caller is in the middle of something."""
+    topic = world.topic(2)
+    fill(world.source, topic, (b"%d" % n for n in range(100)))
+    wire = wire_to(net, world.source.bootstrap_servers)
+    heard: list[tuple[int, int | None, type[BaseException] | None]] = []
+
+    def append(node: Node, partition: int, batch: bytes) -> None:
+        before = len(heard)
+
+        def hear(answers: list[Appended] | BaseException) -> None:
+            if isinstance(answers, BaseException):
+                heard.append((partition, None, type(answers)))
+            else:
+                heard.append((partition, answers[0].base_offset, None))
+
+        stamped = Stamped(batch[:61], batch[61:], len(batch))
+        wire.append_at_once(node, [((topic, partition), stamped)], timeout_ms=10_000, heard=hear)
+        assert len(heard) == before
+
+    async def appends() -> int:
+        await wire.connect(timeout_ms=10_000, topics=[topic])
+        node = wire.leader((topic, 0))
+        assert node is not None
+        ends = await wire.offsets(node, [(topic, 0), (topic, 1)], at=LATEST)
+        written = next(place for place in ends if ends[place].offset)
+        batch = bytes(await wire.read_at(node, written, 0))
+        for _ in range(5):
+            append(node, 0, batch)
+            append(Second(node), 1, batch)
+        append(node + 1, 7, batch)
+        while len(heard) < 11:
+            await net.sleep(0.01)
+        connections = wire._manager._conns
+        assert connections[node].transport is not connections[Second(node)].transport
+        return ends[topic, 0].offset
+
+    first = net.run(appends)
+    assert heard[0] == (7, None, kafka_errors.UnknownBrokerIdError)
+    records = 100
+    for partition, begins in ((0, first), (1, records - first)):
+        offsets = [offset for number, offset, _ in heard if number == partition]
+        assert offsets == [begins + records * number for number in range(5)]
     wire.close()
 
 

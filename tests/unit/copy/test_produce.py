@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kafka import errors as kafka_errors
 from kafka.protocol.metadata import MetadataRequest
-from kafka.protocol.producer.produce import ProduceRequest
+from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
 
 from mirrorless.batches.stamp import Stamped
-from mirrorless.copy.requests import produce
+from mirrorless.copy.produce import Acknowledged
+from mirrorless.copy.requests import appended, produce
 from mirrorless.copy.transport import Chunks, Protocol
 
 SIZES = st.sampled_from([0, 1, 65, 66, 4_095, 4_096, 16_321, 16_322, 70_000])
@@ -88,3 +91,62 @@ def test_without_ids_no_version_is_spoken_that_needs_them() -> None:
     without: Any = produce([], None, timeout_ms=1)
     named: Any = produce([], IDS, timeout_ms=1)
     assert (without._max_version, named._max_version) == (12, 13)
+
+
+WORD = st.text(max_size=20)
+ANSWERS = st.dictionaries(
+    st.tuples(NAMES, st.integers(0, 5_000)),
+    st.tuples(st.sampled_from([0] * 9 + [6, 45]), st.integers(-1, 1 << 60), st.none() | WORD),
+    max_size=12,
+)
+
+
+def answer_of_a_broker(found: dict[tuple[str, int], tuple[int, int, str | None]], version: int, throttle: int) -> bytes:
+    """Written by kafka-python."""
+    whole = ProduceResponse.TopicProduceResponse
+    topics: dict[str, list[Any]] = {}
+    for (topic, partition), (code, offset, message) in found.items():
+        part = whole.PartitionProduceResponse(
+            index=partition, error_code=code, base_offset=offset, error_message=message, record_errors=[]
+        )
+        topics.setdefault(topic, []).append(part)
+    response: Any = ProduceResponse(
+        responses=[
+            whole(name=topic, topic_id=IDS[topic], partition_responses=parts) for topic, parts in topics.items()
+        ],
+        throttle_time_ms=throttle,
+    )
+    response.API_VERSION = version
+    response.with_header(correlation_id=7)
+    return bytes(response.encode(header=True, framed=True))
+
+
+@pytest.mark.parametrize("version", range(3, 14))
+@given(found=ANSWERS, throttle=st.integers(0, 1 << 30))
+def test_an_answer_says_what_the_library_reads_in_it(
+    version: int, found: dict[tuple[str, int], tuple[int, int, str | None]], throttle: int
+) -> None:
+    ids = IDS if version == 13 else None
+    parser: Any = Protocol(client_id="mirrorless")  # type: ignore[no-untyped-call]
+    request: Any = produce([], ids, timeout_ms=1)
+    request.API_VERSION = version
+    parser.send_request(request, correlation_id=7)
+    ((number, response),) = parser.receive_bytes(answer_of_a_broker(found, version, throttle))
+    assert (number, response.throttle_time_ms) == (7, throttle)
+    knows_messages = version >= 8
+    assert {one.place: (one.error_code, one.base_offset, one.error_message) for one in appended(response, ids)} == {
+        place: (code, offset, message if knows_messages else None) for place, (code, offset, message) in found.items()
+    }
+    all_well = all(code == 0 and message is None for code, _, message in found.values())
+    assert isinstance(response, Acknowledged) == (version >= 9 and all_well)
+
+
+@given(cut=st.integers(1, 30))
+def test_an_answer_that_ends_too_early_is_an_error(cut: int) -> None:
+    whole = answer_of_a_broker({("t", 3): (0, 11, None)}, 12, 0)
+    parser: Any = Protocol(client_id="mirrorless")  # type: ignore[no-untyped-call]
+    request: Any = produce([], None, timeout_ms=1)
+    request.API_VERSION = 12
+    parser.send_request(request, correlation_id=7)
+    with pytest.raises(kafka_errors.KafkaProtocolError):
+        parser.receive_bytes(struct.pack(">i", len(whole) - 4 - cut) + whole[4:-cut])

@@ -6,6 +6,7 @@ import selectors
 import socket
 from collections import deque
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -108,17 +109,18 @@ def test_a_loop_hears_of_a_large_frame_when_much_of_it_is_there_and_of_a_small_o
         ours, _ = server.accept()
         with ours, selectors.DefaultSelector() as selector:
             selector.register(ours, selectors.EVENT_READ)
-            wake_at(ours, 200_000)
+            transport = SimpleNamespace(_sock=ours, _woken_at=1)
+            wake_at(transport, 200_000)
             theirs.sendall(b"x" * 100_000)
             assert not selector.select(0.2)
             theirs.sendall(b"x" * 100_000)
             assert selector.select(10)
             assert len(ours.recv(1 << 20)) == 200_000
-            wake_at(ours, 4)
+            wake_at(transport, 4)
             theirs.sendall(b"x")
             assert selector.select(10)
             ours.recv(1)
-            wake_at(ours, 200_000)
+            wake_at(transport, 200_000)
             theirs.close()
             assert selector.select(10), "the end of a connection is told in any case"
 
