@@ -1,8 +1,8 @@
 """What the brokers of this machine can do at most: fetching record batches alone, and appending them alone.
 
 Both clients know nothing of what they carry. The fetcher reads headers only, to know where to go on; the appender sends
-what the fetcher brought, one batch of each partition a request as the protocol has it, five requests in flight, to be
-acknowledged by all replicas. No engine that copies can be faster than the slower of the two.
+what the fetcher brought, one batch of each partition a request as the protocol has it, by two connections with five
+requests in flight each, to be acknowledged by all replicas. No engine that copies is faster than the slower one.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from mirrorless.batches.header import HEADER_BYTES, scan
 from mirrorless.batches.stamp import Stamped, body_of
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.copy.event_loop import EventLoop
+from mirrorless.copy.transport import Second
 from mirrorless.copy.wire import LATEST, Wire
 from mirrorless.settings import Cluster
 
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from mirrorless.copy.requests import Place
+    from mirrorless.copy.transport import Node
     from mirrorless.local.kafka import EmbeddedCluster
 
 _FETCHES: Final = 2
 _APPENDS: Final = 5
-_REQUEST_BYTES: Final = 4 << 20
+_REQUEST_BYTES: Final = 2 << 20
 _TIMEOUT_MS: Final = 60_000
 
 
@@ -118,13 +120,15 @@ async def _fetch(
 
 
 async def _append(net: EventLoop, wire: Wire, topic: str, batches: dict[int, deque[Stamped]]) -> float:
-    left = {(topic, partition): many for partition, many in batches.items()}
     node = await _only(net, wire, topic)
-    while any(one.error_code for one in (await wire.offsets(node, list(left), at=LATEST)).values()):
+    connections: tuple[Node, Node] = node, Second(node)
+    places = [(topic, partition) for partition in batches]
+    halves = [{place: batches[place[1]] for place in places[number::2]} for number in range(2)]
+    while any(one.error_code for one in (await wire.offsets(node, places, at=LATEST)).values()):
         await net.sleep(0.2)  # the broker is still busy with the topic that was just made
     began = time.monotonic()
 
-    async def lane() -> None:
+    async def lane(connection: Node, left: dict[Place, deque[Stamped]]) -> None:
         while left:
             request: list[tuple[Place, Stamped]] = []
             size = 0
@@ -136,10 +140,10 @@ async def _append(net: EventLoop, wire: Wire, topic: str, batches: dict[int, deq
                 size += request[-1][1].size_bytes
                 if many:
                     left[place] = many  # behind the others
-            for answer in await wire.append(node, request, timeout_ms=_TIMEOUT_MS):
+            for answer in await wire.append(connection, request, timeout_ms=_TIMEOUT_MS):
                 assert not answer.error_code, (answer.error_code, answer.error_message)
 
-    await _together(net, wire, [lane() for _ in range(_APPENDS)])
+    await _together(net, wire, [lane(*one) for one in zip(connections, halves, strict=True) for _ in range(_APPENDS)])
     return time.monotonic() - began
 
 
