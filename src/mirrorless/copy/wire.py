@@ -239,7 +239,16 @@ class Wire:
         if refused is not None:
             self._net.call_soon(lambda: heard(refused))
             return
-        answer.add_callback(lambda response: heard(requests.appended(response, ids)))
+
+        def came(response: Any) -> None:  # noqa: ANN401
+            try:
+                answers = requests.appended(response, ids)
+            except KeyError as error:  # a topic that was not asked for; what a callback raises, the library only logs
+                heard(error)
+            else:
+                heard(answers)
+
+        answer.add_callback(came)
         answer.add_errback(heard)
         if not self._is_in_flight(answer, node):
             self._net.call_soon(self._limit(answer, node, timeout_ms + _REQUEST_TIMEOUT_MS))
