@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
+
+from kafka import errors as kafka_errors
 
 from mirrorless.copy.partition import BATCHES_IN_FLIGHT
 from mirrorless.copy.transport import Second
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 _REQUESTS_IN_FLIGHT = BATCHES_IN_FLIGHT
 _REQUEST_BYTES = 2 << 20
 """Several wait at a leader, which works at one after the other, while the next are read: large ones leave it idle."""
+
+_SHUNNED_S = 30.0
 
 
 class Outcome(Protocol):
@@ -43,6 +48,8 @@ class _Lane:
     """A connection to a leader of the target: copies with something to send, in order of arrival, requests under way.
 
     `waits` while the leader has asked to be left alone, `slow` until it has answered without asking for that again.
+    `refused` was not sent at all, and is to be heard of before more is; until `shunned_until` a second connection that
+    failed is left alone.
     """
 
     node: Node
@@ -50,6 +57,8 @@ class _Lane:
     in_flight: int = 0
     waits: bool = False
     slow: bool = False
+    refused: _Picked | None = None
+    shunned_until: float = 0.0
 
 
 class Appender:
@@ -111,6 +120,8 @@ class Appender:
         if node not in self._lanes:
             self._lanes[node] = _Lane(node), _Lane(Second(node))
         first, second = self._lanes[node]
+        if time.monotonic() < second.shunned_until:
+            return first
         return second if len(second.ready) + second.in_flight < len(first.ready) + first.in_flight else first
 
     def withdraw(self, copy: PartitionCopy) -> None:
@@ -127,7 +138,7 @@ class Appender:
                 self._pump(lane)
 
     def _pump(self, lane: _Lane) -> None:
-        if self._closed or not lane.ready:
+        if self._closed or not lane.ready or lane.refused is not None:
             return
         if quiet_s := self._target.quiet_s(lane.node):
             lane.slow = True
@@ -138,13 +149,17 @@ class Appender:
         while lane.in_flight < (1 if lane.slow else _REQUESTS_IN_FLIGHT) and (picked := self._pick(lane)):
             lane.in_flight += 1
             batches = [(place, pending.batch) for place, (_, pending) in picked.items()]
-            self._target.append_at_once(
-                lane.node, batches, timeout_ms=self._timeout_ms, heard=partial(self._heard, lane, picked)
-            )
+            heard = partial(self._heard, lane, picked)
+            if not self._target.append_at_once(lane.node, batches, timeout_ms=self._timeout_ms, heard=heard):
+                lane.refused = picked
+                return
 
     async def _pump_later(self, lane: _Lane, seconds: float) -> None:
         await self._sleep(seconds)
         lane.waits = False
+        self._pump(lane)
+
+    async def _pump_soon(self, lane: _Lane) -> None:
         self._pump(lane)
 
     def _pick(self, lane: _Lane) -> _Picked:
@@ -170,9 +185,13 @@ class Appender:
             self._spawn(_raise(error))
 
     def _tell(self, lane: _Lane, picked: _Picked, answers: list[Appended] | BaseException) -> None:
-        lane.in_flight -= 1
+        if lane.refused is picked:
+            lane.refused = None
         if isinstance(answers, BaseException):
-            unanswered = answers
+            if not isinstance(answers, kafka_errors.KafkaError):
+                raise answers
+            unanswered: BaseException = answers
+            lane.shunned_until = time.monotonic() + _SHUNNED_S
         else:
             unanswered = ClusterError("the answer to an append left a partition out", cluster="target")
             lane.slow = self._target.quiet_s(lane.node) > 0
@@ -186,7 +205,11 @@ class Appender:
         for copy, _ in picked.values():
             copy.in_flight -= 1
             self._outcome.unanswered(copy, unanswered)
-        self._pump(lane)
+        lane.in_flight -= 1  # not before: a landing waits for what may end the lease
+        if picked:
+            self._spawn(self._pump_soon(lane))  # not by a connection that is just being given up
+        else:
+            self._pump(lane)
 
 
 async def _raise(error: BaseException) -> None:

@@ -223,11 +223,12 @@ class Wire:
         *,
         timeout_ms: int,
         heard: Callable[[list[Appended] | BaseException], None],
-    ) -> None:
+    ) -> bool:
         """As `append`, without a task: `heard` is told the answers, or the error in their stead, and must not raise.
 
         What is sent over one connection is written and heard of in the order of these calls, never within one of them.
-        A broker that asked to be left alone refuses.
+        False if it is not sent at all, which `heard` is told a moment later; until then nothing more may be. A broker
+        that asked to be left alone refuses.
         """
         ids = self._ids({topic for (topic, _), _ in batches})
         refused: BaseException | None
@@ -238,7 +239,7 @@ class Wire:
             refused = error.with_traceback(None)  # which holds this frame, which holds it and the batches
         if refused is not None:
             self._net.call_soon(lambda: heard(refused))
-            return
+            return False
 
         def came(response: Any) -> None:  # noqa: ANN401
             try:
@@ -252,10 +253,14 @@ class Wire:
         answer.add_errback(heard)
         if not self._is_in_flight(answer, node):
             self._net.call_soon(self._limit(answer, node, timeout_ms + _REQUEST_TIMEOUT_MS))
+        return True
 
     async def _limit(self, answer: Any, node: Node, timeout_ms: int) -> None:  # noqa: ANN401
-        with suppress(kafka_errors.KafkaError):  # whoever waits for the answer is told
+        try:
             await self._answer(answer, node, timeout_ms)
+        except kafka_errors.KafkaError as error:
+            if not answer.is_done:  # the library has lost it
+                answer.failure(error)
 
     async def producers(self, node: int, wanted: Mapping[Place, int]) -> dict[Place, ProducerState | int | None]:
         """Ask a leader what it remembers of one producer id on each place (`DescribeProducers`, KIP-664).

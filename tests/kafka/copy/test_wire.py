@@ -132,7 +132,7 @@ def test_appends_over_both_connections_to_a_broker_are_heard_of_in_order(net: An
     wire = wire_to(net, world.source.bootstrap_servers)
     heard: list[tuple[int, int | None, type[BaseException] | None]] = []
 
-    def append(node: Node, partition: int, batch: bytes) -> None:
+    def append(node: Node, partition: int, batch: bytes) -> bool:
         before = len(heard)
 
         def hear(answers: list[Appended] | BaseException) -> None:
@@ -142,8 +142,9 @@ def test_appends_over_both_connections_to_a_broker_are_heard_of_in_order(net: An
                 heard.append((partition, answers[0].base_offset, None))
 
         stamped = Stamped(batch[:61], batch[61:], len(batch))
-        wire.append_at_once(node, [((topic, partition), stamped)], timeout_ms=10_000, heard=hear)
+        sent = wire.append_at_once(node, [((topic, partition), stamped)], timeout_ms=10_000, heard=hear)
         assert len(heard) == before
+        return sent
 
     async def appends() -> int:
         await wire.connect(timeout_ms=10_000, topics=[topic])
@@ -153,9 +154,9 @@ def test_appends_over_both_connections_to_a_broker_are_heard_of_in_order(net: An
         written = next(place for place in ends if ends[place].offset)
         batch = bytes(await wire.read_at(node, written, 0))
         for _ in range(5):
-            append(node, 0, batch)
-            append(Second(node), 1, batch)
-        append(node + 1, 7, batch)
+            assert append(node, 0, batch)
+            assert append(Second(node), 1, batch)
+        assert not append(node + 1, 7, batch)
         while len(heard) < 11:
             await net.sleep(0.01)
         connections = wire._manager._conns
