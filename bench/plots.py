@@ -27,14 +27,15 @@ _PASSES: Final = ("everything new", "nothing to do")
 def throughput(found: dict[str, Any]) -> Figure:
     """Records a second and CPU a record of every workload and engine, medians; the brokers' own limit as a line."""
     workloads = list(dict.fromkeys(one["workload"] for one in found["samples"]))
+    engines = [engine for engine in ENGINES if any(one["engine"] == engine for one in found["samples"])]
     figure, (rates, cpu) = plt.subplots(1, 2, figsize=(13, 0.75 * len(workloads) + 1.5), sharey=True)
-    height = 0.8 / len(ENGINES)
-    for number, engine in enumerate(ENGINES):
+    height = 0.8 / len(engines)
+    for number, engine in enumerate(engines):
         mine = [
             [one for one in found["samples"] if (one["workload"], one["engine"]) == (workload, engine)]
             for workload in workloads
         ]
-        at = [row + (number - 1.5) * height for row in range(len(workloads))]
+        at = [row + (number - (len(engines) - 1) / 2) * height for row in range(len(workloads))]
         rate = [_median(many, lambda one: one["records"] / one["seconds"]) for many in mine]
         spent = [_median(many, lambda one: one["cpu_s"] * 1e6 / one["records"]) for many in mine]
         rates.barh(at, rate, height, color=_COLOURS[engine], label=engine)
