@@ -138,6 +138,9 @@ class Second(NamedTuple):
 
     node: int
 
+    def __repr__(self) -> str:
+        return f"{self.node} (second connection)"  # as errors name brokers
+
 
 Node = int | Second
 """What a connection is to: a broker's id, or the other connection to it."""

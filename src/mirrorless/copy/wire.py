@@ -244,8 +244,8 @@ class Wire:
         def came(response: Any) -> None:  # noqa: ANN401
             try:
                 answers = requests.appended(response, ids)
-            except KeyError as error:  # a topic that was not asked for; what a callback raises, the library only logs
-                heard(error)
+            except KeyError:  # what a callback raises, the library only logs
+                heard(ClusterError("the answer to an append names a topic that was not sent", cluster=self._cluster))
             else:
                 heard(answers)
 

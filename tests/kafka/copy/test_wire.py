@@ -165,6 +165,7 @@ def test_appends_over_both_connections_to_a_broker_are_heard_of_in_order(net: An
 
     first = net.run(appends)
     assert heard[0] == (7, None, kafka_errors.UnknownBrokerIdError)
+    assert str(kafka_errors.UnknownBrokerIdError(Second(3))).endswith("3 (second connection)")
     records = 100
     for partition, begins in ((0, first), (1, records - first)):
         offsets = [offset for number, offset, _ in heard if number == partition]
