@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.admission import AbortedTransactions, fits_as_it_is, refusal
-from mirrorless.batches.header import CODEC_MASK, CONTROL, TRANSACTIONAL, BatchHeader, FormatError, scan
+from mirrorless.batches.header import CONTROL, TRANSACTIONAL, BatchHeader, FormatError, scan
 from mirrorless.batches.legacy import convert, legacy_end
 from mirrorless.batches.lone import is_lone, take_lone
 from mirrorless.batches.rebuild import merge, rebuild
 from mirrorless.batches.stamp import body_of, is_intact
+from mirrorless.copy.unopened import Ready, is_tiny, unopened
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
@@ -20,26 +21,10 @@ if TYPE_CHECKING:
     from mirrorless.batches.lone import Lone
     from mirrorless.batches.rebuild import Rebuilt
 
-_TINY_BYTES = 4_096
-_SMALL_BYTES = 16 << 10
-_FEW_RECORDS = 64
 _MANY = 4
 _LONG_RUN = 16
 _REBUILT_BYTES = 256 << 10
 _MAGIC_AT = 16
-
-
-class Ready(NamedTuple):
-    """A dense batch, to be stamped; its records were at `base_offset` to `last_offset`, with or without holes.
-
-    `leader_epoch` is the source's at the end of what was fetched with it: never older than its records'.
-    """
-
-    header: BatchHeader
-    body: bytes
-    base_offset: int
-    last_offset: int
-    leader_epoch: int = -1
 
 
 class PassedTo(NamedTuple):
@@ -82,11 +67,16 @@ def take_in(
             yield Ready(built.header, built.body, built.first_offset, built.last_offset)
             wanted_from = built.last_offset + 1
         records = records[end:]
+    whole, begins = unopened(records, wanted_from=wanted_from, until=until, max_batch_bytes=max_batch_bytes)
+    if whole:
+        yield from whole
+        wanted_from = whole[-1].last_offset + 1
+        if begins == len(records):
+            return
+        records = records[begins:]
     runs, failure = _runs(records, wanted_from, until)
     leader_epoch = runs[-1].leader_epoch if runs else -1
-    coalesce = (
-        any(run.lone for run in runs) or sum(_is_tiny(header) for run in runs for header, _ in run.plain) >= _MANY
-    )
+    coalesce = any(run.lone for run in runs) or sum(_tiny(header) for run in runs for header, _ in run.plain) >= _MANY
     follower = AbortedTransactions(aborted)
     reached = wanted_from
     for run in runs:
@@ -101,6 +91,10 @@ def take_in(
     yield PassedTo(reached, leader_epoch)
     if failure is not None:
         raise failure
+
+
+def _tiny(header: BatchHeader) -> bool:
+    return is_tiny(header.size_bytes, header.attributes, header.record_count)
 
 
 def _one_by_one(
@@ -126,7 +120,7 @@ def _one_by_one(
         if batch is not None:
             header, body = batch
             whole = fits_as_it_is(header, wanted_from=reached, max_bytes=max_batch_bytes)
-            if whole and not (coalesce and _is_tiny(header)):
+            if whole and not (coalesce and _tiny(header)):
                 if loose:
                     yield from _ready(rebuild(loose, max_bytes=limit, wanted_from=loose_from), leader_epoch)
                     loose = []
@@ -137,17 +131,6 @@ def _one_by_one(
         reached = passed
     yield from _ready(rebuild(loose, max_bytes=limit, wanted_from=loose_from), leader_epoch)
     return reached, failure
-
-
-def _is_tiny(header: BatchHeader) -> bool:
-    """Whether a batch costs more as one of many than its records do that are put among others.
-
-    Not compressed ones are cheap to open: a batch of its own costs as much as about sixty of their records.
-    """
-    if header.size_bytes < _TINY_BYTES:
-        return True
-    plain = not header.attributes & CODEC_MASK
-    return plain and header.record_count <= _FEW_RECORDS and header.size_bytes < _SMALL_BYTES
 
 
 def _runs(records: bytes | memoryview, wanted_from: int, until: int | None) -> tuple[list[_Run], FormatError | None]:

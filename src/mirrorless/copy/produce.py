@@ -9,17 +9,17 @@ before that, the library writes and reads both.
 from __future__ import annotations
 
 import struct
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
-from kafka.protocol.schemas.fields.codecs import UnsignedVarInt32
 
+from mirrorless.copy.messages import NO_TAGS, Answer, Header, count, varint
 from mirrorless.copy.transport import Chunks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from mirrorless.batches.stamp import Stamped
 
@@ -27,8 +27,6 @@ _ACKS_ALL = -1
 _COMPACT_SINCE = 9
 _BY_ID_SINCE = 13
 _NO_TRANSACTION = b"\0"
-_NO_TAGS = b"\0"
-_varint: Callable[[int], bytes] = UnsignedVarInt32.encode
 _OWN_PIECE_BYTES = 4_096
 """A body of so many bytes is a piece of its own; a smaller one is copied, which is less than what a piece costs."""
 _PARTITION = struct.Struct(">ihqqqBBB")
@@ -44,38 +42,9 @@ class Acknowledged(NamedTuple):
     batches: list[tuple[str | UUID, int, int]]
 
 
-class _Header(NamedTuple):
-    request_api_key: int
-    request_api_version: int
-    correlation_id: int
-    client_id: str
-
-    def get_response_class(self) -> _Answer:
-        """Return what the library has read the answer to this request."""
-        return _answer(self.request_api_version)
-
-
-class _Answer:
-    """Stands where the library expects its class for the answers of a version."""
-
-    def __init__(self, version: int) -> None:
-        self._theirs: Any = ProduceResponse[version]
-        self._by_id = version >= _BY_ID_SINCE
-
-    def parse_header(self, frame: Any) -> Any:  # noqa: ANN401 -- the library's frames are untyped
-        """Read the answer's header."""
-        return self._theirs.parse_header(frame)
-
-    def decode(self, frame: Any) -> Any:  # noqa: ANN401
-        """Read what follows the header: here if all went well, else as the library does."""
-        try:
-            found = acknowledged(frame, frame.tell(), by_id=self._by_id)
-            return self._theirs.decode(frame) if found is None else found
-        except IndexError as error:  # the library takes any other error for what it is, and ends the connection
-            raise ValueError("the answer ends too early") from error
-
-
-_answer = cache(_Answer)
+@cache
+def _answer(version: int) -> Answer:
+    return Answer(ProduceResponse[version], partial(acknowledged, by_id=version >= _BY_ID_SINCE))
 
 
 class Produce(ProduceRequest, init=False):
@@ -101,7 +70,8 @@ class Produce(ProduceRequest, init=False):
         if self.API_VERSION < _COMPACT_SINCE:
             super().with_header(correlation_id=correlation_id, client_id=client_id)
         else:
-            self._header = _Header(self.API_KEY, self.API_VERSION, correlation_id, client_id)
+            version = self.API_VERSION
+            self._header = Header(self.API_KEY, version, correlation_id, client_id, _answer(version))
 
     def encode(self, version: int | None = None, header: bool = False, framed: bool = False) -> Any:  # noqa: ANN401
         """Return the whole request: in pieces, or in one, as the library does, for brokers before Kafka 2.4."""
@@ -116,37 +86,30 @@ class Produce(ProduceRequest, init=False):
                 for topic, parts in self._batches.items()
             ]
             return super().encode(header=True, framed=True)  # type: ignore[no-untyped-call]
-        piece = bytearray(4) + self._header_bytes()
-        piece += _NO_TRANSACTION + struct.pack(">hi", _ACKS_ALL, self.timeout_ms) + _varint(len(self._batches) + 1)
+        piece = bytearray(4) + self.header.to_bytes()
+        piece += _NO_TRANSACTION + struct.pack(">hi", _ACKS_ALL, self.timeout_ms) + varint(len(self._batches) + 1)
         pieces = Chunks([piece])
         for topic, parts in self._batches.items():
-            piece += self._topic(topic) + _varint(len(parts) + 1)
+            piece += self._topic(topic) + varint(len(parts) + 1)
             for index, batch in parts:
-                piece += struct.pack(">i", index) + _varint(batch.size_bytes + 1) + batch.head
+                piece += struct.pack(">i", index) + varint(batch.size_bytes + 1) + batch.head
                 if len(batch.body) >= _OWN_PIECE_BYTES:
                     piece = bytearray()
                     pieces += batch.body, piece
                 else:
                     piece += batch.body
-                piece += _NO_TAGS
-            piece += _NO_TAGS
-        piece += _NO_TAGS
+                piece += NO_TAGS
+            piece += NO_TAGS
+        piece += NO_TAGS
         struct.pack_into(">i", pieces[0], 0, sum(map(len, pieces)) - 4)
         return pieces
-
-    def _header_bytes(self) -> bytes:
-        """Version 2 of `RequestHeader.json`; the library takes as long for it as for all the rest."""
-        header = self.header
-        client_id: bytes = header.client_id.encode()
-        key, version, number = header.request_api_key, header.request_api_version, header.correlation_id
-        return struct.pack(">hhih", key, version, number, len(client_id)) + client_id + _NO_TAGS
 
     def _topic(self, topic: str) -> bytes:
         if self.API_VERSION >= _BY_ID_SINCE:
             assert self._ids is not None
             return self._ids[topic].bytes
         name = topic.encode()
-        return _varint(len(name) + 1) + name
+        return varint(len(name) + 1) + name
 
 
 def acknowledged(answer: bytes | bytearray, at: int, *, by_id: bool) -> Acknowledged | None:
@@ -155,15 +118,15 @@ def acknowledged(answer: bytes | bytearray, at: int, *, by_id: bool) -> Acknowle
     Raises `IndexError`, `ValueError` or `struct.error` for what is none.
     """
     batches: list[tuple[str | UUID, int, int]] = []
-    topics, at = _count(answer, at)
+    topics, at = count(answer, at)
     for _ in range(topics):
         topic: str | UUID
         if by_id:
             topic, at = UUID(bytes=bytes(answer[at : at + 16])), at + 16
         else:
-            size, at = _count(answer, at)
+            size, at = count(answer, at)
             topic, at = bytes(answer[at : at + size]).decode(), at + size
-        partitions, at = _count(answer, at)
+        partitions, at = count(answer, at)
         for _ in range(partitions):
             index, code, base_offset, _, _, errors, message, tags = _PARTITION.unpack_from(answer, at)
             if code or errors != _NO_ERRORS or message != _NO_MESSAGE or tags:
@@ -175,13 +138,3 @@ def acknowledged(answer: bytes | bytearray, at: int, *, by_id: bool) -> Acknowle
         at += 1
     throttle_ms, tags = _END.unpack_from(answer, at)
     return None if tags else Acknowledged(throttle_ms, batches)
-
-
-def _count(answer: bytes | bytearray, at: int) -> tuple[int, int]:
-    """Read a compact length, and say where what it counts begins."""
-    found = shift = 0
-    while (byte := answer[at]) & 0x80:
-        found |= (byte & 0x7F) << shift
-        shift += 7
-        at += 1
-    return (found | byte << shift) - 1, at + 1

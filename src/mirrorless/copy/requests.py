@@ -10,9 +10,10 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka.protocol.admin.transactions import DescribeProducersRequest
-from kafka.protocol.consumer.fetch import FetchRequest
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
 
+from mirrorless.copy.fetch import Fetch, Fetches
+from mirrorless.copy.messages import by_topic
 from mirrorless.copy.produce import Acknowledged, Produce
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from mirrorless.batches.stamp import Stamped
     from mirrorless.copy.fetch_session import Asked
 
-_BY_ID, _BY_NAME = 13, 12
 OFFSET_OUT_OF_RANGE = 1
 """Error code of a fetch whose offset lies before or behind the log."""
 _ANY_LEADER_EPOCH = -1
@@ -77,48 +77,30 @@ def fetch(
     max_wait_ms: int = 0,
     max_bytes: int = 1,
     partition_max_bytes: int = 1,
-) -> FetchRequest:
+) -> Fetch:
     """A fetch of each place, offset and leader epoch of the record before it (-1: unknown).
 
     Without limits of its own it asks for as little as a leader sends.
     """
-    ids = asked.ids
-    by_topic: dict[str, list[Any]] = defaultdict(list)
-    for (topic, partition), offset, leader_epoch in asked.positions:
-        by_topic[topic].append(
-            FetchRequest.FetchTopic.FetchPartition(
-                partition=partition,
-                current_leader_epoch=_ANY_LEADER_EPOCH,
-                fetch_offset=offset,
-                last_fetched_epoch=leader_epoch,
-                log_start_offset=-1,
-                partition_max_bytes=partition_max_bytes,
-            )
-        )
-    return FetchRequest(
-        replica_id=-1,
+    return Fetch(
+        asked,
+        isolation=isolation,
         max_wait_ms=max_wait_ms,
-        min_bytes=1,
         max_bytes=max_bytes,
-        isolation_level=isolation,
-        session_id=asked.session_id,
-        session_epoch=asked.epoch,
-        topics=[
-            FetchRequest.FetchTopic(topic=topic, partitions=parts, **_id(topic, ids))
-            for topic, parts in by_topic.items()
-        ],
-        forgotten_topics_data=[
-            FetchRequest.ForgottenTopic(topic=topic, partitions=partitions, **_id(topic, ids))
-            for topic, partitions in _by_topic(asked.forgotten).items()
-        ],
-        rack_id="",
-        max_version=_BY_NAME if ids is None else _BY_ID,
+        partition_max_bytes=partition_max_bytes,
     )
 
 
 def fetched(response: Any, ids: Ids | None) -> list[Fetched]:  # noqa: ANN401 -- the library's messages are untyped
     """Partitions of a fetch response; `ids` are those of the request."""
     names = _names(ids)
+    if isinstance(response, Fetches):
+        return [
+            Fetched((name, index), code, last_stable_offset, [], records)
+            for topic, parts in response.topics
+            for name in [topic if isinstance(topic, str) else names.get(topic, "")]
+            for index, code, last_stable_offset, records in parts
+        ]
     return [
         Fetched(
             (topic.topic or names.get(topic.topic_id, ""), part.partition_index),
@@ -170,7 +152,7 @@ def describe_producers(places: Iterable[Place]) -> DescribeProducersRequest:
     return DescribeProducersRequest(
         topics=[
             DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=partitions)
-            for topic, partitions in _by_topic(places).items()
+            for topic, partitions in by_topic(places).items()
         ]
     )
 
@@ -207,7 +189,7 @@ def list_offsets(places: Iterable[Place], *, at: int, isolation: int) -> ListOff
                     for partition in partitions
                 ],
             )
-            for topic, partitions in _by_topic(places).items()
+            for topic, partitions in by_topic(places).items()
         ],
     )
 
@@ -221,16 +203,5 @@ def listed_offsets(response: Any) -> dict[Place, Offset]:  # noqa: ANN401
     }
 
 
-def _id(topic: str, ids: Ids | None) -> dict[str, Any]:
-    return {} if ids is None else {"topic_id": ids[topic]}
-
-
 def _names(ids: Ids | None) -> dict[UUID, str]:
     return {} if ids is None else {topic_id: topic for topic, topic_id in ids.items()}
-
-
-def _by_topic(places: Iterable[Place]) -> dict[str, list[int]]:
-    grouped: dict[str, list[int]] = defaultdict(list)
-    for topic, partition in places:
-        grouped[topic].append(partition)
-    return grouped

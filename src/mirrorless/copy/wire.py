@@ -178,7 +178,7 @@ class Wire:
             if response.error_code:
                 raise error_for(response.error_code)
             if session is not None:
-                session.answered(response.session_id, version=response.API_VERSION)
+                session.answered(response.session_id, version=request.API_VERSION)
             return requests.fetched(response, asked.ids)
 
     async def forget(self, node: int, session: FetchSession) -> None:

@@ -10,7 +10,8 @@ from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from mirrorless.batches.header import BatchHeader, FormatError
 from mirrorless.batches.stamp import stamp
-from mirrorless.copy.intake import PassedTo, Ready, take_in
+from mirrorless.copy.intake import PassedTo, take_in
+from mirrorless.copy.unopened import Ready
 
 SIZES = st.lists(st.integers(1, 40), min_size=1, max_size=12)
 # Long runs of one record a batch among others, which go another way.

@@ -1,0 +1,183 @@
+"""The Fetch request, and its answer where nothing in it is unusual: one tuple for each partition.
+
+Source of the layouts: `FetchRequest.json` and `FetchResponse.json` of Kafka 4.3, versions 12 and 13, which differ in
+how they name topics; before that, the library writes and reads both.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
+
+from mirrorless.copy.messages import NO_TAGS, Answer, Header, by_topic, count, varint
+
+if TYPE_CHECKING:
+    from mirrorless.copy.fetch_session import Asked
+    from mirrorless.copy.messages import Frame
+
+_COMPACT_SINCE = 12
+_BY_ID_SINCE = 13
+_CONSUMER = -1
+_MIN_BYTES = 1
+_ANY_LEADER_EPOCH = _NO_LOG_START = -1
+_NO_RACK = b"\x01"
+_LIMITS = struct.Struct(">iiiibii")
+"""Of a request: replica id, longest wait, least and most bytes, isolation, session's id and epoch."""
+_POSITION = struct.Struct(">iiqiqiB")
+"""Of a request: partition, its leader's epoch, offset, epoch of the record before, log start, most bytes, no tags."""
+_SESSION = struct.Struct(">ihi")
+"""Of an answer: throttle time, error code, session's id."""
+_PARTITION = struct.Struct(">ihqqqBi")
+"""Of an answer: index, error code, high watermark, last stable offset, log start, aborted transactions, replica."""
+_NO_ABORTED = 1
+"""As a compact length: 0 is null, 1 none."""
+
+
+class Part(NamedTuple):
+    """One partition of an answer, without aborted transactions; the records are a view of the answer."""
+
+    partition: int
+    error_code: int
+    last_stable_offset: int
+    records: memoryview | bytes
+
+
+class Fetches(NamedTuple):
+    """An answer, with the partitions of each topic, by name or id."""
+
+    throttle_time_ms: int
+    error_code: int
+    session_id: int
+    topics: list[tuple[str | UUID, list[Part]]]
+
+
+class Fetch(FetchRequest, init=False):
+    """A fetch of what is asked; with ids of all topics they are named by id where the broker can do that (KIP-516)."""
+
+    def __init__(
+        self, asked: Asked, *, isolation: int, max_wait_ms: int, max_bytes: int, partition_max_bytes: int
+    ) -> None:
+        super().__init__(max_version=_BY_ID_SINCE - 1 if asked.ids is None else _BY_ID_SINCE)
+        self._asked = asked
+        self._partition_max_bytes = partition_max_bytes
+        self.replica_id, self.min_bytes = _CONSUMER, _MIN_BYTES
+        self.max_wait_ms, self.max_bytes, self.isolation_level = max_wait_ms, max_bytes, isolation
+        self.session_id, self.session_epoch = asked.session_id, asked.epoch
+
+    def with_header(self, correlation_id: int = 0, client_id: str = "kafka-python") -> None:
+        """Number the request, for the parser to know its answer by."""
+        version = self.API_VERSION
+        if version < _COMPACT_SINCE:
+            super().with_header(correlation_id=correlation_id, client_id=client_id)
+        else:
+            self._header = Header(self.API_KEY, version, correlation_id, client_id, _answer(version))
+
+    def encode(self, version: int | None = None, header: bool = False, framed: bool = False) -> bytes:
+        """Return the whole request; that of a broker before Kafka 2.7 as the library writes it."""
+        assert version is None
+        assert header
+        assert framed
+        if self.API_VERSION < _COMPACT_SINCE:
+            return self._theirs()
+        asked = self._asked
+        topics: dict[str, list[bytes]] = defaultdict(list)
+        for (topic, index), offset, epoch in asked.positions:
+            most = self._partition_max_bytes
+            position = _POSITION.pack(index, _ANY_LEADER_EPOCH, offset, epoch, _NO_LOG_START, most, 0)
+            topics[topic].append(position)
+        forgotten = by_topic(asked.forgotten)
+        pieces = [
+            self.header.to_bytes(),
+            _LIMITS.pack(
+                self.replica_id,
+                self.max_wait_ms,
+                self.min_bytes,
+                self.max_bytes,
+                self.isolation_level,
+                self.session_id,
+                self.session_epoch,
+            ),
+            varint(len(topics) + 1),
+        ]
+        for topic, positions in topics.items():
+            pieces += self._topic(topic), varint(len(positions) + 1), *positions, NO_TAGS
+        pieces.append(varint(len(forgotten) + 1))
+        for topic, indexes in forgotten.items():
+            pieces += self._topic(topic), varint(len(indexes) + 1), struct.pack(f">{len(indexes)}i", *indexes), NO_TAGS
+        pieces += _NO_RACK, NO_TAGS
+        request = b"".join(pieces)
+        return struct.pack(">i", len(request)) + request
+
+    def _topic(self, topic: str) -> bytes:
+        if self.API_VERSION >= _BY_ID_SINCE:
+            assert self._asked.ids is not None
+            return self._asked.ids[topic].bytes
+        name = topic.encode()
+        return varint(len(name) + 1) + name
+
+    def _theirs(self) -> bytes:
+        topics: dict[str, list[Any]] = defaultdict(list)
+        for (topic, index), offset, epoch in self._asked.positions:
+            topics[topic].append(
+                FetchRequest.FetchTopic.FetchPartition(
+                    partition=index,
+                    current_leader_epoch=_ANY_LEADER_EPOCH,
+                    fetch_offset=offset,
+                    last_fetched_epoch=epoch,
+                    log_start_offset=_NO_LOG_START,
+                    partition_max_bytes=self._partition_max_bytes,
+                )
+            )
+        self.topics = [FetchRequest.FetchTopic(topic=topic, partitions=parts) for topic, parts in topics.items()]
+        self.forgotten_topics_data = [
+            FetchRequest.ForgottenTopic(topic=topic, partitions=indexes)
+            for topic, indexes in by_topic(self._asked.forgotten).items()
+        ]
+        self.rack_id = ""
+        found: bytes = super().encode(header=True, framed=True)  # type: ignore[no-untyped-call]
+        return found
+
+
+@cache
+def _answer(version: int) -> Answer:
+    return Answer(FetchResponse[version], partial(fetches, by_id=version >= _BY_ID_SINCE))
+
+
+def fetches(answer: Frame, at: int, *, by_id: bool) -> Fetches | None:
+    """Read an answer from byte `at` on; None where a partition has more to say than its records.
+
+    Raises `IndexError`, `ValueError` or `struct.error` for what is none.
+    """
+    frame = memoryview(answer)
+    throttle_ms, code, session_id = _SESSION.unpack_from(frame, at)
+    many, at = count(frame, at + _SESSION.size)
+    topics: list[tuple[str | UUID, list[Part]]] = []
+    for _ in range(many):
+        topic: str | UUID
+        if by_id:
+            topic, at = UUID(bytes=bytes(frame[at : at + 16])), at + 16
+        else:
+            size, at = count(frame, at)
+            topic, at = bytes(frame[at : at + size]).decode(), at + size
+        parts: list[Part] = []
+        partitions, at = count(frame, at)
+        for _ in range(partitions):
+            index, error, _, stable, _, aborted, _ = _PARTITION.unpack_from(frame, at)
+            if aborted > _NO_ABORTED:
+                return None
+            size, at = count(frame, at + _PARTITION.size)
+            end = at + max(size, 0)
+            if frame[end]:
+                return None  # tags: the log diverges, or another leader is named
+            parts.append(Part(index, error, stable, frame[at:end] if size > 0 else b""))
+            at = end + 1
+        topics.append((topic, parts))
+        if frame[at]:
+            return None
+        at += 1
+    return None if frame[at] else Fetches(throttle_ms, code, session_id, topics)
