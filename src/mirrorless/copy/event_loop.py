@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import heapq
+import inspect
 import selectors
 import threading
 import time
-from types import CoroutineType, GeneratorType
+from functools import partial
+from types import CoroutineType, FunctionType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from kafka.net import selector
-from kafka.net.selector import NetworkSelector, Task, TaskState
+from kafka.net.selector import KernelEvent, NetworkSelector, Task, TaskState
 
 if TYPE_CHECKING:
     import socket
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 _MANY_DEAD = 256
 _COROUTINES = (CoroutineType, GeneratorType)
+_MAKES_COROUTINES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 def _say_nothing(*_: object) -> None:
@@ -29,11 +32,21 @@ _as_coroutine: Callable[[Any], Any] = selector._initialize_coro
 
 
 def _coroutine(work: Any) -> Any:  # noqa: ANN401
-    """What a task is made of: mostly it is one already, which the library asks five questions to find out."""
-    return work if type(work) in _COROUTINES else _as_coroutine(work)
+    """What a task is made of: mostly it is one already, which the library asks five questions to find out.
+
+    A plain function, as in a request's timer, becomes one when its time comes, which for most it never does.
+    """
+    if type(work) in _COROUTINES:
+        return work
+    if type(work) is FunctionType and not work.__code__.co_flags & _MAKES_COROUTINES:
+        return partial(selector.yield_callback, work)
+    return _as_coroutine(work)
 
 
 selector._initialize_coro = _coroutine
+
+
+_AGAIN = KernelEvent("_wait_again")
 
 
 class EventLoop(NetworkSelector):
@@ -81,6 +94,14 @@ class EventLoop(NetworkSelector):
                 self._add_ready_task(task)
             else:
                 self._dead -= 1
+
+    def wait_again(self) -> KernelEvent:
+        """Have the task that runs wait for the next event of a socket that it has registered and keeps registered."""
+        return _AGAIN
+
+    def _wait_again(self) -> None:
+        task: Any = self._current
+        task.state = TaskState.WAIT_IO
 
     def wakeup(self) -> None:
         """Wake the loop if it waits; where its own thread asks, what is ready is looked at next anyway."""

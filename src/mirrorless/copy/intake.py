@@ -105,7 +105,6 @@ def _one_by_one(
     leader_epoch: int,
 ) -> Generator[Ready, None, tuple[int, FormatError | None]]:
     """Yield batches as they came or rebuilt; returns the offset behind them, and what is wrong with the next one."""
-    limit = max_batch_bytes if max_batch_bytes is not None else _REBUILT_BYTES
     loose: list[tuple[BatchHeader, bytes]] = []
     loose_from = reached
     failure: FormatError | None = None
@@ -122,15 +121,28 @@ def _one_by_one(
             whole = fits_as_it_is(header, wanted_from=reached, max_bytes=max_batch_bytes)
             if whole and not (coalesce and _tiny(header)):
                 if loose:
-                    yield from _ready(rebuild(loose, max_bytes=limit, wanted_from=loose_from), leader_epoch)
+                    yield from _together(loose, loose_from, max_batch_bytes, leader_epoch)
                     loose = []
                 loose_from = header.next_offset
                 yield Ready(header, body, header.base_offset, header.last_offset, leader_epoch)
             else:
                 loose.append(batch)
         reached = passed
-    yield from _ready(rebuild(loose, max_bytes=limit, wanted_from=loose_from), leader_epoch)
+    yield from _together(loose, loose_from, max_batch_bytes, leader_epoch)
     return reached, failure
+
+
+def _together(
+    loose: list[tuple[BatchHeader, bytes]], wanted_from: int, max_batch_bytes: int | None, leader_epoch: int
+) -> Iterator[Ready]:
+    """Rebuild batches; a tiny one that stands alone between others has nothing to be put among."""
+    if len(loose) == 1:
+        ((header, body),) = loose
+        if fits_as_it_is(header, wanted_from=wanted_from, max_bytes=max_batch_bytes):
+            yield Ready(header, body, header.base_offset, header.last_offset, leader_epoch)
+            return
+    limit = max_batch_bytes if max_batch_bytes is not None else _REBUILT_BYTES
+    yield from _ready(rebuild(loose, max_bytes=limit, wanted_from=wanted_from), leader_epoch)
 
 
 def _runs(records: bytes | memoryview, wanted_from: int, until: int | None) -> tuple[list[_Run], FormatError | None]:

@@ -9,6 +9,7 @@ with which the parser is given the frame. Records are decoded as a view of that 
 from __future__ import annotations
 
 import itertools
+import selectors
 import socket
 import ssl
 import time
@@ -79,15 +80,52 @@ class Protocol(KafkaProtocol):
             pieces += request if isinstance(request, Chunks) else [request]
         return pieces
 
+    def receive_bytes(self, data: bytes) -> list[tuple[int, Any]]:
+        """Take what a socket gave; small answers that are there whole need no buffer to be put together in."""
+        answers: list[tuple[int, Any]] = []
+        at = 0
+        while not self._receiving and not self._header.tell():
+            size = int.from_bytes(data[at : at + _SIZE_BYTES], signed=True)
+            end = at + _SIZE_BYTES + size
+            if size <= 0 or end > len(data):
+                break
+            frame = KafkaBytes(0)
+            frame += data[at + _SIZE_BYTES : end]
+            answers.append(self._process_response(frame))  # type: ignore[no-untyped-call]
+            at = end
+        if at < len(data):
+            answers += super().receive_bytes(data[at:])  # type: ignore[no-untyped-call]
+        return answers
+
 
 connection.KafkaProtocol = Protocol  # type: ignore[attr-defined] # every connection makes its own; there is no other way in
 
 
-class _Ended:
-    """A transport that can always be ended: the library leaves one alone that was closed and waits to send its rest."""
+class _Ours:
+    """What is the same with TLS and without."""
+
+    async def _read_from_sock(self) -> None:
+        """Read whenever there is something; the library has the kernel forget and learn the socket at every answer."""
+        transport: Any = self
+        net, sock = transport._net, transport._sock
+        net.register_event(sock, selectors.EVENT_READ, net._current)
+        try:
+            while transport._read and not transport._closed:
+                await net.wait_again()
+                _, failure = transport._sock_recv()
+                if failure is not None:
+                    transport.abort(failure)
+                    return
+                transport.last_read = time.monotonic()
+        finally:
+            if transport._sock is sock:  # which closing it has forgotten
+                net.unregister_event(sock, selectors.EVENT_READ)
 
     def abort(self, error: BaseException | None = None) -> None:
-        """End the connection now, also where it was closed in order and its socket does not take what is left."""
+        """End the connection now, also where it was closed in order and its socket does not take what is left.
+
+        The library leaves such a one alone.
+        """
         transport: Any = self
         if transport._closed and transport._sock is not None:
             transport._write_buffer.clear()
@@ -96,7 +134,7 @@ class _Ended:
             super().abort(error)  # type: ignore[misc]
 
 
-class _Plain(_Ended, KafkaTCPTransport):
+class _Plain(_Ours, KafkaTCPTransport):
     _woken_at = 1  # as the kernel has it
 
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
@@ -121,7 +159,7 @@ class _Plain(_Ended, KafkaTCPTransport):
         return write_pieces(self._sock, self._write_buffer)
 
 
-class _Tls(_Ended, KafkaSSLTransport):
+class _Tls(_Ours, KafkaSSLTransport):
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
         return b"", read_answers(self)
 
@@ -170,6 +208,25 @@ class Manager(KafkaConnectionManager):
     def __init__(self, net: Any, **config: Any) -> None:  # noqa: ANN401
         super().__init__(net, **config)  # type: ignore[no-untyped-call]
         self.cluster.__class__ = _Metadata
+        self._versions: dict[tuple[Any, ...], tuple[Any, int]] = {}
+
+    def send(self, request: Any, node_id: Any = None, request_timeout_ms: float | None = None) -> Any:  # noqa: ANN401
+        """Send a request in the version that the library chose for the last one of its kind.
+
+        It would work it out anew for each.
+        """
+        connection = self._conns.get(node_id)
+        if connection is None or connection.initializing or request.API_VERSION is not None:
+            return super().send(request, node_id, request_timeout_ms)  # type: ignore[no-untyped-call]
+        offered = connection.broker_version_data
+        kind = node_id, type(request), request._min_version, request._max_version
+        known, version = self._versions.get(kind, (None, None))
+        if known is offered:
+            request.API_VERSION = version
+        answer: Any = super().send(request, node_id, request_timeout_ms)  # type: ignore[no-untyped-call]
+        if known is not offered and request.API_VERSION is not None:
+            self._versions[kind] = offered, request.API_VERSION
+        return answer
 
     async def _build_transport(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
         transport: Any = await super()._build_transport(*arguments, **options)  # type: ignore[no-untyped-call]

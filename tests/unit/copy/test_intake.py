@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
-from mirrorless.batches.header import BatchHeader, FormatError
-from mirrorless.batches.stamp import stamp
+from mirrorless.batches.header import BatchHeader, FormatError, scan
+from mirrorless.batches.stamp import checksum, stamp
 from mirrorless.copy.intake import PassedTo, take_in
 from mirrorless.copy.unopened import Ready
 
@@ -50,20 +50,26 @@ def values_of(taken: list[Ready | PassedTo]) -> list[bytes]:
     return found
 
 
-@given(SIZES | MIXED, st.data())
-def test_everything_from_the_wanted_offset_on(sizes: list[int], data: st.DataObject) -> None:
-    log, values = log_of(sizes)
+def reached(taken: list[Ready | PassedTo]) -> tuple[int, int]:
+    """Where the copy goes on, and the leader epoch of what is before that."""
+    last = taken[-1]
+    return (last.offset if isinstance(last, PassedTo) else last.last_offset + 1), last.leader_epoch
+
+
+@given(SIZES | MIXED, st.sampled_from([10, 400]), st.data())
+def test_everything_from_the_wanted_offset_on(sizes: list[int], value_bytes: int, data: st.DataObject) -> None:
+    log, values = log_of(sizes, value_bytes=value_bytes)
     start = data.draw(st.integers(0, len(values)))
     taken = list(
         take_in(log, [], wanted_from=start, until=None, max_batch_bytes=data.draw(st.none() | st.integers(200, 2_000)))
     )
     assert values_of(taken) == values[start:]
-    assert taken[-1] == PassedTo(len(values), 0)
+    assert reached(taken) == (len(values), 0)
 
 
-@given(SIZES | MIXED, st.integers(0, 500))
-def test_a_bounded_copy_takes_no_batch_from_its_end_on(sizes: list[int], until: int) -> None:
-    log, values = log_of(sizes)
+@given(SIZES | MIXED, st.integers(0, 500), st.sampled_from([10, 400]))
+def test_a_bounded_copy_takes_no_batch_from_its_end_on(sizes: list[int], until: int, value_bytes: int) -> None:
+    log, values = log_of(sizes, value_bytes=value_bytes)
     starts = [sum(sizes[:number]) for number in range(len(sizes) + 1)]
     end = next((start for start in starts if start >= until), len(values))
     taken = list(take_in(log, [], wanted_from=0, until=until, max_batch_bytes=None))
@@ -81,6 +87,32 @@ def test_many_tiny_batches_become_one() -> None:
     log, values = log_of([1] * 300)
     taken = list(take_in(log, [], wanted_from=0, until=None, max_batch_bytes=None))
     assert len(taken) == 2
+    assert values_of(taken) == values
+
+
+@pytest.mark.parametrize("unusual", [0x08, 0x10, 0x40])
+def test_what_comes_behind_an_unusual_batch_goes_over_too(unusual: int) -> None:
+    log, values = log_of([100] * 5, value_bytes=40)
+    header, at = list(scan(log))[2]
+    covered = header._replace(attributes=header.attributes | unusual)
+    body = log[at + 61 : at + header.size_bytes]
+    changed = covered._replace(checksum=checksum(covered.pack()[21:], body))
+    taken = list(
+        take_in(
+            log[:at] + changed.pack() + body + log[at + header.size_bytes :],
+            [],
+            wanted_from=0,
+            until=None,
+            max_batch_bytes=None,
+        )
+    )
+    assert values_of(taken) == values
+
+
+def test_a_tiny_batch_that_stands_alone_is_not_opened_though_there_are_many() -> None:
+    log, values = log_of([100, 5] * 6, value_bytes=40)
+    taken = list(take_in(log, [], wanted_from=0, until=None, max_batch_bytes=None))
+    assert b"".join(one.header.pack() + one.body for one in taken if isinstance(one, Ready)) == log
     assert values_of(taken) == values
 
 

@@ -15,14 +15,24 @@ from hypothesis import strategies as st
 from kafka import errors as kafka_errors
 from kafka.net.transport import KafkaTCPTransport
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
-from kafka.protocol.parser import KafkaProtocol
 
-from mirrorless.copy.transport import Chunks, _Plain, read_answers, wake_at, write_pieces
+from mirrorless.copy.transport import Chunks, Protocol, _Plain, read_answers, wake_at, write_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VERSION = 12
+
+
+def parser_that_asked(answers: int) -> Any:  # noqa: ANN401 -- the library is untyped
+    """One that expects so many answers."""
+    parser: Any = Protocol()  # type: ignore[no-untyped-call]
+    send: Any = parser.send_request
+    for _ in range(answers):
+        request = FetchRequest(topics=[], forgotten_topics_data=[])
+        request.API_VERSION = VERSION
+        send(request)
+    return parser
 
 
 class Connection:
@@ -31,12 +41,8 @@ class Connection:
     def __init__(self, sock: socket.socket, answers: int) -> None:
         sock.setblocking(False)
         self._sock = sock
-        self.parser: Any = KafkaProtocol()
+        self.parser = parser_that_asked(answers)
         self.records: list[bytes] = []
-        for _ in range(answers):
-            request = FetchRequest(topics=[], forgotten_topics_data=[])
-            request.API_VERSION = VERSION
-            self.parser.send_request(request)
 
     def get_protocol(self) -> Connection:
         return self
@@ -200,6 +206,65 @@ def transport_over(loop: Any, sock: socket.socket) -> tuple[Any, Owner]:  # noqa
     owner = Owner()
     transport.set_protocol(owner)
     return transport, owner
+
+
+class Reader(Owner):
+    """A connection that asked for so many answers."""
+
+    def __init__(self, answers: int) -> None:
+        super().__init__()
+        self.parser = parser_that_asked(answers)
+        self.records: list[bytes] = []
+
+    def data_received(self, data: bytes) -> None:
+        for _, response in self.parser.receive_bytes(data):
+            self.records.append(bytes(response.responses[0].partitions[0].records))
+
+
+def test_a_socket_is_known_to_the_kernel_from_its_first_answer_until_its_end(loop: Any) -> None:  # noqa: ANN401
+    here, there = socket.socketpair()
+    with there:
+        transport, _ = transport_over(loop, here)
+        reader = Reader(100)
+        transport.set_protocol(reader)
+        transport._woken_at = 1
+        known = here.fileno()
+        transport.resume_reading()
+
+        async def answers() -> None:
+            for number in range(1, 100):
+                there.sendall(answer(number, b"%d" % number))
+                if number % 3 == 0:
+                    while len(reader.records) < number:
+                        await loop.sleep(0.001)
+                    assert known in loop._selector.get_map()
+
+        loop.run(answers)
+        assert reader.records == [b"%d" % number for number in range(1, 100)]
+        transport.abort(kafka_errors.KafkaConnectionError("enough"))
+        assert known not in loop._selector.get_map()
+        loop.poll(10)
+        assert len(reader.lost) == 1
+        assert not loop._ready
+
+
+def test_a_connection_that_the_broker_ends_is_forgotten(loop: Any) -> None:  # noqa: ANN401
+    here, there = socket.socketpair()
+    transport, _ = transport_over(loop, here)
+    reader = Reader(1)
+    transport.set_protocol(reader)
+    known = here.fileno()
+    transport.resume_reading()
+
+    async def ended() -> None:
+        await loop.sleep(0.01)
+        there.close()
+        while not reader.lost:
+            await loop.sleep(0.001)
+
+    loop.run(ended)
+    assert isinstance(reader.lost[0], kafka_errors.KafkaConnectionError)
+    assert known not in loop._selector.get_map()
 
 
 def test_a_small_request_is_sent_at_once(loop: Any) -> None:  # noqa: ANN401
