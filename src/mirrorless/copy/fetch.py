@@ -10,13 +10,14 @@ import struct
 from collections import defaultdict
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
-from uuid import UUID
 
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
-from mirrorless.copy.messages import NO_TAGS, Answer, Header, by_topic, count, varint
+from mirrorless.copy.messages import NO_TAGS, Answer, Header, by_topic, count, topic_at, varint
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from mirrorless.copy.fetch_session import Asked
     from mirrorless.copy.messages import Frame
 
@@ -158,12 +159,7 @@ def fetches(answer: Frame, at: int, *, by_id: bool) -> Fetches | None:
     many, at = count(frame, at + _SESSION.size)
     topics: list[tuple[str | UUID, list[Part]]] = []
     for _ in range(many):
-        topic: str | UUID
-        if by_id:
-            topic, at = UUID(bytes=bytes(frame[at : at + 16])), at + 16
-        else:
-            size, at = count(frame, at)
-            topic, at = bytes(frame[at : at + size]).decode(), at + size
+        topic, at = topic_at(frame, at, by_id=by_id)
         parts: list[Part] = []
         partitions, at = count(frame, at)
         for _ in range(partitions):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
 
 from kafka.protocol.schemas.fields.codecs import UnsignedVarInt32
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     Read = Callable[[Frame, int], Any]
 
 NO_TAGS = b"\0"
+_ID_BYTES = 16
 varint: Callable[[int], bytes] = UnsignedVarInt32.encode
 _REQUEST_HEADER = struct.Struct(">hhih")
 _ANSWER_HEADER = struct.Struct(">iB")
@@ -86,6 +88,14 @@ def count(frame: Frame, at: int) -> tuple[int, int]:
         shift += 7
         at += 1
     return (found | byte << shift) - 1, at + 1
+
+
+def topic_at(frame: Frame, at: int, *, by_id: bool) -> tuple[str | UUID, int]:
+    """Read what an answer calls a topic, its id (KIP-516) or its name, and say where what follows begins."""
+    if by_id:
+        return UUID(bytes=bytes(frame[at : at + _ID_BYTES])), at + _ID_BYTES
+    size, at = count(frame, at)
+    return bytes(frame[at : at + size]).decode(), at + size
 
 
 def by_topic(places: Iterable[Place]) -> dict[str, list[int]]:

@@ -11,15 +11,15 @@ from __future__ import annotations
 import struct
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
-from uuid import UUID
 
 from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
 
-from mirrorless.copy.messages import NO_TAGS, Answer, Header, count, varint
+from mirrorless.copy.messages import NO_TAGS, Answer, Header, count, topic_at, varint
 from mirrorless.copy.transport import Chunks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from uuid import UUID
 
     from mirrorless.batches.stamp import Stamped
 
@@ -120,12 +120,7 @@ def acknowledged(answer: bytes | bytearray, at: int, *, by_id: bool) -> Acknowle
     batches: list[tuple[str | UUID, int, int]] = []
     topics, at = count(answer, at)
     for _ in range(topics):
-        topic: str | UUID
-        if by_id:
-            topic, at = UUID(bytes=bytes(answer[at : at + 16])), at + 16
-        else:
-            size, at = count(answer, at)
-            topic, at = bytes(answer[at : at + size]).decode(), at + size
+        topic, at = topic_at(answer, at, by_id=by_id)
         partitions, at = count(answer, at)
         for _ in range(partitions):
             index, code, base_offset, _, _, errors, message, tags = _PARTITION.unpack_from(answer, at)
