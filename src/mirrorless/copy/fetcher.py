@@ -10,7 +10,7 @@ from kafka import errors as kafka_errors
 from mirrorless.batches.header import FormatError
 from mirrorless.batches.stamp import stamp
 from mirrorless.clusters.failures import grant
-from mirrorless.copy import wire as wires
+from mirrorless.copy.broker_errors import error_for, error_name
 from mirrorless.copy.fetch_session import FetchSession
 from mirrorless.copy.intake import PassedTo, take_in
 from mirrorless.copy.leaders import TROUBLE
@@ -280,10 +280,10 @@ class Fetcher:
             )
 
     def _failed(self, copy: PartitionCopy, fetched: Fetched) -> None:
-        name = wires.error_name(fetched.error_code)
+        name = error_name(fetched.error_code)
         if fetched.error_code == OFFSET_OUT_OF_RANGE:
             return  # looked into when the rest was taken; see `out_of_range`
-        if issubclass(wires.error_for(fetched.error_code), TROUBLE):
+        if issubclass(error_for(fetched.error_code), TROUBLE):
             self._keeper.later(copy, f"fetch: {name}")
         else:
             name += grant(fetched.error_code, "READ on the topic")

@@ -16,6 +16,7 @@ from mirrorless.batches.rebuild import merge
 from mirrorless.batches.records import Records, varint
 from mirrorless.batches.stamp import stamp
 from mirrorless.copy import wire as wires
+from mirrorless.copy.broker_errors import error_for, refusal
 from mirrorless.copy.leaders import NotNow, leader_of
 from mirrorless.copy.producer_identity import announcer_id
 from mirrorless.copy.progress import Announcement, SourcePartition, parse
@@ -155,7 +156,7 @@ class Incarnations:
     async def _offset(self, place: Place, at: int) -> int:
         found = await self._offsets.one((leader_of(self._source, place), at), place)
         if found.error_code:
-            raise wires.error_for(found.error_code)
+            raise error_for(found.error_code)
         return found.offset
 
     async def _ask_offsets(self, group: tuple[int, int], places: Sequence[Place]) -> dict[Place, Offset]:
@@ -200,7 +201,7 @@ class Incarnations:
             if one is None:
                 continue  # `Together` tells it
             if one.error_code:
-                found[said] = wires.refusal(one.error_code, right="WRITE", topic=self._journal_topic)
+                found[said] = refusal(one.error_code, right="WRITE", topic=self._journal_topic)
             else:
                 taken[said.journal] = one.base_offset
         read = await self._read_back(node, taken)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafka import errors as kafka_errors
 
-from mirrorless.copy.wire import RETRIABLE
+from mirrorless.copy.broker_errors import RETRIABLE
 from mirrorless.errors import MirrorlessError
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kafka import errors as kafka_errors
 
 from mirrorless.copy import wire as wires
+from mirrorless.copy.broker_errors import error_name
 from mirrorless.copy.partition import READABLE, ends_before
 from mirrorless.copy.requests import OFFSET_OUT_OF_RANGE
 from mirrorless.errors import GapKind
@@ -36,7 +37,7 @@ async def out_of_range(source: Wire, keeper: Keeper, node: int, copy: PartitionC
     elif not behind.error_code and asked_from > behind.offset:
         keeper.gap(copy, ends_before(copy, behind.offset, asked_from))
     else:
-        keeper.later(copy, f"fetch: {wires.error_name(OFFSET_OUT_OF_RANGE)}")
+        keeper.later(copy, f"fetch: {error_name(OFFSET_OUT_OF_RANGE)}")
 
 
 async def pass_over_hole(source: Wire, keeper: Keeper, node: int, copy: PartitionCopy, answer: Fetched) -> None:

@@ -10,6 +10,7 @@ from mirrorless.batches.header import SEQUENCES, BatchHeader, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.copy import wire as wires
+from mirrorless.copy.broker_errors import error_for, refusal
 from mirrorless.copy.leaders import NotNow, leader_of
 from mirrorless.copy.partition import LeaveOut, cut_at, ends_before
 from mirrorless.copy.progress import Announcement
@@ -86,7 +87,7 @@ class Positions:
     ) -> TargetState:
         for code in (start.error_code, end.error_code, known if isinstance(known, int) else 0):
             if code:
-                raise wires.refusal(code, right="READ", topic=copy.row.remote_topic)
+                raise refusal(code, right="READ", topic=copy.row.remote_topic)
         if isinstance(known, ProducerState):
             return TargetState(
                 log_end=end.offset, epoch=known.epoch, last_sequence=known.last_sequence, remembered=True
@@ -184,7 +185,7 @@ class Positions:
             if not end.error_code and end.offset < offset:
                 raise ends_before(copy, end.offset, offset)
         if fetched.error_code:
-            raise wires.error_for(fetched.error_code)
+            raise error_for(fetched.error_code)
 
     def _refuse_another_topic(self, copy: PartitionCopy, epoch: int) -> None:
         announced = copy.announced.get(epoch)

@@ -9,6 +9,7 @@ from kafka import errors as kafka_errors
 
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.copy import wire as wires
+from mirrorless.copy.broker_errors import error_for
 from mirrorless.copy.connections import Connections
 from mirrorless.copy.incarnations import Incarnations
 from mirrorless.copy.journal import Journal
@@ -155,7 +156,7 @@ class Resetter:
             wanted = {there: producer_id(self._source.cluster_id, *remotes[there]) for there in led}
             for there, state in (await self._target.producers(node, wanted)).items():
                 if isinstance(state, int):
-                    raise wires.error_for(state)
+                    raise error_for(state)
                 if state is not None:
                     found[there] = [state.epoch]
         return found
@@ -166,7 +167,7 @@ class Resetter:
         for node, led in by_leader(wire, places).items():
             for place, one in (await wire.offsets(node, led, at=at, isolation=isolation)).items():
                 if one.error_code:
-                    raise wires.error_for(one.error_code)
+                    raise error_for(one.error_code)
                 found[place] = one.offset
         return found
 

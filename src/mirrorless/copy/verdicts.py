@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.failures import grant
-from mirrorless.copy import wire as wires
+from mirrorless.copy.broker_errors import error_for, error_name
 from mirrorless.copy.leaders import TROUBLE
 from mirrorless.copy.partition import LeaveOut, PartitionCopy, Pending, State
 from mirrorless.errors import AppendRefused, CorruptBatch, Gap, GapKind, PartitionError
@@ -162,8 +162,8 @@ class Verdicts:
         if copy.in_doubt:
             return  # something before it failed, which the resume is about
         topic, partition = copy.place
-        name = wires.error_name(code)
-        if code in _OUT_OF_SEQUENCE or issubclass(wires.error_for(code), TROUBLE):
+        name = error_name(code)
+        if code in _OUT_OF_SEQUENCE or issubclass(error_for(code), TROUBLE):
             # A sequence or an epoch that the target does not expect: another writer was faster. The resume sees it.
             self.later(copy, f"append: {name}")
         elif code in _TOO_LARGE | _UNFIT and pending.record_count > 1:

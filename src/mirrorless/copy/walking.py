@@ -8,7 +8,7 @@ from mirrorless.batches.admission import AbortedTransactions
 from mirrorless.batches.header import BatchHeader, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
-from mirrorless.copy import wire as wires
+from mirrorless.copy.broker_errors import error_for
 from mirrorless.copy.leaders import NotNow, leader_of
 from mirrorless.copy.requests import OFFSET_OUT_OF_RANGE
 from mirrorless.errors import CorruptBatch, Gap, GapKind, UnsupportedBatch
@@ -140,7 +140,7 @@ async def _batches(
         if fetched.error_code == OFFSET_OUT_OF_RANGE:
             raise copy.gap("the source does not have them any more", GapKind.RETENTION, offset=offset)
         if fetched.error_code:
-            raise wires.error_for(fetched.error_code)
+            raise error_for(fetched.error_code)
         if fetched.diverges_at is not None:
             cut_at = fetched.diverges_at
             raise copy.gap(f"its log was cut at {cut_at}", GapKind.TRUNCATED, offset=min(offset, cut_at))

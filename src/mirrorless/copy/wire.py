@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from kafka import errors as kafka_errors
 from kafka.structs import TopicPartition
 
-from mirrorless.clusters.failures import grant
 from mirrorless.copy import requests
+from mirrorless.copy.broker_errors import RETRIABLE, error_for, refusal
 from mirrorless.copy.fetch_session import NOT_KNOWN, Asked
 from mirrorless.copy.transport import Manager, Node
 from mirrorless.errors import ClusterError, ClusterUnavailable
@@ -34,7 +34,6 @@ EARLIEST_LOCAL = -4
 LATEST = -1
 READ_UNCOMMITTED = 0
 READ_COMMITTED = 1
-RETRIABLE = (kafka_errors.RetriableError, kafka_errors.InvalidMetadataError, kafka_errors.BrokerNotAvailableError)
 _RESPONSE_LIMIT_BYTES = 1 << 30
 _REQUEST_TIMEOUT_MS = 35_000
 """A little more than the library's own limit as it comes, which begins when a request is written to its socket."""
@@ -301,21 +300,3 @@ class Wire:
     def close(self) -> None:
         """Close every connection."""
         self._manager.close()
-
-
-def error_for(code: int) -> type[Exception]:
-    """kafka-python's class for a broker's error code."""
-    found: type[Exception] = kafka_errors.for_code(code)
-    return found
-
-
-def refusal(code: int, *, right: str, topic: str) -> Exception:
-    """kafka-python's error for a broker's code; its text says which right to grant, if one is missing."""
-    advice = grant(code, f"{right} on topic {topic}").removeprefix("; ")
-    return error_for(code)(*([advice] if advice else []))
-
-
-def error_name(code: int) -> str:
-    """An error code as operators know it, such as `OUT_OF_ORDER_SEQUENCE_NUMBER (45)`."""
-    message = getattr(error_for(code), "message", None) or error_for(code).__name__
-    return f"{message} ({code})"

@@ -22,8 +22,8 @@ from kafka.protocol.producer.produce import ProduceRequest
 
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.copy import requests
+from mirrorless.copy.broker_errors import error_for
 from mirrorless.copy.fetch_session import Asked
-from mirrorless.copy.wire import error_for
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.rights import Operation
 

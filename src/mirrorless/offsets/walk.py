@@ -18,8 +18,9 @@ from mirrorless.batches.header import FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.copy.broker_errors import error_name
 from mirrorless.copy.event_loop import EventLoop
-from mirrorless.copy.wire import Wire, error_name
+from mirrorless.copy.wire import Wire
 from mirrorless.errors import ClusterError
 
 if TYPE_CHECKING:

@@ -1,0 +1,28 @@
+"""Error codes of brokers, as kafka-python's exceptions and in words."""
+
+from __future__ import annotations
+
+from kafka import errors as kafka_errors
+
+from mirrorless.clusters.failures import grant
+
+RETRIABLE = (kafka_errors.RetriableError, kafka_errors.InvalidMetadataError, kafka_errors.BrokerNotAvailableError)
+"""What a broker says, or its silence, that passes by itself."""
+
+
+def error_for(code: int) -> type[Exception]:
+    """kafka-python's class for a broker's error code."""
+    found: type[Exception] = kafka_errors.for_code(code)
+    return found
+
+
+def refusal(code: int, *, right: str, topic: str) -> Exception:
+    """kafka-python's error for a broker's code; its text says which right to grant, if one is missing."""
+    advice = grant(code, f"{right} on topic {topic}").removeprefix("; ")
+    return error_for(code)(*([advice] if advice else []))
+
+
+def error_name(code: int) -> str:
+    """An error code as operators know it, such as `OUT_OF_ORDER_SEQUENCE_NUMBER (45)`."""
+    message = getattr(error_for(code), "message", None) or error_for(code).__name__
+    return f"{message} ({code})"
