@@ -67,9 +67,9 @@ class Appender:
     A leader works at the requests of one connection one by one. A copy stays with one of them as long as it has
     something queued or on its way.
 
-    `timeout_ms` is the target's time to replicate an append; `spawn` runs a coroutine beside the caller. A leader whose
-    quota is used up is sent nothing for as long as it says, and then one request at a time: it does not read what comes
-    behind one that was too much, and that would be taken for lost.
+    `spawn` runs a coroutine beside the caller. A leader whose quota is used up is sent nothing for as long as it says,
+    and then one request at a time: it does not read what comes behind one that was too much, and that would be taken
+    for lost.
     """
 
     def __init__(
@@ -77,13 +77,11 @@ class Appender:
         target: Wire,
         outcome: Outcome,
         *,
-        timeout_ms: int,
         sleep: Callable[[float], Any],
         spawn: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
         self._target = target
         self._outcome = outcome
-        self._timeout_ms = timeout_ms
         self._sleep = sleep
         self._spawn = spawn
         self._lanes: dict[int, tuple[_Lane, _Lane]] = {}
@@ -150,7 +148,7 @@ class Appender:
             lane.in_flight += 1
             batches = [(place, pending.batch) for place, (_, pending) in picked.items()]
             heard = partial(self._heard, lane, picked)
-            if not self._target.append_at_once(lane.node, batches, timeout_ms=self._timeout_ms, heard=heard):
+            if not self._target.append_at_once(lane.node, batches, heard=heard):
                 lane.refused = picked
                 return
 

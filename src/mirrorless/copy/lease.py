@@ -44,8 +44,8 @@ class Terms:
 
     `seconds` ends it; `bounded` ends it also when every partition reached its `source_end`. `holdover_s` is how long
     the copy may go on behind its end until the next lease takes it over. `buffer_bytes` bounds the batches that wait
-    for the target, `bytes_per_second` what is fetched. `request_timeout_ms` is the target's time to replicate an
-    append. `pass_gaps` and `leave_out` say what happens where records are missing or cannot go over.
+    for the target, `bytes_per_second` what is fetched. `pass_gaps` and `leave_out` say what happens where records are
+    missing or cannot go over.
     """
 
     seconds: float
@@ -55,7 +55,6 @@ class Terms:
     leave_out: bool = False
     bytes_per_second: float | None = None
     buffer_bytes: int = 64 << 20
-    request_timeout_ms: int = 30_000
     observe_every_s: float = 0.5
 
 
@@ -114,9 +113,7 @@ class Lease:
             pass_gaps=terms.pass_gaps,
             leave_out=terms.leave_out,
         )
-        self._appender = Appender(
-            target, self._verdicts, timeout_ms=terms.request_timeout_ms, sleep=net.sleep, spawn=self._spawn
-        )
+        self._appender = Appender(target, self._verdicts, sleep=net.sleep, spawn=self._spawn)
         self._verdicts.appender = self._appender
         self._fetcher = Fetcher(
             source=source,

@@ -220,16 +220,17 @@ class Wire:
         node: Node,
         batches: Sequence[tuple[Place, Stamped]],
         *,
-        timeout_ms: int,
         heard: Callable[[list[Appended] | BaseException], None],
     ) -> bool:
         """As `append`, without a task: `heard` is told the answers, or the error in their stead, and must not raise.
 
-        What is sent over one connection is written and heard of in the order of these calls, never within one of them.
-        False if it is not sent at all, which `heard` is told a moment later; until then nothing more may be. A broker
-        that asked to be left alone refuses.
+        The replicas have the cluster's `request.timeout.ms` to take it, as from a Java producer. What is sent over one
+        connection is written and heard of in the order of these calls, never within one of them. False if it is not
+        sent at all, which `heard` is told a moment later; until then nothing more may be. A broker that asked to be
+        left alone refuses.
         """
         ids = self._ids({topic for (topic, _), _ in batches})
+        timeout_ms: int = self._manager.config["request_timeout_ms"]
         refused: BaseException | None
         try:
             answer = self._manager.send(requests.produce(batches, ids, timeout_ms=timeout_ms), node)

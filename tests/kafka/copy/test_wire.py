@@ -16,6 +16,7 @@ from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.copy import transport
 from mirrorless.copy.event_loop import EventLoop
 from mirrorless.copy.leaders import TROUBLE
+from mirrorless.copy.produce import Produce
 from mirrorless.copy.requests import Appended, Offset
 from mirrorless.copy.transport import Node, Second
 from mirrorless.copy.wire import EARLIEST, EARLIEST_LOCAL, LATEST, READ_UNCOMMITTED, Wire
@@ -36,8 +37,9 @@ def net() -> Iterator[Any]:
     selector.close()
 
 
-def wire_to(net: Any, servers: str) -> Wire:  # noqa: ANN401 -- the library has no types
-    cluster = Cluster(alias="A", bootstrap_servers=servers)
+def wire_to(net: Any, servers: str, **client: str) -> Wire:  # noqa: ANN401 -- the library has no types
+    client = {key.replace("_", "."): value for key, value in client.items()}
+    cluster = Cluster(alias="A", bootstrap_servers=servers, client=client)
     return Wire(net, cluster="A", config=for_kafka_python(cluster, role="consumer"))
 
 
@@ -125,11 +127,23 @@ def test_the_library_comes_by_what_is_replaced_of_it(
     wire.close()
 
 
-def test_appends_over_both_connections_to_a_broker_are_heard_of_in_order(net: Any, world: World) -> None:  # noqa: ANN401
+def test_appends_over_both_connections_to_a_broker_are_heard_of_in_order(
+    net: Any,  # noqa: ANN401
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """And never within the call, also where it is refused: the caller is in the middle of something."""
     topic = world.topic(2)
     fill(world.source, topic, (b"%d" % n for n in range(100)))
-    wire = wire_to(net, world.source.bootstrap_servers)
+    wire = wire_to(net, world.source.bootstrap_servers, request_timeout_ms="12345")
+    asked: list[Any] = []
+    send = wire._manager.send
+
+    def note(request: Any, *where: Any) -> Any:  # noqa: ANN401
+        asked.append(request)
+        return send(request, *where)
+
+    monkeypatch.setattr(wire._manager, "send", note)
     heard: list[tuple[int, int | None, type[BaseException] | None]] = []
 
     def append(node: Node, partition: int, batch: bytes) -> bool:
@@ -142,7 +156,7 @@ def test_appends_over_both_connections_to_a_broker_are_heard_of_in_order(net: An
                 heard.append((partition, answers[0].base_offset, None))
 
         stamped = Stamped(batch[:61], batch[61:], len(batch))
-        sent = wire.append_at_once(node, [((topic, partition), stamped)], timeout_ms=10_000, heard=hear)
+        sent = wire.append_at_once(node, [((topic, partition), stamped)], heard=hear)
         assert len(heard) == before
         return sent
 
@@ -164,6 +178,7 @@ def test_appends_over_both_connections_to_a_broker_are_heard_of_in_order(net: An
         return ends[topic, 0].offset
 
     first = net.run(appends)
+    assert {one.timeout_ms for one in asked if isinstance(one, Produce)} == {12_345}
     assert heard[0] == (7, None, kafka_errors.UnknownBrokerIdError)
     assert str(kafka_errors.UnknownBrokerIdError(Second(3))).endswith("3 (second connection)")
     records = 100
