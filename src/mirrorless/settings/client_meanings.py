@@ -12,7 +12,11 @@ _KIND = "PEM, PKCS12 or JKS"
 
 CLIENT_MEANINGS: Final[Mapping[str, tuple[str, str | None, str]]] = {
     "client.id": ("text", "mirrorless", "The name that brokers log and give quotas to, which the copy waits out."),
-    "request.timeout.ms": ("whole number", None, "How long a request may take; the library's own if it is not set."),
+    "request.timeout.ms": (
+        "whole number",
+        None,
+        "How long a request may take, and replicas to take an append; the library's own if it is not set.",
+    ),
     "reconnect.backoff.ms": ("whole number", "50", "The first pause before another attempt to connect."),
     "reconnect.backoff.max.ms": ("whole number", None, "The longest pause between attempts to connect."),
     "connections.max.idle.ms": ("whole number", None, "After how long an idle connection is closed; `-1` never."),
