@@ -181,6 +181,20 @@ METRICS: Final[tuple[Metric, ...]] = (
         counts=True,
     ),
     Metric(
+        name="fetch-throttle-time-ms",
+        unit=Unit.MILLISECONDS,
+        meaning="How long the source's brokers had the copy wait in the last lease, since a quota is used up; of the "
+        "partition that waited longest.",
+        emitter=Emitter.COPY,
+    ),
+    Metric(
+        name="produce-throttle-time-ms",
+        unit=Unit.MILLISECONDS,
+        meaning="How long the target's brokers had the copy wait in the last lease, since a quota is used up; of the "
+        "partition that waited longest.",
+        emitter=Emitter.COPY,
+    ),
+    Metric(
         name="topics-created",
         unit=Unit.COUNT,
         meaning="Remote topics that were created or given more partitions.",

@@ -122,13 +122,15 @@ class World:
             if (open_slot := slots._slots.pop(self.flow, None)) is not None:
                 open_slot.close()
 
-    def copy_to_the_end(self) -> None:
-        """As many leases as it takes: on a busy machine one may be over before all is copied."""
+    def copy_to_the_end(self) -> list[Report]:
+        """As many leases as it takes, with all reports: on a busy machine one may be over before all is copied."""
         until = time.monotonic() + 120
-        reports = self.copy()
+        every = reports = self.copy()
         while any(report.state != "caught up" for report in reports):
             assert time.monotonic() < until, reports
             reports = self.copy()
+            every = every + reports
+        return every
 
     def copy_unbounded(self, *, seconds: float) -> list[Report]:
         """One lease of so many seconds, as a run without an end has them."""

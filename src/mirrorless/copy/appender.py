@@ -192,10 +192,13 @@ class Appender:
             lane.shunned_until = time.monotonic() + _SHUNNED_S
         else:
             unanswered = ClusterError("the answer to an append left a partition out", cluster="target")
-            lane.slow = self._target.quiet_s(lane.node) > 0
+            quiet_s = self._target.quiet_s(lane.node)
+            lane.slow = quiet_s > 0
             for answer in answers:
                 copy, pending = picked.pop(answer.place)
                 copy.in_flight -= 1
+                if copy.in_flight or copy.queue:
+                    copy.tally.produce_throttle_ms += round(quiet_s * 1000)
                 if answer.error_code:
                     self._outcome.refused(copy, pending, answer.error_code, answer.error_message)
                 else:

@@ -130,8 +130,11 @@ class Fetcher:
         session = self._sessions[node]
         try:
             while not self._stopped and node in self._led:
-                if pause := self._budget.pause_s(time.monotonic()) or self._source.quiet_s(node):
+                if pause := self._budget.pause_s(time.monotonic()):
                     await self._sleep(min(pause, _LONGEST_PAUSE_S))
+                    continue
+                if quiet_s := self._source.quiet_s(node):
+                    await self._be_quiet(node, min(quiet_s, _LONGEST_PAUSE_S))
                     continue
                 wanted, crowded = self._wanted(node)
                 if not wanted:
@@ -143,6 +146,11 @@ class Fetcher:
         finally:
             del self._sessions[node]
         await self._source.forget(node, session)
+
+    async def _be_quiet(self, node: int, seconds: float) -> None:
+        await self._sleep(seconds)
+        for copy in self._led.get(node, ()):
+            copy.tally.fetch_throttle_ms += round(seconds * 1000)
 
     async def _fetch(
         self, node: int, wanted: list[PartitionCopy], session: FetchSession | None, *, hurry: bool

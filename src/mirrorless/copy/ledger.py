@@ -148,4 +148,6 @@ class Ledger:
             age_min_ms=tally.age.least,
             age_max_ms=tally.age.greatest,
             age_avg_ms=tally.age.average,
+            fetch_throttle_ms=tally.fetch_throttle_ms,
+            produce_throttle_ms=tally.produce_throttle_ms,
         )

@@ -57,7 +57,8 @@ class Report:
     one was acknowledged. `left_out` counts records or batches that could not go over, `gaps` what was passed over by
     `mirrorless.on.gap`, `foreign` offsets of the remote partition that another writer took; `events` says of each, in a
     line, where and why. `batches` were acknowledged; over these are the least, greatest and average latency, and the
-    age, from a batch's newest record to when the batch was fetched.
+    age, from a batch's newest record to when the batch was fetched. `fetch_throttle_ms` and `produce_throttle_ms` say
+    how long the source's and the target's leader had the copy wait, because a quota is used up (KIP-219).
     """
 
     topic: str
@@ -85,6 +86,8 @@ class Report:
     age_min_ms: int | None = None
     age_max_ms: int | None = None
     age_avg_ms: int | None = None
+    fetch_throttle_ms: int = 0
+    produce_throttle_ms: int = 0
 
     def as_row(self) -> dict[str, Any]:
         """The report as a row of `REPORT_SCHEMA`."""
@@ -100,7 +103,7 @@ class Summary:
     """What the reports of a lease, or of several, come to.
 
     `over` says that no partition has anything left to do: each is caught up or halted. `left_out`, `gaps` and `foreign`
-    are as in `Report`. `errors` are one line each.
+    are as in `Report`, the throttle times those of the partition that waited longest. `errors` are one line each.
     """
 
     partitions: int
@@ -113,6 +116,8 @@ class Summary:
     left_out: int
     gaps: int
     foreign: int
+    fetch_throttle_ms: int
+    produce_throttle_ms: int
     errors: tuple[str, ...]
 
     @property
@@ -140,6 +145,8 @@ def summary(reports: Iterable[Report]) -> Summary:
         left_out=sum(report.left_out for report in reports),
         gaps=sum(report.gaps for report in reports),
         foreign=sum(report.foreign for report in reports),
+        fetch_throttle_ms=max((report.fetch_throttle_ms for report in reports), default=0),
+        produce_throttle_ms=max((report.produce_throttle_ms for report in reports), default=0),
         over=all(report.state in _ENDED for report in reports),
         errors=tuple(report.error for report in reports if report.error is not None),
     )

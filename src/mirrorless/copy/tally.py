@@ -49,6 +49,8 @@ class Tally:
     left_out: int = 0
     gaps: int = 0
     foreign: int = 0
+    fetch_throttle_ms: int = 0
+    produce_throttle_ms: int = 0
     events: list[str] = field(default_factory=list)
 
     def came(self, *, age_ms: int, now_ms: int) -> None:

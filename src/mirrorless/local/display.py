@@ -26,14 +26,15 @@ from mirrorless.copy.rows import summary
 from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, GrowTopic, RemoveAcl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from mirrorless.copy.rows import Report
+    from mirrorless.copy.rows import Report, Summary
     from mirrorless.local.watching import TopicView
     from mirrorless.metadata.passes import Pass
 
 _LOG_EVERY_S = 10.0
 _MEGA = 1_000_000
+_NOTEWORTHY_MS = 1_000
 _STATE_STYLES = {"halted": "bold red", "unreachable": "red", "resuming": "yellow", "caught up": "green"}
 
 
@@ -113,6 +114,13 @@ def _events(reports: Iterable[Report]) -> list[str]:
     return [line for report in reports for line in report.events.splitlines()]
 
 
+def _held_up(totals: Summary) -> Iterator[str]:
+    waits = ("source", totals.fetch_throttle_ms), ("target", totals.produce_throttle_ms)
+    for end, waited_ms in waits:
+        if waited_ms >= _NOTEWORTHY_MS:
+            yield f"a quota on the {end} had the copy wait for {waited_ms / 1000:,.0f} s in this lease"
+
+
 class _Terminal:
     """What both displays for people say the same way."""
 
@@ -144,8 +152,8 @@ class _Terminal:
         self.console.print(Text(f"{flow}: {text}", style="red"))
 
     def leased(self, flow: str, reports: list[Report]) -> None:
-        """Say what was passed over; the table and the bar show all the rest."""
-        for line in _events(reports):
+        """Say what was passed over, and what quotas held up; the table and the bar show all the rest."""
+        for line in [*_events(reports), *_held_up(summary(reports))]:
             self.console.print(Text(f"{flow}: {line}", style="yellow"))
 
     def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:

@@ -99,6 +99,13 @@ def test_what_was_passed_over_is_counted() -> None:
     assert [of(samples, name) for name in ("gap-count", "left-out-count", "foreign-count")] == [1, 2, 3]
 
 
+def test_what_quotas_held_up_is_that_of_the_partition_that_waited_longest() -> None:
+    reports = [copied(fetch_throttle_ms=700, produce_throttle_ms=30), copied("u", fetch_throttle_ms=900)]
+    samples = LeaseMeter().lease(reports, now_ms=NOON_MS)
+    assert of(samples, "fetch-throttle-time-ms") == 900
+    assert of(samples, "produce-throttle-time-ms") == 30
+
+
 def test_every_sample_is_in_the_list_with_these_dimensions() -> None:
     for sample in LeaseMeter().lease([copied()], now_ms=NOON_MS):
         assert (FLOW if sample.topic is None else TOPIC) in BY_NAME[sample.metric].dimensions
