@@ -37,7 +37,7 @@ fuzz: setup  ## parsers of settings against arbitrary input, about an hour of CP
 faults: setup  ## a copy under load while brokers, drivers, executors and connections are killed (20 minutes)
 	$(BIN)/python -m tests.faults
 
-bench: setup  ## throughput, CPU, memory and bytes beside MirrorMaker 2, nine workloads, three rounds (an hour and a half)
+bench: setup  ## throughput, CPU, memory and bytes beside MirrorMaker 2, nine workloads, three rounds (an hour)
 	$(BIN)/python -m bench.throughput --json docs/bench/throughput.json
 
 bench-latency: setup  ## end-to-end latency beside MirrorMaker 2 at 1,000, 10,000 and 50,000 records a second (20 minutes)
