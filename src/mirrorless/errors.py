@@ -2,6 +2,7 @@
 
     MirrorlessError
     ├── ConfigurationError      a file, a key and a value that cannot be used
+    │   └── FlowNotEnabled      a file that can be used, and has no such flow, or has switched it off
     ├── PrerequisiteError       something this machine lacks: Java, a jar, a free port
     ├── AwsError                a service of AWS did not do what was asked; worth another try
     ├── FlowPaused              the flow was paused on purpose, here or by MirrorMaker 2's operator
@@ -48,6 +49,10 @@ class ConfigurationError(MirrorlessError):
         if key is not None:
             where += f"{key}={value}: " if value is not None else f"{key}: "
         super().__init__(one_line(where + reason))
+
+
+class FlowNotEnabled(ConfigurationError):
+    """The configuration can be used, but the flow is not enabled in it: what runs for it has to end, not to go on."""
 
 
 class PrerequisiteError(MirrorlessError):

@@ -55,6 +55,17 @@ def test_where_topics_are_not_looked_for_an_invocation_by_hand_does_so_once(worl
     assert partitions(world, world.remote(topic)) == 1
 
 
+def test_a_flow_that_is_not_enabled_any_more_is_an_error_and_nothing_is_done(world: World, start: Start) -> None:
+    topic = world.topic()
+    world.write_settings(**{f"{world.flow}.enabled": "false"})
+    function = start("topic_discovery")
+    function.begin(schedule())
+    error = function.end().error
+    assert error is not None
+    assert error["errorType"] == "FlowNotEnabled"
+    assert partitions(world, world.remote(topic)) == 0
+
+
 def test_configs_follow(world: World, start: Start) -> None:
     topic = world.topic()
     world.discover()

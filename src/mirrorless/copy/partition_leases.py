@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from mirrorless.copy.control import Control
 from mirrorless.copy.flow_place import FlowPlace
 from mirrorless.copy.rows import LeaseRow, as_tuple, spark_schema
-from mirrorless.errors import ConfigurationError, FlowPaused, MirrorlessError
+from mirrorless.errors import ConfigurationError, FlowNotEnabled, FlowPaused, MirrorlessError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,6 +62,7 @@ class LeaseReader(DataSourceStreamReader):
         self._control = control
         self._planner: Planner | None = None
         self._last: dict[str, int] = {"lease": 0}
+        self._mistake = ""
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 -- Spark's name
         """Where a query without a checkpoint begins."""
@@ -77,7 +78,8 @@ class LeaseReader(DataSourceStreamReader):
         """Deal the partitions to the slots.
 
         A cluster that does not answer is asked again a few times. Then a bounded copy fails, since nothing to copy
-        would mean that all is copied; any other has an empty lease, and the next one tries.
+        would mean that all is copied; any other has an empty lease, and the next one tries. So it is where the flow is
+        paused, or is not enabled any more.
         """
         if start == end:
             return []
@@ -86,10 +88,10 @@ class LeaseReader(DataSourceStreamReader):
                 return []
             try:
                 piles = self._plan()
-            except FlowPaused as paused:
-                if self._place.bounded:
+            except (FlowPaused, FlowNotEnabled) as idle:
+                if self._place.bounded or self._planner is None:
                     raise  # an end with nothing copied would look like everything copied
-                self._control.complain(str(paused))
+                self._control.complain(str(idle))
                 time.sleep(_RETRY_S)
                 return []
             except MirrorlessError as error:
@@ -98,21 +100,24 @@ class LeaseReader(DataSourceStreamReader):
                 self._control.complain(str(error))
                 time.sleep(_RETRY_S)
             else:
-                self._control.complain("")
+                self._control.complain(self._mistake)
                 if not piles and not self._place.bounded:
                     time.sleep(_RETRY_S)  # nothing to copy yet: leases would follow each other without a pause
                 return [SlotLease([as_tuple(row) for row in pile]) for pile in piles]
         return []
 
     def _plan(self) -> list[list[LeaseRow]]:
+        self._mistake = ""
         try:
             flow = self._place.load()
+        except FlowNotEnabled:
+            raise
         except ConfigurationError as error:
             if self._planner is None:
                 raise
             # Somebody is editing the file: what was read last goes on until it is right again.
             flow = self._planner.flow
-            self._control.complain(str(error))
+            self._mistake = str(error)
         if self._planner is not None and self._planner.flow.connections != flow.connections:
             self.stop()
         if self._planner is None:

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from mirrorless.errors import ConfigurationError, MirrorlessError
+from mirrorless.errors import ConfigurationError, FlowNotEnabled, MirrorlessError
 from mirrorless.functions.budget import Context, TimeBudget
 from mirrorless.functions.environment import environment
 from mirrorless.functions.events import parse
@@ -102,12 +102,15 @@ class Function:
                 sink.measured(invocation.flow, invocation.measured)
 
     def _load(self, sink: Sink) -> Settings:
-        """Read the configuration, again after a minute; while somebody makes it wrong, what was read last goes on."""
+        """Read the configuration, again after a minute; while somebody makes it wrong, what was read last goes on.
+
+        Not where it is right and no flow is enabled in it any more, which is raised as `FlowNotEnabled`.
+        """
         if self._settings is None or time.monotonic() >= self._read_at + _FRESH_S:
             try:
                 self._settings = load(environment().config)
             except ConfigurationError as error:
-                if self._settings is None:
+                if self._settings is None or isinstance(error, FlowNotEnabled):
                     raise
                 sink.tell("error", f"the configuration as it was goes on: {error}")
             self._read_at = time.monotonic()

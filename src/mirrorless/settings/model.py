@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mirrorless.errors import ConfigurationError
+from mirrorless.errors import FlowNotEnabled
 from mirrorless.settings.masking import MaskedMapping
 from mirrorless.settings.values import (
     AclPatterns,
@@ -219,12 +219,10 @@ class Settings(_Frozen):
     notes: tuple[str, ...] = ()
 
     def flow(self, name: str) -> Flow:
-        """Return the enabled flow of this name (`A->B`, blanks allowed); raises ConfigurationError if there is none."""
+        """Return the enabled flow of this name (`A->B`, blanks allowed); raises FlowNotEnabled if there is none."""
         wanted = "->".join(part.strip() for part in name.split("->"))
         for flow in self.flows:
             if flow.name == wanted:
                 return flow
         enabled = ", ".join(flow.name for flow in self.flows)
-        raise ConfigurationError(
-            f"no such flow is enabled; enabled: {enabled}", file=self.file, key=f"{wanted}.enabled"
-        )
+        raise FlowNotEnabled(f"no such flow is enabled; enabled: {enabled}", file=self.file, key=f"{wanted}.enabled")

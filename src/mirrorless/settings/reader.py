@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from pydantic import ValidationError
 
-from mirrorless.errors import ConfigurationError, one_line
+from mirrorless.errors import ConfigurationError, FlowNotEnabled, one_line
 from mirrorless.settings import precedence
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, is_client_key
 from mirrorless.settings.contradictions import contradictions
@@ -287,7 +287,13 @@ class Reader:
         key = f"{aliases[0]}{ARROW}{aliases[1]}.{ENABLED}"
         found = precedence.first(self._entries, key)
         value = None if found is None else found.value
-        self._refuse("no flow is enabled; set this one, or another, to true", key=key, value=value)
+        error = self._error(
+            "no flow is enabled; set this one, or another, to true",
+            key=key,
+            value=value,
+            entry=self._entries.get(key),
+        )
+        raise FlowNotEnabled(error.reason, file=error.file, key=error.key, value=error.value)
 
     def _note(self, reason: str, *, key: str, entry: Entry) -> None:
         """Take down an error and go on."""

@@ -69,6 +69,30 @@ def test_a_copy_with_an_end_says_that_it_is_paused(world: World) -> None:
     reader.stop()
 
 
+@pytest.mark.parametrize("others", ["none", "the way back"])
+def test_a_flow_that_the_file_switches_off_has_no_leases(world: World, others: str) -> None:
+    world.topic()
+    world.discover()
+    control = Control(str(world.folder))
+    reader = LeaseReader(world.place(bounded=False), control)
+    assert len(reader.partitions({"lease": 0}, {"lease": 1})) == 1
+    back = f"{world.target_alias}->{world.source_alias}"
+    world.write_settings(
+        **{f"{world.flow}.enabled": "false", f"{back}.enabled": "true" if others == "the way back" else "false"}
+    )
+    assert reader.partitions({"lease": 1}, {"lease": 2}) == []
+    assert f"{world.flow}.enabled" in control.complaint()
+    assert "flow is enabled" in control.complaint()
+
+    world.write_settings(**{f"{world.flow}.enabled": "yes please"})  # a mistake stops nothing
+    assert len(reader.partitions({"lease": 2}, {"lease": 3})) == 1
+    assert "yes please" in control.complaint()
+    world.write_settings(**{f"{world.flow}.enabled": "true"})
+    assert len(reader.partitions({"lease": 3}, {"lease": 4})) == 1
+    assert control.complaint() == ""
+    reader.stop()
+
+
 def test_what_connect_ignores_and_other_connectors_change_nothing(world: World) -> None:
     world.topic()
     flow = world.place().load()
