@@ -36,12 +36,18 @@ def state_of(world: World) -> dict[str, Any]:
     return fields
 
 
-def test_a_paused_flow_has_no_leases_until_it_is_resumed(world: World) -> None:
+def begun(world: World) -> tuple[LeaseReader, Control]:
+    """Plan a first lease."""
     world.topic()
     world.discover()
     control = Control(str(world.folder))
     reader = LeaseReader(world.place(bounded=False), control)
     assert len(reader.partitions({"lease": 0}, {"lease": 1})) == 1
+    return reader, control
+
+
+def test_a_paused_flow_has_no_leases_until_it_is_resumed(world: World) -> None:
+    reader, control = begun(world)
 
     topic = f"mm2-configs.{world.source_alias}.internal"
     result = call("pause", str(world.file))
@@ -71,11 +77,7 @@ def test_a_copy_with_an_end_says_that_it_is_paused(world: World) -> None:
 
 @pytest.mark.parametrize("others", ["none", "the way back"])
 def test_a_flow_that_the_file_switches_off_has_no_leases(world: World, others: str) -> None:
-    world.topic()
-    world.discover()
-    control = Control(str(world.folder))
-    reader = LeaseReader(world.place(bounded=False), control)
-    assert len(reader.partitions({"lease": 0}, {"lease": 1})) == 1
+    reader, control = begun(world)
     back = f"{world.target_alias}->{world.source_alias}"
     world.write_settings(
         **{f"{world.flow}.enabled": "false", f"{back}.enabled": "true" if others == "the way back" else "false"}

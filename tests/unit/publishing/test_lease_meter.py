@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from mirrorless.copy.rows import Report
+from typing import TYPE_CHECKING
+
 from mirrorless.metrics import BY_NAME, FLOW, TOPIC
 from mirrorless.publishing.lease_meter import LeaseMeter, Sample, Values
+from tests.support.reports import report
+
+if TYPE_CHECKING:
+    from mirrorless.copy.rows import Report
 
 NOON_MS = 1_700_000_000_000
-
-
-def report(topic: str = "t", partition: int = 0, **fields: object) -> Report:
-    known = {
-        "topic": topic,
-        "partition": partition,
-        "remote_topic": f"a.{topic}",
-        "state": "caught up",
-        "records": 0,
-        "copied_bytes": 0,
-        "first_offset": None,
-        "next_offset": None,
-        "lag_records": 0,
-        "latency_ms": None,
-        "began_ms": None,
-        "ended_ms": None,
-    }
-    return Report(**(known | fields))  # type: ignore[arg-type]
 
 
 def copied(topic: str = "t", partition: int = 0, **fields: object) -> Report:

@@ -11,7 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from mirrorless.errors import PrerequisiteError
 from mirrorless.publishing.lease_meter import Values
 from mirrorless.publishing.prometheus import Prometheus
-from tests.unit.publishing.test_lease_meter import copied, report
+from tests.support.reports import report
+from tests.unit.publishing.test_lease_meter import copied
 
 LABELS = {"source": "a", "target": "b"}
 
