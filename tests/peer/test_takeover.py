@@ -110,7 +110,8 @@ def assert_equal(world: World, topic: str, stream: Stream) -> None:
     assert sum(map(len, source.values())) == stream.written
 
 
-def test_there_and_back_again_with_a_connect_cluster(world: World) -> None:
+@pytest.mark.parametrize("stopped", ["worker", "connector"])
+def test_there_and_back_again_with_a_connect_cluster(world: World, stopped: str) -> None:
     topic = world.topic(partitions=PARTITIONS)
     offsets_topic = f"{topic}-connect-offsets"
     connector = {
@@ -132,16 +133,29 @@ def test_there_and_back_again_with_a_connect_cluster(world: World) -> None:
     # From here on the world's file is what was posted to Connect.
     world.write_json(connector)
 
-    def let_connect() -> None:
-        with ConnectWorker(world.folder, world.target, offsets_topic=offsets_topic) as peer:
-            peer.start(connector)
-            begun = stream.written
-            wait_until(lambda: replicated(world, topic) > begun, peer)
+    def worker() -> ConnectWorker:
+        return ConnectWorker(world.folder, world.target, offsets_topic=offsets_topic)
+
+    def let_copy(peer: ConnectWorker) -> None:
+        begun = stream.written
+        wait_until(lambda: replicated(world, topic) > begun, peer)
 
     with Stream(world, topic) as stream:
-        let_connect()
-        take_over(world, topic)
-        let_connect()
-        take_over(world, topic)
+        if stopped == "worker":
+            for _ in range(2):
+                with worker() as peer:
+                    peer.start(connector)
+                    let_copy(peer)
+                take_over(world, topic)
+        else:
+            with worker() as peer:
+                peer.start(connector)
+                for _ in range(2):
+                    let_copy(peer)
+                    peer.stop_connector(connector)
+                    take_over(world, topic)
+                    peer.resume_connector(connector)
+                let_copy(peer)
+                peer.stop_connector(connector)
     take_over(world, topic)
     assert_equal(world, topic, stream)

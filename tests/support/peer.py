@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ from mirrorless.local.jars import JarSet, class_path
 from mirrorless.local.java import java_executable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -137,23 +138,38 @@ class ConnectWorker(_Peer):
 
     def start(self, connector: Mapping[str, Any]) -> None:
         """Put a connector there as soon as the worker answers."""
-        until = time.monotonic() + _START_S
-        name = quote(str(connector["name"]))
-        while True:
-            try:
-                self._put(f"/connectors/{name}/config", connector["config"])
-            except OSError:
-                self.check()
-                assert time.monotonic() < until, self.log.read_text()[-3000:]
-                time.sleep(0.5)
-            else:
-                return
+        data = json.dumps(connector["config"]).encode()
+        self._until(lambda: self._ask("PUT", connector, "config", data) is not None)
 
-    def _put(self, path: str, content: object) -> None:
-        data = json.dumps(content).encode()
-        request = Request(self._url + path, data, {"Content-Type": "application/json"}, method="PUT")  # noqa: S310
-        with urlopen(request, timeout=10):  # noqa: S310 -- loopback
-            pass
+    def stop_connector(self, connector: Mapping[str, Any]) -> None:
+        """Stop a connector (KIP-875), and wait until it is stopped and has no tasks."""
+        self._ask("PUT", connector, "stop")
+        self._until(lambda: self._state(connector) == ("STOPPED", 0))
+
+    def resume_connector(self, connector: Mapping[str, Any]) -> None:
+        """Have a connector that is stopped, or paused, go on."""
+        self._ask("PUT", connector, "resume")
+
+    def _state(self, connector: Mapping[str, Any]) -> tuple[str, int]:
+        status = json.loads(self._ask("GET", connector, "status"))
+        return status["connector"]["state"], len(status["tasks"])
+
+    def _until(self, done: Callable[[], bool]) -> None:
+        until = time.monotonic() + _START_S
+        while True:
+            with contextlib.suppress(OSError):  # it does not answer yet, or is about to rebalance
+                if done():
+                    return
+            self.check()
+            assert time.monotonic() < until, self.log.read_text()[-3000:]
+            time.sleep(0.5)
+
+    def _ask(self, method: str, connector: Mapping[str, Any], path: str, data: bytes | None = None) -> bytes:
+        address = f"{self._url}/connectors/{quote(str(connector['name']))}/{path}"
+        request = Request(address, data, {"Content-Type": "application/json"}, method=method)  # noqa: S310
+        with urlopen(request, timeout=10) as answer:  # noqa: S310 -- loopback
+            found: bytes = answer.read()
+            return found
 
 
 def run_java(program: Path, *arguments: str) -> str:
