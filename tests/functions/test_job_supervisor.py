@@ -89,6 +89,26 @@ def test_a_paused_flow_is_stopped_and_a_resumed_one_goes_on(world: World, aws: A
     assert resumed["running"] is True
 
 
+def test_the_run_of_a_flow_that_is_not_enabled_any_more_is_stopped(
+    world: World, aws: Aws, job: str, start: Start
+) -> None:
+    world.topic()
+    run = start("job_supervisor", MIRRORLESS_JOB=job).invoke(schedule())["started_run"]
+    world.write_settings(**{f"{world.flow}.enabled": "false"})
+    function = start("job_supervisor", MIRRORLESS_JOB=job)
+    for _ in range(2):
+        function.begin(schedule())
+        error = function.end().error
+        assert error is not None
+        assert error["errorType"] == "FlowNotEnabled"
+    assert [(one["Id"], one["JobRunState"]) for one in runs(aws, job)] == [(run, "STOPPING")]
+    told = [line["stopped_runs"] for line in function.lines() if "stopped_runs" in line]
+    assert told == [[run]]
+
+    world.write_settings(**{f"{world.flow}.enabled": "true"})
+    assert function.invoke(schedule())["reason"] == "a run is being stopped; the next one starts behind it"
+
+
 def test_another_jobs_event_is_none_of_its_business(world: World, aws: Aws, job: str, start: Start) -> None:
     world.topic()
     function = start("job_supervisor", MIRRORLESS_JOB=job)

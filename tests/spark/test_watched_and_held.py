@@ -1,4 +1,4 @@
-"""A run is watched from outside, by Prometheus, and held from outside, by `mirrorless pause`."""
+"""A run is watched from outside, by Prometheus, and held from outside, by `mirrorless pause` or its file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def scrape(port: int) -> dict[str, float]:
     return found
 
 
-def test_a_run_is_measured_paused_and_resumed(world: World) -> None:
+def test_a_run_is_measured_paused_resumed_and_switched_off(world: World) -> None:
     topic = world.topic(partitions=2)
     fill(world.source, topic, (b"%d" % number for number in range(1000)), partitions=2)
     commit(world.source, f"group-{topic}", {(topic, 0): 100})
@@ -74,6 +74,15 @@ def test_a_run_is_measured_paused_and_resumed(world: World) -> None:
         wait_for(lambda: copied(world, topic, 2) == 1010, running=running)
         wait_for(lambda: scrape(port).get("mirrorless_job_running") == 1, running=running)
         resumed = scrape(port)
+        # The functions read the file once a minute, the copy before every lease.
+        world.write_settings(**{f"{world.flow}.enabled": "false"})
+        wait_for(
+            lambda: any("its run is stopped" in line["error"] for line in running.lines("Trouble")), running=running
+        )
+        time.sleep(3)  # what was held between two leases lands
+        fill(world.source, topic, (b"%d" % number for number in range(10)))
+        time.sleep(5)
+        assert copied(world, topic, 2) == 1010
         running.process.send_signal(signal.SIGTERM)
         assert running.wait(30) == 0, running.text()
     # The supervisor's own doing: it stopped the run, and started another.

@@ -70,11 +70,22 @@ class Invocation:
 
 
 class Function:
-    """Makes a Lambda handler of a piece of work; `name` is the function's, as in `functions/<name>/app.py`."""
+    """Makes a Lambda handler of a piece of work; `name` is the function's, as in `functions/<name>/app.py`.
 
-    def __init__(self, name: str, work: Callable[[Invocation], Mapping[str, Any]], *, reserve_s: float = 10.0) -> None:
+    Where the configuration has no such flow, or has switched it off, `not_enabled` is called before that is raised.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        work: Callable[[Invocation], Mapping[str, Any]],
+        *,
+        reserve_s: float = 10.0,
+        not_enabled: Callable[[Sink], None] | None = None,
+    ) -> None:
         self._name = name
         self._work = work
+        self._not_enabled = not_enabled
         self._reserve_s = reserve_s
         self._settings: Settings | None = None
         self._read_at = 0.0
@@ -93,6 +104,8 @@ class Function:
             done = {"flow": flow.name, **self._work(invocation)}
             sink.done(self._name, done)
         except MirrorlessError as error:
+            if isinstance(error, FlowNotEnabled) and self._not_enabled is not None:
+                self._not_enabled(sink)
             sink.failed(error)
             raise
         else:

@@ -1,4 +1,4 @@
-"""job_supervisor: keeps one run of the copy job going, unless the flow is paused."""
+"""job_supervisor: keeps one run of the copy job going, unless the flow is paused or not enabled."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from mirrorless.functions.invocation import Invocation
     from mirrorless.functions.supervising import Run
+    from mirrorless.functions.surroundings import Sink
 
 _OVER: Final = frozenset({"SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED"})
 
@@ -58,6 +59,15 @@ def supervise(invocation: Invocation) -> dict[str, Any]:
         "stopped_runs": list(decision.stop),
         "reason": decision.reason,
     }
+
+
+def stand_down(sink: Sink) -> None:
+    """Stop what runs of a flow that is not enabled any more: it copies nothing, and costs. Raises `AwsError`."""
+    given = surroundings()
+    with (glue_runs if given is None else given.jobs)(supervisor_environment().job) as jobs:
+        if under_way := [run.id for run in jobs.latest() if run.is_under_way]:
+            jobs.stop(under_way)
+            sink.tell("warning", "the flow is not enabled any more: its run is stopped", stopped_runs=under_way)
 
 
 def _told(runs: Sequence[Run], event: object, *, now: datetime) -> list[Run]:
