@@ -36,6 +36,10 @@ def main(
     parser.add_argument("--available-now", action="store_true", help="end when everything that is there was copied")
     arguments, _glues_own = parser.parse_known_args(given)
 
+    def trouble(text: str) -> None:
+        if told is None:  # else somebody looks after it
+            print(json.dumps({"flow": arguments.flow, "event": "Trouble", "error": text}), flush=True)  # noqa: T201
+
     def lease_ended(reports: list[Report]) -> None:
         print(json.dumps({"flow": arguments.flow, "event": "Lease"} | summary(reports).as_fields()), flush=True)  # noqa: T201
         if cloudwatch is not None:
@@ -43,13 +47,17 @@ def main(
 
     with contextlib.ExitStack() as ended:
         # On the driver's own disk: losing it loses nothing, and nobody has to clean up after a run.
-        own = tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True)
-        checkpoint = folder or ended.enter_context(own)
+        own = ended.enter_context(tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True))
         cloudwatch = ended.enter_context(CloudWatch(arguments.flow)) if arguments.metrics else None
         spark = SparkSession.builder.appName(f"mirrorless {arguments.flow}").getOrCreate()
         place = FlowPlace(location=arguments.config, flow=arguments.flow, bounded=arguments.available_now)
         return copy_flow(
-            spark, place, checkpoint=f"file://{checkpoint}", control=control or Control(), on_lease=told or lease_ended
+            spark,
+            place,
+            checkpoint=f"file://{folder or f'{own}/checkpoint'}",
+            control=control or Control(own, for_slots=False),
+            on_lease=told or lease_ended,
+            on_trouble=trouble,
         )
 
 

@@ -143,7 +143,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         name="lag-seconds",
         unit=Unit.SECONDS,
         meaning="How old the last copied record is where something is left to copy, of the partition furthest behind; "
-        "0 where nothing is left.",
+        "0 where nothing is left. While a cluster does not answer it grows from when it last did.",
         emitter=Emitter.COPY,
         dimensions=_BOTH,
     ),

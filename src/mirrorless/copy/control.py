@@ -1,6 +1,7 @@
 """How a local run talks with its slots: a folder with a stop mark, and a file of reports for every lease and slot.
 
-On AWS there is no such folder; a lease is ended by its time, and reports come back through Spark.
+On AWS the driver alone has such a folder, for what its own processes say to each other: slots may run on other
+machines, their leases are ended by time, and their reports come back through Spark.
 """
 
 from __future__ import annotations
@@ -15,13 +16,18 @@ _STOP = "stop"
 _HELD = "held-"
 _LEFT = ".left"
 _TROUBLE = "trouble"
+_UNREACHABLE = "unreachable"
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The folder of one flow's run; without one, nothing stops a lease early and nobody watches it."""
+    """The folder of one flow's run; without one, nothing stops a lease early and nobody watches it.
+
+    `for_slots` is false where the slots do not have the folder.
+    """
 
     folder: str | None = None
+    for_slots: bool = True
 
     def ask_to_stop(self) -> None:
         """Let every lease end as soon as what is in flight has arrived."""
@@ -37,15 +43,27 @@ class Control:
         """Whether a stop was asked for."""
         return self.folder is not None and (Path(self.folder) / _STOP).exists()
 
-    def complain(self, text: str) -> None:
-        """Leave one line about why no lease could be planned; an empty one takes it back."""
+    def complain(self, text: str, *, unreachable: bool = False) -> None:
+        """Leave one line about why no lease could be planned; an empty one takes it back.
+
+        `unreachable` says that nobody wanted this: a cluster does not answer.
+        """
         if self.folder is not None:
+            mark = Path(self.folder) / _UNREACHABLE
+            if unreachable:
+                mark.touch()
+            else:
+                mark.unlink(missing_ok=True)
             (Path(self.folder) / _TROUBLE).write_text(text)
 
     def complaint(self) -> str:
         """The line that was left, empty if there is none."""
         path = Path(self.folder or "") / _TROUBLE
         return path.read_text() if self.folder is not None and path.exists() else ""
+
+    def unreachable(self) -> bool:
+        """Whether what was complained of is that no lease could be planned."""
+        return self.folder is not None and (Path(self.folder) / _UNREACHABLE).exists()
 
     def of(self, lease: int, slot: int) -> SlotControl:
         """The part of one slot in one lease."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.errors import PySparkException
 
 from mirrorless.copy.query import start_copy
-from mirrorless.copy.rows import summary
+from mirrorless.copy.rows import summary, without_lease
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,12 +46,15 @@ def copy_flow(
     checkpoint: str,
     control: Control,
     on_lease: Callable[[list[Report]], None],
+    on_trouble: Callable[[str], None],
 ) -> Outcome:
     """Copy until `control` asks for a stop, or a copy with an end is at it, or gives up; raises what ended the query.
 
-    `on_lease` hears every finished lease. A copy with an end gives up after three leases in a row that got nowhere.
+    `on_lease` hears every finished lease, and of one that could not be planned, since a cluster does not answer, that
+    all partitions are out of reach; not of one that nobody wanted: of a flow that is paused. `on_trouble` hears once
+    what is wrong with planning. A copy with an end gives up after three leases in a row that got nowhere.
     """
-    job = _Job(place, control, on_lease)
+    job = _Job(place, control, on_lease, on_trouble)
     query = start_copy(spark, place, checkpoint=checkpoint, control=control, on_reports=job.lease_ended)
     job.wait(query)
     with suppress(PySparkException):  # it does not end in time: the session is about to
@@ -63,10 +66,19 @@ def copy_flow(
 
 
 class _Job:
-    def __init__(self, place: FlowPlace, control: Control, on_lease: Callable[[list[Report]], None]) -> None:
+    def __init__(
+        self,
+        place: FlowPlace,
+        control: Control,
+        on_lease: Callable[[list[Report]], None],
+        on_trouble: Callable[[str], None],
+    ) -> None:
         self._bounded = place.bounded
         self._control = control
         self._on_lease = on_lease
+        self._on_trouble = on_trouble
+        self._trouble = ""
+        self._last: list[Report] = []
         self._fruitless = 0
         self._reached = -1
         self.landed = threading.Event()
@@ -87,7 +99,15 @@ class _Job:
 
     def lease_ended(self, reports: list[Report]) -> None:
         self.tell_left()
-        self._on_lease(reports)
+        if (trouble := self._control.complaint()) and trouble != self._trouble:
+            self._on_trouble(trouble)
+        self._trouble = trouble
+        if reports:
+            self._last = reports
+        elif self._control.unreachable():
+            reports = [without_lease(report, trouble) for report in self._last]
+        if reports or not trouble:
+            self._on_lease(reports)
         if self._bounded and not self._control.stopping():
             self._at_the_end(reports)
         if self._control.stopping():

@@ -32,7 +32,7 @@ class SlotLease(InputPartition):
 
 
 class PartitionLeases(DataSource):
-    """Data source `partition_leases`; options: location, flow, bounded, and control (a local run's folder)."""
+    """Data source `partition_leases`; options: location, flow, bounded, and control (the folder of a run)."""
 
     @classmethod
     def name(cls) -> str:
@@ -97,7 +97,7 @@ class LeaseReader(DataSourceStreamReader):
             except MirrorlessError as error:
                 if not error.retriable or (self._place.bounded and attempt == _ATTEMPTS):
                     raise
-                self._control.complain(str(error))
+                self._control.complain(str(error), unreachable=True)
                 time.sleep(_RETRY_S)
             else:
                 self._control.complain(self._mistake)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark import TaskContext
 
+from mirrorless.copy.control import Control
 from mirrorless.copy.partition_leases import PartitionLeases
 from mirrorless.copy.rows import LeaseRow, Report, arrow_schema, spark_schema
 from mirrorless.copy.slot import run_lease
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from mirrorless.copy.control import Control
     from mirrorless.copy.flow_place import FlowPlace
 
 _WORKERS_OF = "MIRRORLESS_COPY"
@@ -51,7 +51,8 @@ def start_copy(
         spark.dataSource.register(PartitionLeases)
         leases = spark.readStream.format(PartitionLeases.name()).options(**options).load()
         with _workers_of(spark, place.flow):
-            reports = leases.mapInArrow(copier(place, control), spark_schema(Report))
+            slots = control if control.for_slots else Control()
+            reports = leases.mapInArrow(copier(place, slots), spark_schema(Report))
 
     def each_lease(reports: DataFrame, _lease: int) -> None:
         on_reports([Report(**row) for row in reports.toArrow().to_pylist()])

@@ -94,6 +94,26 @@ class Report:
         return dict(zip(_REPORT_FIELDS, _report_values(self), strict=True))
 
 
+def without_lease(report: Report, reason: str) -> Report:
+    """Return what becomes of a partition of the last lease when the next one cannot be planned; halted stays halted."""
+    halted = report.state == "halted"
+    return Report(
+        topic=report.topic,
+        partition=report.partition,
+        remote_topic=report.remote_topic,
+        state=report.state if halted else "unreachable",
+        records=0,
+        copied_bytes=0,
+        first_offset=None,
+        next_offset=report.next_offset,
+        lag_records=report.lag_records,
+        latency_ms=None,
+        began_ms=None,
+        ended_ms=None,
+        error=report.error if halted else reason,
+    )
+
+
 _REPORT_FIELDS = tuple(item.name for item in fields(Report))
 _report_values = attrgetter(*_REPORT_FIELDS)  # `asdict` takes twenty times as long, for copies that nobody needs
 
@@ -103,7 +123,8 @@ class Summary:
     """What the reports of a lease, or of several, come to.
 
     `over` says that no partition has anything left to do: each is caught up or halted. `left_out`, `gaps` and `foreign`
-    are as in `Report`, the throttle times those of the partition that waited longest. `errors` are one line each.
+    are as in `Report`, the throttle times those of the partition that waited longest. `errors` are one line each,
+    none twice.
     """
 
     partitions: int
@@ -148,7 +169,7 @@ def summary(reports: Iterable[Report]) -> Summary:
         fetch_throttle_ms=max((report.fetch_throttle_ms for report in reports), default=0),
         produce_throttle_ms=max((report.produce_throttle_ms for report in reports), default=0),
         over=all(report.state in _ENDED for report in reports),
-        errors=tuple(report.error for report in reports if report.error is not None),
+        errors=tuple(dict.fromkeys(report.error for report in reports if report.error is not None)),
     )
 
 

@@ -70,13 +70,14 @@ class LeaseMeter:
     def _lag_s(self, report: Report, now_ms: int) -> float:
         """How old what is left to copy may be at most; 0 where nothing is left.
 
-        A record that came to a quiet topic is not as old as the one before it: it came after the last look.
+        A record that came to a quiet topic is not as old as the one before it: it came after the last look. What came
+        to a partition that is out of reach nobody knows; something may have.
         """
         place = report.topic, report.partition
         copied_ms = None
         if report.ended_ms is not None and report.latency_ms is not None:
             copied_ms = report.ended_ms - report.latency_ms
-        if not report.lag_records:
+        if not report.lag_records and report.state != "unreachable":
             self._behind_since_ms[place] = now_ms
             return 0.0
         since_ms = self._behind_since_ms.get(place, now_ms if copied_ms is None else copied_ms)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mirrorless.copy.rows import without_lease
 from mirrorless.metrics import BY_NAME, FLOW, TOPIC
 from mirrorless.publishing.lease_meter import LeaseMeter, Sample, Values
 from tests.support.reports import report
@@ -79,6 +80,23 @@ def test_the_lag_of_a_halted_partition_grows_and_is_the_flows() -> None:
     assert of(samples, "lag-records", "a.t") == 5
     assert of(samples, "partitions-halted") == 1
     assert of(samples, "partitions-unreachable") == 0
+
+
+def test_what_is_out_of_reach_may_lag_since_it_was_last_seen() -> None:
+    meter = LeaseMeter()
+    seen = [copied("t", 0), copied("t", 1, state="halted", error="a gap", lag_records=5, latency_ms=90_000)]
+    meter.lease(seen, now_ms=NOON_MS)
+    away = [without_lease(one, "cluster a does not answer") for one in seen]
+    assert [one.error for one in away] == ["cluster a does not answer", "a gap"]
+    samples = meter.lease(away[:1], now_ms=NOON_MS + 600_000)
+    assert of(samples, "lag-seconds") == 600
+    assert of(samples, "record-count") == 0
+    assert of(samples, "partitions-unreachable") == 1
+    samples = meter.lease(away, now_ms=NOON_MS + 600_000)
+    assert of(samples, "lag-seconds") == 690
+    assert of(samples, "lag-records") == 5
+    assert (of(samples, "partitions-halted"), of(samples, "partitions-unreachable")) == (1, 1)
+    assert of(meter.lease([report()], now_ms=NOON_MS + 630_000), "lag-seconds") == 0
 
 
 def test_what_was_passed_over_is_counted() -> None:
