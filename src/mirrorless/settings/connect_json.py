@@ -22,6 +22,9 @@ _COPIES: Final = _CONNECTORS[0]
 # Of one connector alone, so that each may have its own.
 _ITS_OWN: Final = ("name", "connector.class", "source.cluster.alias", "target.cluster.alias", "enabled")
 _WORKER_S: Final = "offset.storage."
+_PROGRESS: Final = f"{_WORKER_S}topic"
+# KIP-618: a connector's own progress topic, which Connect reads before the worker's.
+_OWN_PROGRESS: Final = "offsets.storage.topic"
 _NAME: Final = "mirrorless.connector.name"
 _EMITS: Final = {
     "MirrorCheckpointConnector": "emit.checkpoints.enabled",
@@ -98,7 +101,7 @@ def _go_on(connector: _Connector, entries: dict[str, Entry]) -> Iterator[str]:
         entries.setdefault(named, Entry(connector.name, NOBODYS, f"{connector.file}#{connector.name}", "name"))
     elif named not in entries:
         yield f"{where}: name is missing; add the connector's name to go on where Connect stopped"
-    if f"{connector.target}.{_WORKER_S}topic" not in entries:
+    if f"{connector.target}.{_PROGRESS}" not in entries:
         yield (
             f"{where}: offset.storage.topic is not set; to go on where Connect stopped, set it to the worker's, and "
             "without it the copy has a progress topic of its own"
@@ -192,7 +195,7 @@ def _copying(connectors: list[_Connector], warnings: list[str]) -> None:
 
 def _add(connector: _Connector, entries: dict[str, Entry]) -> Iterator[str]:
     place = f"{connector.file}#{connector.called}"
-    for key, value in connector.settings.items():
+    for key, value in _with_own_progress(connector).items():
         if key in _ITS_OWN and not (key == "enabled" and connector.kind == _COPIES):
             continue
         # A connector says nothing of Connect's own topics; here it may, because there is no worker's file.
@@ -201,10 +204,21 @@ def _add(connector: _Connector, entries: dict[str, Entry]) -> Iterator[str]:
         if full not in entries:
             entries[full] = new
         elif entries[full].value != value:
+            if key == _PROGRESS and connector.kind == _COPIES:
+                # One flow would begin at the start of every topic.
+                reason = f"{entries[full].file} has {entries[full].value}; give each a configuration of its own"
+                raise ConfigurationError(reason, file=place, key=key, value=value)
             yield f"{place}: {key}: is passed over, because {entries[full].file} sets it otherwise"
     if connector.kind == _COPIES:
         # On Connect, a connector that is there runs.
         entries.setdefault(f"{connector.flow}.enabled", Entry("true", NOBODYS, place, "enabled"))
+
+
+def _with_own_progress(connector: _Connector) -> Mapping[str, str]:
+    if connector.kind != _COPIES or _OWN_PROGRESS not in connector.settings:
+        return connector.settings
+    others = {key: value for key, value in connector.settings.items() if key != _OWN_PROGRESS}
+    return others | {_PROGRESS: connector.settings[_OWN_PROGRESS]}
 
 
 def _add_absent(connectors: Sequence[_Connector], entries: dict[str, Entry]) -> None:

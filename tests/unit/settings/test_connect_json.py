@@ -106,6 +106,26 @@ def test_the_progress_topic_is_the_worker_s_if_it_is_named_and_the_name_is_the_c
     assert settings.warnings == ()
 
 
+def test_a_connector_s_own_progress_topic_comes_before_the_worker_s(tmp_path: Path) -> None:
+    said = {"offsets.storage.topic": "own", "offset.storage.topic": "connect-offsets"}
+    settings = load(*write(tmp_path, connector(SOURCE | said) | {"name": "orders"}))
+
+    assert settings.flow("A->B").offset_storage_topic == "own"
+    assert settings.warnings == ()
+
+
+@pytest.mark.parametrize("key", ["offsets.storage.topic", "offset.storage.topic"])
+def test_two_progress_topics_on_one_target_are_refused(tmp_path: Path, key: str) -> None:
+    other = SOURCE | {"source.cluster.alias": "C", "source.cluster.bootstrap.servers": "c:1", key: "of-c"}
+    files = write(tmp_path, connector(SOURCE | {key: "of-a"}) | {"name": "a"}, connector(other) | {"name": "c"})
+    with pytest.raises(ConfigurationError) as raised:
+        load(*files)
+    first, second = (f"{tmp_path / f'{number}.json'}#{name}" for number, name in enumerate("ac"))
+    assert str(raised.value) == (
+        f"{second}: offset.storage.topic=of-c: {first} has of-a; give each a configuration of its own"
+    )
+
+
 def test_without_the_progress_topic_a_warning_says_that_it_starts_anew(tmp_path: Path) -> None:
     settings = load(*write(tmp_path, connector(SOURCE) | {"name": "orders"}))
 
