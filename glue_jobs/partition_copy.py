@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import sys
 import tempfile
 from typing import TYPE_CHECKING
@@ -14,11 +13,13 @@ from pyspark.sql import SparkSession
 from mirrorless.copy.control import Control
 from mirrorless.copy.flow_place import FlowPlace
 from mirrorless.copy.job import Outcome, copy_flow
-from mirrorless.copy.rows import Report, summary
 from mirrorless.publishing.cloudwatch import CloudWatch
+from mirrorless.publishing.job_log import JobLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from mirrorless.copy.rows import Report
 
 
 def main(
@@ -36,19 +37,10 @@ def main(
     parser.add_argument("--available-now", action="store_true", help="end when everything that is there was copied")
     arguments, _glues_own = parser.parse_known_args(given)
 
-    def trouble(text: str) -> None:
-        if told is None:  # else somebody looks after it
-            print(json.dumps({"flow": arguments.flow, "event": "Trouble", "error": text}), flush=True)  # noqa: T201
-
-    def lease_ended(reports: list[Report]) -> None:
-        print(json.dumps({"flow": arguments.flow, "event": "Lease"} | summary(reports).as_fields()), flush=True)  # noqa: T201
-        if cloudwatch is not None:
-            cloudwatch.lease_ended(reports)
-
     with contextlib.ExitStack() as ended:
         # On the driver's own disk: losing it loses nothing, and nobody has to clean up after a run.
         own = ended.enter_context(tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True))
-        cloudwatch = ended.enter_context(CloudWatch(arguments.flow)) if arguments.metrics else None
+        log = JobLog(arguments.flow, ended.enter_context(CloudWatch(arguments.flow)) if arguments.metrics else None)
         spark = SparkSession.builder.appName(f"mirrorless {arguments.flow}").getOrCreate()
         place = FlowPlace(location=arguments.config, flow=arguments.flow, bounded=arguments.available_now)
         return copy_flow(
@@ -56,8 +48,8 @@ def main(
             place,
             checkpoint=f"file://{folder or f'{own}/checkpoint'}",
             control=control or Control(own, for_slots=False),
-            on_lease=told or lease_ended,
-            on_trouble=trouble,
+            on_lease=told or log.lease_ended,
+            on_trouble=None if told else log.trouble,
         )
 
 

@@ -46,13 +46,14 @@ def copy_flow(
     checkpoint: str,
     control: Control,
     on_lease: Callable[[list[Report]], None],
-    on_trouble: Callable[[str], None],
+    on_trouble: Callable[[str], None] | None = None,
 ) -> Outcome:
     """Copy until `control` asks for a stop, or a copy with an end is at it, or gives up; raises what ended the query.
 
     `on_lease` hears every finished lease, and of one that could not be planned, since a cluster does not answer, that
     all partitions are out of reach; not of one that nobody wanted: of a flow that is paused. `on_trouble` hears once
-    what is wrong with planning. A copy with an end gives up after three leases in a row that got nowhere.
+    what is wrong with planning, where nobody looks at `control`. A copy with an end gives up after three leases in a
+    row that got nowhere.
     """
     job = _Job(place, control, on_lease, on_trouble)
     query = start_copy(spark, place, checkpoint=checkpoint, control=control, on_reports=job.lease_ended)
@@ -71,7 +72,7 @@ class _Job:
         place: FlowPlace,
         control: Control,
         on_lease: Callable[[list[Report]], None],
-        on_trouble: Callable[[str], None],
+        on_trouble: Callable[[str], None] | None,
     ) -> None:
         self._bounded = place.bounded
         self._control = control
@@ -99,7 +100,8 @@ class _Job:
 
     def lease_ended(self, reports: list[Report]) -> None:
         self.tell_left()
-        if (trouble := self._control.complaint()) and trouble != self._trouble:
+        trouble = self._control.complaint()
+        if trouble and trouble != self._trouble and self._on_trouble is not None:
             self._on_trouble(trouble)
         self._trouble = trouble
         if reports:

@@ -1,0 +1,33 @@
+"""What the copy job tells of itself: lines of JSON on standard output, and metrics where somebody takes them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from mirrorless.copy.rows import summary
+
+if TYPE_CHECKING:
+    from mirrorless.copy.rows import Report
+    from mirrorless.publishing.cloudwatch import CloudWatch
+
+
+class JobLog:
+    """Tells of one flow, `A->B`; each line has `flow` and `event`: `Lease` with its totals, `Trouble` with `error`."""
+
+    def __init__(self, flow: str, cloudwatch: CloudWatch | None) -> None:
+        self._flow = flow
+        self._cloudwatch = cloudwatch
+
+    def lease_ended(self, reports: list[Report]) -> None:
+        """Tell what a lease came to; for `copy_flow`'s `on_lease`."""
+        self._line("Lease", **summary(reports).as_fields())
+        if self._cloudwatch is not None:
+            self._cloudwatch.lease_ended(reports)
+
+    def trouble(self, text: str) -> None:
+        """Tell what is wrong; for `copy_flow`'s `on_trouble`."""
+        self._line("Trouble", error=text)
+
+    def _line(self, event: str, **fields: object) -> None:
+        print(json.dumps({"flow": self._flow, "event": event} | fields), flush=True)  # noqa: T201 -- Glue keeps it
