@@ -8,7 +8,8 @@
     ├── FlowPaused              the flow was paused on purpose, here or by MirrorMaker 2's operator
     ├── SameClusterError        both ends of a flow are one cluster; nothing was written
     ├── ClusterError            a cluster did not do what was asked
-    │   └── ClusterUnavailable  it did not answer in time; worth another try
+    │   ├── ClusterUnavailable  it did not answer in time; worth another try
+    │   └── MirrorMaker2Runs    somebody has to stop it there first; worth another try
     └── PartitionError          one partition stops; the others go on
         ├── CorruptBatch        bytes that do not match their checksum, or make no sense
         ├── UnsupportedBatch    a batch that cannot be appended as it is
@@ -98,6 +99,12 @@ class ClusterError(MirrorlessError):
 
 class ClusterUnavailable(ClusterError):
     """A cluster did not answer in time."""
+
+    retriable = True
+
+
+class MirrorMaker2Runs(ClusterError):
+    """A MirrorMaker 2 copies the same flow to this cluster; nothing is copied until it has stopped."""
 
     retriable = True
 

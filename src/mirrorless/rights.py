@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from mirrorless.clusters.internal_topics import checkpoints_topic, heartbeats_topic, offset_syncs_topic
+from mirrorless.clusters.mirrormaker2 import group_of
 from mirrorless.clusters.target_state import configs_topic
 from mirrorless.metadata.acl_record import record_topic
 from mirrorless.policy import policy_for
@@ -70,7 +71,15 @@ class On(StrEnum):
     ACL_RECORD = "record of ACLs"
     TARGET_STATE = "target state"
     GROUPS = "consumer groups"
+    MIRRORMAKER2 = "MirrorMaker 2's group"
     CLUSTER = "cluster"
+
+    @property
+    def kind(self) -> Literal["topic", "group", "cluster"]:
+        """What kind of resource that is."""
+        if self in (On.GROUPS, On.MIRRORMAKER2):
+            return "group"
+        return "cluster" if self is On.CLUSTER else "topic"
 
 
 class When(StrEnum):
@@ -85,6 +94,7 @@ class When(StrEnum):
     NO_GROUP_OFFSETS = "unless sync.group.offsets.enabled=true"
     CONFIGS = "unless sync.topic.configs.enabled=false"
     ACLS = "unless sync.topic.acls.enabled=false"
+    RIVAL = "not required: without it one that runs is seen as late as it writes its progress"
     PAUSE = "not required: without it a pause is not seen"
     BETTER = "not required: without it records are counted instead of bytes when partitions are dealt to slots"
 
@@ -103,13 +113,12 @@ class Row:
     @property
     def required(self) -> bool:
         """Whether something does not work without it, on brokers of today."""
-        return self.when not in (When.OLD_BROKERS, When.PAUSE, When.BETTER)
+        return self.when not in (When.OLD_BROKERS, When.RIVAL, When.PAUSE, When.BETTER)
 
     @property
     def iam_actions(self) -> tuple[str, ...]:
         """The actions that stand for it on MSK with IAM, beside `CONNECT`, which everything needs."""
-        kind = {On.GROUPS: "Group", On.CLUSTER: "Cluster"}.get(self.on, "Topic")
-        return tuple(f"kafka-cluster:{action}" for action in _IAM[kind, self.operation])
+        return tuple(f"kafka-cluster:{action}" for action in _IAM[self.on.kind, self.operation])
 
 
 CONNECT: Final = "kafka-cluster:Connect"
@@ -127,18 +136,18 @@ SWITCHES: Final[Mapping[Function, str]] = {
 }
 """The settings with which a function, and its rights with it, can be done without."""
 _IAM: Final = {
-    ("Topic", Operation.READ): ("DescribeTopic", "ReadData"),
-    ("Topic", Operation.WRITE): ("DescribeTopic", "WriteData"),
-    ("Topic", Operation.CREATE): ("CreateTopic",),
-    ("Topic", Operation.ALTER): ("DescribeTopic", "AlterTopic"),
-    ("Topic", Operation.DESCRIBE): ("DescribeTopic",),
-    ("Topic", Operation.DESCRIBE_CONFIGS): ("DescribeTopicDynamicConfiguration",),
-    ("Topic", Operation.ALTER_CONFIGS): ("DescribeTopicDynamicConfiguration", "AlterTopicDynamicConfiguration"),
-    ("Group", Operation.DESCRIBE): ("DescribeGroup",),
-    ("Group", Operation.READ): ("DescribeGroup", "AlterGroup"),
-    ("Cluster", Operation.DESCRIBE): ("DescribeCluster",),
-    ("Cluster", Operation.ALTER): ("DescribeCluster", "AlterCluster"),
-    ("Cluster", Operation.IDEMPOTENT_WRITE): ("WriteDataIdempotently",),
+    ("topic", Operation.READ): ("DescribeTopic", "ReadData"),
+    ("topic", Operation.WRITE): ("DescribeTopic", "WriteData"),
+    ("topic", Operation.CREATE): ("CreateTopic",),
+    ("topic", Operation.ALTER): ("DescribeTopic", "AlterTopic"),
+    ("topic", Operation.DESCRIBE): ("DescribeTopic",),
+    ("topic", Operation.DESCRIBE_CONFIGS): ("DescribeTopicDynamicConfiguration",),
+    ("topic", Operation.ALTER_CONFIGS): ("DescribeTopicDynamicConfiguration", "AlterTopicDynamicConfiguration"),
+    ("group", Operation.DESCRIBE): ("DescribeGroup",),
+    ("group", Operation.READ): ("DescribeGroup", "AlterGroup"),
+    ("cluster", Operation.DESCRIBE): ("DescribeCluster",),
+    ("cluster", Operation.ALTER): ("DescribeCluster", "AlterCluster"),
+    ("cluster", Operation.IDEMPOTENT_WRITE): ("WriteDataIdempotently",),
 }
 _S, _T = Side.SOURCE, Side.TARGET
 _DISCOVERY, _COPY, _CHECKPOINT = Function.TOPIC_DISCOVERY, Function.PARTITION_COPY, Function.CHECKPOINT
@@ -195,6 +204,7 @@ ROWS: Final = (
     Row(_COPY, _T, On.OFFSET_SYNCS, Operation.WRITE, "note which offset went where", When.SYNCS_ON_TARGET),
     Row(_COPY, _T, On.DEAD_LETTERS, Operation.WRITE, "say what was left out", When.DEAD_LETTERS),
     Row(_COPY, _T, On.TARGET_STATE, Operation.READ, "see whether the flow is paused", When.PAUSE),
+    Row(_COPY, _T, On.MIRRORMAKER2, Operation.DESCRIBE, "see whether one runs before it is taken over", When.RIVAL),
     Row(_COPY, _T, On.CLUSTER, Operation.IDEMPOTENT_WRITE, "append batches", When.OLD_BROKERS),
     Row(_VERIFY, _S, On.TOPICS, Operation.READ, "compare records"),
     Row(_VERIFY, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "know which are compacted, compare configs"),
@@ -240,8 +250,8 @@ def without_implied(rows: Iterable[Row]) -> list[Row]:
     ]
 
 
-def topic_of(flow: Flow, on: On) -> str | None:
-    """Return the name of the one topic that a right is about, None for what are many, and for the cluster."""
+def name_of(flow: Flow, on: On) -> str | None:
+    """Return the name of the one topic or group that a right is about, None for what are many, and for the cluster."""
     match on:
         case On.PROGRESS:
             return flow.offset_storage_topic
@@ -260,6 +270,8 @@ def topic_of(flow: Flow, on: On) -> str | None:
             return record_topic(flow)
         case On.TARGET_STATE:
             return configs_topic(flow).name
+        case On.MIRRORMAKER2:
+            return group_of(flow)
     return None
 
 
@@ -277,6 +289,7 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.CONFIGS: lambda flow: flow.sync_topic_configs_enabled,
     When.ACLS: lambda flow: flow.sync_topic_acls_enabled,
     When.OLD_BROKERS: lambda _: True,
+    When.RIVAL: lambda _: True,
     When.PAUSE: lambda _: True,
     When.BETTER: lambda _: True,
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from mirrorless.rights import CONNECT, Function, On, Row, Side, needed, topic_of
+from mirrorless.rights import CONNECT, Function, On, Row, Side, name_of, needed
 from mirrorless.settings import load
 from tests.packaging.test_aws_rights import actions, statements
 from tests.support.template import cluster_arn, environment
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 CLUSTERS: Final = {Side.SOURCE: cluster_arn("primary"), Side.TARGET: cluster_arn("backup")}
-MANY: Final = {On.TOPICS: "orders", On.REMOTE_TOPICS: "primary.orders"}
+MANY: Final = {On.TOPICS: "orders", On.REMOTE_TOPICS: "primary.orders", On.GROUPS: "billing"}
 BESIDE_THE_TABLE: Final = {
     ("heartbeat", "SourceCluster"): "heartbeats of the way back, where that has no function of its own",
     ("heartbeat", "SourceHeartbeats"): "heartbeats of the way back, where that has no function of its own",
@@ -60,12 +60,10 @@ def resource(flow: Flow, row: Row) -> str:
     arn = CLUSTERS[row.side]
     if row.on is On.CLUSTER:
         return arn
-    if row.on is On.GROUPS:
-        return arn.replace(":cluster/", ":group/") + "/billing"
-    name = MANY.get(row.on) or topic_of(flow, row.on)
+    name = MANY.get(row.on) or name_of(flow, row.on)
     if row.on is On.REMOTE_TOPICS and flow.replication_policy_separator != ".":
         name = f"primary{flow.replication_policy_separator}orders"
-    return arn.replace(":cluster/", ":topic/") + f"/{name}"
+    return arn.replace(":cluster/", f":{row.on.kind}/") + f"/{name}"
 
 
 @pytest.mark.parametrize("settings", SETTINGS)

@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent
-from mirrorless.rights import On, Side, topic_of
+from mirrorless.rights import On, Side, name_of
 from mirrorless.settings import Cluster, load
 from tests.support.certificates import PASSWORD, Authority
 from tests.support.secured import eventually
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 USER_PASSWORD = "a-user's-secret"  # noqa: S105 -- of users that live for one test
 BY_CERTIFICATE = "CN=client"
+KINDS = {"topic": ResourceType.TOPIC, "group": ResourceType.GROUP, "cluster": ResourceType.BROKER}
 """The principal of the client's certificate on the target."""
 _numbers = itertools.count()
 
@@ -174,8 +175,8 @@ class GuardedWorld:
         found: dict[Side, list[AclBinding]] = {side: [] for side in Side}
         for row in rows:
             who = user if isinstance(user, str) else user[row.side]
-            kind = {On.GROUPS: ResourceType.GROUP, On.CLUSTER: ResourceType.BROKER}.get(row.on, ResourceType.TOPIC)
-            name = "kafka-cluster" if row.on is On.CLUSTER else names.get(row.on) or str(topic_of(flow, row.on))
+            kind = KINDS[row.on.kind]
+            name = "kafka-cluster" if row.on is On.CLUSTER else names.get(row.on) or str(name_of(flow, row.on))
             acl = AclBinding(kind, name, "LITERAL", f"User:{who}", "*", row.operation.value, "ALLOW")
             if acl not in found[row.side]:
                 found[row.side].append(acl)

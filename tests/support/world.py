@@ -16,7 +16,7 @@ from mirrorless.copy.control import Control
 from mirrorless.copy.flow_place import FlowPlace
 from mirrorless.copy.planning import Planner
 from mirrorless.copy.slot import run_lease
-from mirrorless.errors import ClusterUnavailable
+from mirrorless.errors import ClusterUnavailable, MirrorMaker2Runs
 from tests.support.metadata import discover_topics
 
 if TYPE_CHECKING:
@@ -138,11 +138,14 @@ class World:
         return self.copy(bounded=False)
 
     def _plan(self, planner: Planner) -> list[list[LeaseRow]]:
-        """Plan as the stream's source does: brokers may still be busy with topics that were just made."""
+        """Plan as the stream's source does: brokers may still be busy with topics that were just made.
+
+        Or with the members of a MirrorMaker 2 that has just stopped.
+        """
         for _ in range(10):
             try:
                 return planner.plan(self.place().load())
-            except ClusterUnavailable:
+            except (ClusterUnavailable, MirrorMaker2Runs):
                 time.sleep(1)
         return planner.plan(self.place().load())
 

@@ -15,6 +15,7 @@ from mirrorless.clusters.identity import refuse_same
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
 from mirrorless.clusters.topics import last_stable_offsets, partition_counts
 from mirrorless.copy.dealing import deal
+from mirrorless.copy.mirrormaker2 import Rival
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.rows import LeaseRow
 from mirrorless.errors import ClusterUnavailable, FlowPaused
@@ -40,6 +41,7 @@ class Planner:
         self._source = Admin(flow.source)
         self._target = Admin(flow.target)
         self._progress = ProgressTopic(flow, self._target)
+        self._rival = Rival(flow)
         self._sizes: Sizes | None = Sizes(flow)
         self._states = TargetStates(flow, admin=self._target)
 
@@ -52,7 +54,8 @@ class Planner:
     def plan(self, flow: Flow) -> list[list[LeaseRow]]:
         """One list of rows a slot; `flow` is the configuration as it is now, with the same `connections`.
 
-        Raises `ClusterError` if an end does not answer and `SameClusterError` if there is only one cluster.
+        Raises `ClusterError` if an end does not answer, `SameClusterError` if there is only one cluster and
+        `MirrorMaker2Runs` if another copies the same.
         """
         self.flow = flow
         source, target = self._source.metadata(), self._target.metadata()
@@ -66,6 +69,7 @@ class Planner:
         ]
         ends = self._source_ends(places)
         known = self._progress.read()
+        self._rival.refuse(ends.keys() & set(places), self._progress, known)
         rows = [_row(place, remote[place[0]], ends[place], known.get(place)) for place in places if place in ends]
         if self._bounded:
             rows = self._worth_a_look(rows, known)

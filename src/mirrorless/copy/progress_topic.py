@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.replay import Replay
 from mirrorless.copy.progress import Known, Progress, parse
@@ -10,23 +11,38 @@ from mirrorless.copy.progress import Known, Progress, parse
 if TYPE_CHECKING:
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
+    from mirrorless.copy.progress import Said
     from mirrorless.settings import Flow
 
 
+_OURS: Final = b'"sequence"'
+
+
 class ProgressTopic:
-    """What the progress topic says of a flow's source partitions; `admin` is a client of the target."""
+    """What the progress topic says of a flow's source partitions; `admin` is a client of the target.
+
+    `others` says when (monotonic seconds) progress was seen that MirrorMaker 2 wrote after the topic was first read.
+    """
 
     def __init__(self, flow: Flow, admin: Admin) -> None:
         self._alias = flow.source.alias
         self._connector = flow.connector_name
         self._known: dict[Place, Known] = {}
+        self._anew = False
+        self.others: dict[Place, float] = {}
         # Without the topic nothing is known of how far the copy is, which is not the same as that nothing was copied.
         self._replay = Replay(topic=flow.offset_storage_topic, cluster=flow.target, admin=admin, must_exist=True)
 
     def read(self) -> dict[Place, Known]:
         """Catch up with the topic's end and return what is known; raises `ClusterUnavailable`."""
+        self._anew = False
+        last: dict[bytes | None, bytes | None] = {}
+        for key, value in self._replay.read(self._forget):
+            if not self._anew and value is not None and _OURS not in value:
+                self._note_other(key, value)
+            last[key] = value
         # Of most keys there are many records, of which only the last one need be parsed.
-        for key, value in dict(self._replay.read(self._forget)).items():
+        for key, value in last.items():
             self._take(key, value)
         return self._known
 
@@ -36,12 +52,24 @@ class ProgressTopic:
 
     def _forget(self) -> None:
         self._known = {}
+        self._anew = True
 
     def _take(self, key: bytes | None, value: bytes | None) -> None:
+        if (read := self._parse(key, value)) is not None:
+            place, said = read
+            self._known.setdefault(place, Known()).take(said)
+
+    def _note_other(self, key: bytes | None, value: bytes) -> None:
+        match self._parse(key, value):
+            case (place, Progress(sequence=None)):
+                self.others[place] = time.monotonic()
+
+    def _parse(self, key: bytes | None, value: bytes | None) -> tuple[Place, Said | None] | None:
+        """Read a record that is about this flow; None for any other."""
         read = parse(key, value)
         if read is None or read[0].cluster != self._alias:
-            return
+            return None
         where, said = read
         if isinstance(said, Progress | None) and where.connector != self._connector:
-            return
-        self._known.setdefault((where.topic, where.partition), Known()).take(said)
+            return None
+        return (where.topic, where.partition), said

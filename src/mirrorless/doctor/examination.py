@@ -89,8 +89,8 @@ class _Examination:
                 found += self._one_end(side, probes.get(side))
             if self._functions & _COPYING:
                 found += self._limits(probes)
-        if Function.PARTITION_COPY in self._functions:
-            found += self._mirrormaker2()
+            if Function.PARTITION_COPY in self._functions:
+                found += self._mirrormaker2(probes)
         return found
 
     def _ids(self) -> Finding:
@@ -165,11 +165,16 @@ class _Examination:
             return Finding(check="topics", status=Status.WARNING, text=text, cluster=alias, fix=fix)
         return Finding(check="topics", status=Status.OK, text=f"{len(remote)} to replicate", cluster=alias)
 
-    def _mirrormaker2(self) -> list[Finding]:
-        if (reason := self._unreached(Side.TARGET)) is not None:
-            alias = self._flow.target.alias
-            return [Finding(check="MirrorMaker 2", status=Status.NOT_CHECKED, text=reason, cluster=alias)]
-        return signs_of_mirrormaker2(self._flow, self._admins[Side.TARGET], topics=set(self._ends[Side.TARGET].topics))
+    def _mirrormaker2(self, probes: Mapping[Side, Probes]) -> list[Finding]:
+        reason = self._unreached(Side.TARGET)
+        if reason is None:
+            topics = set(self._ends[Side.TARGET].topics)
+            try:
+                return signs_of_mirrormaker2(self._flow, probes=probes[Side.TARGET], topics=topics)
+            except ClusterError as error:
+                reason = str(error)
+        alias = self._flow.target.alias
+        return [Finding(check="MirrorMaker 2", status=Status.NOT_CHECKED, text=reason, cluster=alias)]
 
     def _unreached(self, *sides: Side) -> str | None:
         missing = [self._clusters[side].alias for side in sides if side not in self._metadata]

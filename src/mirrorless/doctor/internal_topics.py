@@ -10,7 +10,7 @@ from confluent_kafka import KafkaError
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.doctor.findings import Finding, Status
 from mirrorless.doctor.probes import NotSaid
-from mirrorless.rights import Function, On, Operation, Side, needed, topic_of
+from mirrorless.rights import Function, On, Operation, Side, name_of, needed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -51,7 +51,7 @@ def internal_topics(
         for row in needed(flow, functions)
         if row.side is end.side and row.on in _FACTORS and row.operation is not Operation.DESCRIBE
     )
-    names = {on: str(topic_of(flow, on)) for on in wanted}
+    names = {on: str(name_of(flow, on)) for on in wanted}
     there = [name for name in names.values() if name in end.topics]
     configs, _ = topic_configs(admin, there)
     policies = {name: one["cleanup.policy"].value for name, one in configs.items() if "cleanup.policy" in one}
@@ -104,7 +104,7 @@ def replication_factors(flow: Flow, end: End, *, functions: Iterable[Function] |
     for on in dict.fromkeys(row.on for row in rows):
         if on is On.REMOTE_TOPICS:
             factors["replication.factor"] = flow.replication_factor
-        elif str(topic_of(flow, on)) not in end.topics:
+        elif str(name_of(flow, on)) not in end.topics:
             factors |= [_factor(flow, on)]
     brokers = f"{end.brokers} broker{'' if end.brokers == 1 else 's'}"
     too_large = {key: factor for key, factor in factors.items() if factor > end.brokers}

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
 
+from mirrorless.clusters.mirrormaker2 import group_of, nodes_run
 from mirrorless.clusters.reading import reader
 from mirrorless.copy.progress import Progress, SourcePartition, parse
 from mirrorless.doctor.findings import Finding, Status, some_of
-from mirrorless.errors import ClusterError
+from mirrorless.rights import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mirrorless.clusters.admin import Admin
+    from mirrorless.doctor.probes import Probes
     from mirrorless.settings import Cluster, Flow
 
 _CHECK: Final = "MirrorMaker 2"
@@ -52,19 +53,20 @@ class _Seen:
                     self.ours_ms = max(self.ours_ms, timestamp_ms)
 
 
-def signs_of_mirrormaker2(flow: Flow, target: Admin, *, topics: set[str]) -> list[Finding]:
-    """Look for a MirrorMaker 2; `topics` are those of the target that can be seen."""
+def signs_of_mirrormaker2(flow: Flow, *, probes: Probes, topics: set[str]) -> list[Finding]:
+    """Look for a MirrorMaker 2; `probes` ask the target, `topics` are those of it that can be seen.
+
+    Raises `ClusterUnavailable` if the target does not answer any more.
+    """
     alias = flow.target.alias
     signs: list[str] = []
     unseen: list[str] = []
     seen = _Seen()
-    group = f"{flow.source.alias}-mm2"
-    try:
-        members = len(target.result(target.client.describe_consumer_groups([group])[group]).members)
-        if members:
-            signs.append(f"group {group} has {members} member{'' if members == 1 else 's'}")
-    except ClusterError:
+    group = group_of(flow)
+    if probes.refused_groups(Operation.DESCRIBE, [group]):
         unseen.append(f"group {group}")
+    elif nodes_run(flow):
+        signs.append(f"group {group} has members")
     now_ms = time.time() * 1000
     status = f"mm2-status.{flow.source.alias}.internal"
     try:

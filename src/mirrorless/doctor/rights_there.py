@@ -10,7 +10,7 @@ from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.doctor.probes import NotSaid
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.policy import policy_for
-from mirrorless.rights import CONNECT, SWITCHES, On, Operation, When, needed, topic_of, without_implied
+from mirrorless.rights import CONNECT, SWITCHES, On, Operation, When, name_of, needed, without_implied
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -47,7 +47,7 @@ def _check(flow: Flow, side: Side, rows: Sequence[Row], *, probes: Probes, names
     check = f"{row.operation} on {row.on}"
     things = _things(flow, row.on, names)
     if not things and row.on is not On.CLUSTER:
-        text = f"no {_word(row.on)} can be seen on {flow.source.alias}, and the patterns tell of none to ask for"
+        text = f"no {row.on.kind} can be seen on {flow.source.alias}, and the patterns tell of none to ask for"
         return Finding(check=check, status=Status.NOT_CHECKED, text=text, cluster=alias)
     try:
         refused = sorted(_refused(probes, row, things))
@@ -63,7 +63,7 @@ def _check(flow: Flow, side: Side, rows: Sequence[Row], *, probes: Probes, names
         return Finding(check=check, status=Status.WARNING, text=_lesser(row, refused), cluster=alias, fix=fix)
     which = _on(row.on, refused)
     if len(refused) < len(things):
-        which = f"{len(refused)} of {len(things)} {_word(row.on)}s, among them {some_of(refused)}"
+        which = f"{len(refused)} of {len(things)} {row.on.kind}s, among them {some_of(refused)}"
     functions = dict.fromkeys(f"{one.function} to {one.why}" for one in required)
     needing = {one.function for one in required}
     if len(needing) == 1 and (switch := SWITCHES.get(required[0].function)) is not None:
@@ -82,8 +82,8 @@ def _things(flow: Flow, on: On, names: Names) -> list[str]:
         return []
     if on is On.GROUPS:
         return _all(names.groups, flow.groups, group_filter_for(flow).selects)[:_GROUPS_ASKED]
-    if (topic := topic_of(flow, on)) is not None:
-        return [topic]
+    if (name := name_of(flow, on)) is not None:
+        return [name]
     topics = _all(names.topics, flow.topics, topic_filter_for(flow).selects)
     if on is On.TOPICS:
         return topics
@@ -98,7 +98,7 @@ def _all(seen: Sequence[str], patterns: Sequence[str], selects: Callable[[str], 
 def _refused(probes: Probes, row: Row, things: list[str]) -> list[str]:
     if row.on is On.CLUSTER:
         return [] if probes.may_on_cluster(row.operation) else ["the cluster"]
-    if row.on is On.GROUPS:
+    if row.on.kind == "group":
         return probes.refused_groups(row.operation, things)
     return probes.refused_topics(row.operation, things)
 
@@ -107,9 +107,5 @@ def _on(on: On, things: Sequence[str]) -> str:
     if on is On.CLUSTER:
         return "the cluster"
     if len(things) == 1:
-        return f"{_word(on)} {things[0]}"
-    return f"{len(things)} {_word(on)}s: {some_of(list(things))}"
-
-
-def _word(on: On) -> str:
-    return "group" if on is On.GROUPS else "topic"
+        return f"{on.kind} {things[0]}"
+    return f"{len(things)} {on.kind}s: {some_of(list(things))}"

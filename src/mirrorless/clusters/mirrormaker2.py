@@ -1,0 +1,37 @@
+"""The nodes of a MirrorMaker 2 in dedicated mode, as its target sees them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
+
+from kafka import errors as kafka_errors
+from kafka.admin import KafkaAdminClient
+
+from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.errors import ClusterUnavailable
+
+if TYPE_CHECKING:
+    from mirrorless.settings import Flow
+
+_WITHOUT_MEMBERS: Final = ("Empty", "Dead")
+
+
+def group_of(flow: Flow) -> str:
+    """Return the group on the target that they are members of (`MirrorMakerConfig.workerConfig`)."""
+    return f"{flow.source.alias}-mm2"
+
+
+def nodes_run(flow: Flow) -> bool:
+    """Whether some run, be it for this flow or not; False where the group may not be seen.
+
+    Raises `ClusterUnavailable` where the target does not answer. Groups are listed, not described: confluent-kafka
+    refuses to describe those of Connect's protocol, and kafka-python stumbles over what their members say.
+    """
+    try:
+        with closing(KafkaAdminClient(**for_kafka_python(flow.target, role="admin"))) as client:
+            groups = client.list_groups()
+    except (kafka_errors.KafkaError, OSError) as error:
+        raise ClusterUnavailable(str(error) or type(error).__name__, cluster=flow.target.alias) from error
+    states = {group["group_id"]: group.get("group_state") for group in groups}
+    return states.get(group_of(flow), _WITHOUT_MEMBERS[0]) not in _WITHOUT_MEMBERS

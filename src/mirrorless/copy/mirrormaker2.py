@@ -1,0 +1,70 @@
+"""Notices a MirrorMaker 2 that copies the same flow: what both copy is there twice, so this copy rests meanwhile.
+
+MirrorMaker 2 writes its progress every minute (`offset.flush.interval.ms`) and when it stops, to this copy's own topic
+and keys. In dedicated mode its nodes are members of a group as long as they run, whether or not they copy this flow.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.clusters.mirrormaker2 import group_of, nodes_run
+from mirrorless.errors import MirrorMaker2Runs
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from mirrorless.clusters.topics import Place
+    from mirrorless.copy.progress import Known
+    from mirrorless.copy.progress_topic import ProgressTopic
+    from mirrorless.settings import Flow
+
+QUIET_S: Final = 150.0
+"""A MirrorMaker 2 that has written no progress for twice its minute and some is taken for stopped."""
+_TWICE: Final = "stop it, both at once copy everything twice; this copy rests until"
+
+
+class Rival:
+    """Looks for a MirrorMaker 2 beside one run of a flow's copy.
+
+    What it wrote before the run began tells nothing, except where a node of its runs: then it may be about to go on.
+    """
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+        self._began: float | None = None
+        self._alone = False
+
+    def refuse(self, places: Collection[Place], progress: ProgressTopic, known: Mapping[Place, Known]) -> None:
+        """Raise `MirrorMaker2Runs` if it lately copied one of `places`, the source partitions of the next lease.
+
+        `progress` was just read, and said what is `known`. Others' partitions are no business of this flow: topics may
+        move from one to the other step by step. Raises `ClusterUnavailable` if the target does not answer.
+        """
+        now = time.monotonic()
+        self._began = self._began or now
+        lately = [place for place in places if now - progress.others.get(place, -QUIET_S) < QUIET_S]
+        if lately:
+            what = f"MirrorMaker 2 copies this flow too, {_named(lately)} among others"
+            self._raise(what, f"it has written no progress for {QUIET_S:.0f} s")
+        if self._alone:
+            return
+        taken_over = [place for place in places if _is_theirs(known.get(place))]
+        if taken_over and now - self._began < QUIET_S and nodes_run(self._flow):
+            what = f"MirrorMaker 2 runs (group {group_of(self._flow)} has members), and was the last to copy "
+            what += _named(taken_over)
+            self._raise(what, f"then, or until it has written no progress for {QUIET_S:.0f} s")
+        self._alone = True
+
+    def _raise(self, what: str, when: str) -> None:
+        raise MirrorMaker2Runs(f"{what}: {_TWICE} {when}", cluster=self._flow.target.alias)
+
+
+def _is_theirs(known: Known | None) -> bool:
+    return known is not None and known.progress is not None and known.progress.sequence is None
+
+
+def _named(places: Collection[Place]) -> str:
+    topic, partition = min(places)
+    return f"{topic}-{partition}"

@@ -1,0 +1,139 @@
+"""A copy rests while the progress topic, or its group, tells that a MirrorMaker 2 copies the same partitions."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from mirrorless.copy import mirrormaker2
+from mirrorless.copy.control import Control
+from mirrorless.copy.partition_leases import LeaseReader
+from mirrorless.copy.planning import Planner
+from mirrorless.copy.progress import CONNECTOR, Progress, SourcePartition
+from mirrorless.errors import MirrorMaker2Runs
+from tests.support.secured import eventually
+from tests.support.world import fill
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.world import World
+
+OURS = Progress(last_offset=5, sequence=6, epoch=0, last_downstream=5)
+
+
+@pytest.fixture
+def planner(world: World) -> Iterator[Planner]:
+    """Of a flow with one topic, that has two records."""
+    fill(world.source, world.topic(), [b"one", b"two"])
+    world.discover()
+    with closing(Planner(world.place().load(), bounded=False)) as planner:
+        yield planner
+
+
+def rows(planner: Planner) -> int:
+    return sum(map(len, planner.plan(planner.flow)))
+
+
+def write(world: World, *said: Progress, topic: str = "", connector: str = CONNECTOR) -> None:
+    """Write progress of the world's topic, or of another one."""
+    key = SourcePartition(world.source_alias, topic or world.topics[0], 0, connector).progress_key()
+    client = Producer({"bootstrap.servers": world.target.bootstrap_servers, "partitioner": "murmur2"})
+    for one in said:
+        client.produce(world.progress_topic, key=key, value=one.to_bytes())
+    assert client.flush(30) == 0
+
+
+@contextmanager
+def node(world: World) -> Iterator[None]:
+    """A member of the group that MirrorMaker 2's nodes are members of."""
+    member = Consumer(
+        {
+            "bootstrap.servers": world.target.bootstrap_servers,
+            "group.id": f"{world.source_alias}-mm2",
+            "auto.offset.reset": "earliest",
+        }
+    )
+    member.subscribe([world.progress_topic])
+    eventually(lambda: member.poll(0.5) is not None)
+    yield
+    member.close()
+
+
+def test_while_it_writes_progress(world: World, planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert rows(planner) == 1
+    # Ours came behind its own, as it does every second; neither hides the other.
+    write(world, Progress(last_offset=0), OURS)
+    for _ in range(2):
+        with pytest.raises(MirrorMaker2Runs) as raised:
+            rows(planner)
+    assert str(raised.value) == (
+        f"cluster {world.target_alias}: MirrorMaker 2 copies this flow too, {world.topics[0]}-0 among others: stop it, "
+        "both at once copy everything twice; this copy rests until it has written no progress for 150 s"
+    )
+    monkeypatch.setattr(mirrormaker2, "QUIET_S", 0.0)
+    assert rows(planner) == 1
+
+
+def test_nobody_has_a_lease_and_the_reason_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mirrorless.copy.partition_leases._RETRY_S", 0.1)
+    world.topic()
+    world.discover()
+    control = Control(str(world.folder))
+    reader = LeaseReader(world.place(bounded=False), control)
+    with ExitStack() as stack:
+        stack.callback(reader.stop)
+        assert len(reader.partitions({"lease": 0}, {"lease": 1})) == 1
+        write(world, Progress(last_offset=0))
+        assert reader.partitions({"lease": 1}, {"lease": 2}) == []
+        assert "MirrorMaker 2 copies this flow too" in control.complaint()
+        assert control.unreachable()
+        monkeypatch.setattr(mirrormaker2, "QUIET_S", 0.0)
+        assert len(reader.partitions({"lease": 2}, {"lease": 3})) == 1
+        assert not control.complaint()
+
+
+def test_what_it_wrote_before_is_taken_over(world: World) -> None:
+    world.topic()
+    world.discover()
+    write(world, Progress(last_offset=0))
+    with closing(Planner(world.place().load(), bounded=False)) as planner:
+        assert rows(planner) == 1
+
+
+def test_other_topics_and_other_connectors_are_no_business_of_the_flow(world: World, planner: Planner) -> None:
+    assert rows(planner) == 1
+    write(world, Progress(last_offset=0), topic="another")
+    write(world, Progress(last_offset=0), connector="another")
+    write(world, OURS)
+    assert rows(planner) == 1
+
+
+def test_its_nodes_are_waited_for_where_it_was_the_last_to_copy(
+    world: World, planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(world, Progress(last_offset=0))
+    group = f"{world.source_alias}-mm2"
+    with node(world):
+        for _ in range(2):
+            with pytest.raises(MirrorMaker2Runs) as raised:
+                rows(planner)
+        # Of a node that runs for other flows only, that is all there ever is.
+        monkeypatch.setattr(mirrormaker2, "QUIET_S", 0.0)
+        assert rows(planner) == 1
+        monkeypatch.undo()
+        assert rows(planner) == 1
+    assert str(raised.value) == (
+        f"cluster {world.target_alias}: MirrorMaker 2 runs (group {group} has members), and was the last to copy "
+        f"{world.topics[0]}-0: stop it, both at once copy everything twice; this copy rests until then, or until it "
+        "has written no progress for 150 s"
+    )
+
+
+def test_its_nodes_alone_are_no_reason(world: World, planner: Planner) -> None:
+    write(world, Progress(last_offset=0), OURS)
+    with node(world):
+        assert rows(planner) == 1
