@@ -188,9 +188,8 @@ def _copying(connectors: list[_Connector], warnings: list[str]) -> None:
             same = [connector for connector in connectors if (connector.kind, connector.flow) == (kind, flow)]
             if len(same) > 1:
                 names = " and ".join(connector.called for connector in same)
-                raise ConfigurationError(
-                    f"{names} are both a {kind} of {flow}; merge their topics into one", file=same[1].file
-                )
+                way = "give each a configuration of its own" if kind == _COPIES else "merge them into one"
+                raise ConfigurationError(f"{names} are both a {kind} of {flow}; {way}", file=same[1].file)
 
 
 def _add(connector: _Connector, entries: dict[str, Entry]) -> Iterator[str]:

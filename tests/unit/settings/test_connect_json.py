@@ -201,7 +201,11 @@ def test_the_target_s_alias_has_a_default_and_spelling_is_put_right(tmp_path: Pa
         (connector(HEARTBEAT), "MirrorHeartbeatConnector alone copies nothing; add the MirrorSourceConnector of A->B"),
         (
             [connector(SOURCE), connector(SOURCE)],
-            "are both a MirrorSourceConnector of A->B; merge their topics into one",
+            "are both a MirrorSourceConnector of A->B; give each a configuration of its own",
+        ),
+        (
+            [connector(SOURCE), connector(CHECKPOINT), connector(CHECKPOINT)],
+            "are both a MirrorCheckpointConnector of A->B; merge them into one",
         ),
         (connector(SOURCE | {"source.cluster.alias": ""}), "source.cluster.alias: is missing; name the source cluster"),
         (connector(SOURCE | {"source.cluster.alias": "a b"}), "must be one word without -> and commas"),
