@@ -17,17 +17,17 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from mirrorless.batches.header import HEADER_BYTES, scan
 from mirrorless.batches.stamp import Stamped, body_of
 from mirrorless.clusters.client_settings import for_kafka_python
-from mirrorless.copy.event_loop import EventLoop
-from mirrorless.copy.transport import Second
-from mirrorless.copy.wire import LATEST, Wire
+from mirrorless.protocol.event_loop import EventLoop
+from mirrorless.protocol.transport import Second
+from mirrorless.protocol.wire import LATEST, Wire
 from mirrorless.settings import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from mirrorless.copy.requests import Place
-    from mirrorless.copy.transport import Node
     from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.protocol.requests import Place
+    from mirrorless.protocol.transport import Node
 
 _FETCHES: Final = 2
 _APPENDS: Final = 5

@@ -18,6 +18,7 @@ LAYERS = (
     "metadata",
     "rights",
     "batches",
+    "protocol",
     "copy",
     "offsets",
     "heartbeats",

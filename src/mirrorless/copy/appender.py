@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kafka import errors as kafka_errors
 
 from mirrorless.copy.partition import BATCHES_IN_FLIGHT
-from mirrorless.copy.transport import Second
 from mirrorless.errors import ClusterError
+from mirrorless.protocol.transport import Second
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from mirrorless.copy.partition import PartitionCopy, Pending
-    from mirrorless.copy.requests import Appended, Place
-    from mirrorless.copy.transport import Node
-    from mirrorless.copy.wire import Wire
+    from mirrorless.protocol.requests import Appended, Place
+    from mirrorless.protocol.transport import Node
+    from mirrorless.protocol.wire import Wire
 
     _Picked = dict[Place, tuple[PartitionCopy, Pending]]
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.identity import refuse_same
-from mirrorless.copy.event_loop import EventLoop
 from mirrorless.copy.progress_topic import ProgressTopic
-from mirrorless.copy.wire import Wire
+from mirrorless.protocol.event_loop import EventLoop
+from mirrorless.protocol.wire import Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable

@@ -10,13 +10,13 @@ from kafka import errors as kafka_errors
 from mirrorless.batches.header import FormatError
 from mirrorless.batches.stamp import stamp
 from mirrorless.clusters.failures import grant
-from mirrorless.copy.broker_errors import error_for, error_name
-from mirrorless.copy.fetch_session import FetchSession
 from mirrorless.copy.intake import PassedTo, take_in
-from mirrorless.copy.leaders import TROUBLE
 from mirrorless.copy.no_records import out_of_range, pass_over_hole
 from mirrorless.copy.partition import READABLE, Pending, cut_at
-from mirrorless.copy.requests import OFFSET_OUT_OF_RANGE
+from mirrorless.protocol.broker_errors import error_for, error_name
+from mirrorless.protocol.fetch_session import FetchSession
+from mirrorless.protocol.leaders import TROUBLE
+from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from mirrorless.copy.appender import Appender
     from mirrorless.copy.budget import Budget
     from mirrorless.copy.partition import PartitionCopy
-    from mirrorless.copy.requests import Fetched, Place
-    from mirrorless.copy.wire import Wire
     from mirrorless.errors import Gap, PartitionError
+    from mirrorless.protocol.requests import Fetched, Place
+    from mirrorless.protocol.wire import Wire
 
 _WAIT_MS = 500
 _CROWDED_WAIT_MS = 10

@@ -15,25 +15,25 @@ from mirrorless.batches.header import HEADER_BYTES, SEQUENCES, scan
 from mirrorless.batches.rebuild import merge
 from mirrorless.batches.records import Records, varint
 from mirrorless.batches.stamp import stamp
-from mirrorless.copy import wire as wires
-from mirrorless.copy.broker_errors import error_for, refusal
-from mirrorless.copy.leaders import NotNow, leader_of
 from mirrorless.copy.producer_identity import announcer_id
 from mirrorless.copy.progress import Announcement, SourcePartition, parse
 from mirrorless.copy.together import Together
 from mirrorless.copy.walking import count
 from mirrorless.errors import GapKind
+from mirrorless.protocol import wire as wires
+from mirrorless.protocol.broker_errors import error_for, refusal
+from mirrorless.protocol.leaders import NotNow, leader_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mirrorless.batches.stamp import Stamped
-    from mirrorless.copy.event_loop import EventLoop
     from mirrorless.copy.partition import PartitionCopy
-    from mirrorless.copy.requests import Offset, Place
     from mirrorless.copy.resume import TargetState
-    from mirrorless.copy.wire import Wire
     from mirrorless.errors import Gap
+    from mirrorless.protocol.event_loop import EventLoop
+    from mirrorless.protocol.requests import Offset, Place
+    from mirrorless.protocol.wire import Wire
 
 _ANNOUNCE_TIMEOUT_MS = 30_000
 _READ_BACK_BYTES = 1 << 16

@@ -12,23 +12,23 @@ from kafka import errors as kafka_errors
 from mirrorless.copy.appender import Appender
 from mirrorless.copy.budget import Budget
 from mirrorless.copy.fetcher import Fetcher
-from mirrorless.copy.leaders import TROUBLE
 from mirrorless.copy.partition import Left, PartitionCopy, State
 from mirrorless.copy.producer_identity import producer_id
 from mirrorless.copy.tally import Tally
 from mirrorless.copy.verdicts import Verdicts
 from mirrorless.errors import ClusterError, Gap, MirrorlessError, PartitionError
+from mirrorless.protocol.leaders import TROUBLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
-    from mirrorless.copy.event_loop import EventLoop
     from mirrorless.copy.ledger import Ledger
     from mirrorless.copy.positions import Positions
-    from mirrorless.copy.requests import Place
     from mirrorless.copy.resume import Decision, TargetState
     from mirrorless.copy.rows import LeaseRow, Report
-    from mirrorless.copy.wire import Wire
+    from mirrorless.protocol.event_loop import EventLoop
+    from mirrorless.protocol.requests import Place
+    from mirrorless.protocol.wire import Wire
 
 _TICK_S = 0.02
 _OBSERVED_SHARE = 50

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING
 
 from kafka import errors as kafka_errors
 
-from mirrorless.copy import wire as wires
-from mirrorless.copy.broker_errors import error_name
 from mirrorless.copy.partition import READABLE, ends_before
-from mirrorless.copy.requests import OFFSET_OUT_OF_RANGE
 from mirrorless.errors import GapKind
+from mirrorless.protocol import wire as wires
+from mirrorless.protocol.broker_errors import error_name
+from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
 if TYPE_CHECKING:
     from mirrorless.copy.fetcher import Keeper
     from mirrorless.copy.partition import PartitionCopy
-    from mirrorless.copy.requests import Fetched
-    from mirrorless.copy.wire import Wire
+    from mirrorless.protocol.requests import Fetched
+    from mirrorless.protocol.wire import Wire
 
 
 async def out_of_range(source: Wire, keeper: Keeper, node: int, copy: PartitionCopy, asked_from: int) -> None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from mirrorless.batches.stamp import Stamped
     from mirrorless.copy.progress import Announcement, Halt, Known
-    from mirrorless.copy.requests import Place
     from mirrorless.copy.rows import LeaseRow
+    from mirrorless.protocol.requests import Place
 
 
 BATCHES_IN_FLIGHT = 5

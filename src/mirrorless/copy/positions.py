@@ -9,15 +9,15 @@ from kafka import errors as kafka_errors
 from mirrorless.batches.header import SEQUENCES, BatchHeader, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
-from mirrorless.copy import wire as wires
-from mirrorless.copy.broker_errors import error_for, refusal
-from mirrorless.copy.leaders import NotNow, leader_of
 from mirrorless.copy.partition import LeaveOut, cut_at, ends_before
 from mirrorless.copy.progress import Announcement
-from mirrorless.copy.requests import OFFSET_OUT_OF_RANGE, ProducerState
 from mirrorless.copy.resume import Begin, Decision, GoOn, Lost, TargetState, Unexplained, Wait, decide
 from mirrorless.copy.walking import Walked, count, find, walk
 from mirrorless.errors import Gap, GapKind, MirrorlessError
+from mirrorless.protocol import wire as wires
+from mirrorless.protocol.broker_errors import error_for, refusal
+from mirrorless.protocol.leaders import NotNow, leader_of
+from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE, ProducerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from mirrorless.copy.incarnations import Incarnations
     from mirrorless.copy.partition import PartitionCopy
     from mirrorless.copy.progress import Known
-    from mirrorless.copy.requests import Offset, Place
-    from mirrorless.copy.wire import Wire
+    from mirrorless.protocol.requests import Offset, Place
+    from mirrorless.protocol.wire import Wire
 
 
 class Positions:

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kafka import errors as kafka_errors
 
 from mirrorless.clusters.client_settings import for_confluent
-from mirrorless.copy import wire as wires
-from mirrorless.copy.broker_errors import error_for
 from mirrorless.copy.connections import Connections
 from mirrorless.copy.incarnations import Incarnations
 from mirrorless.copy.journal import Journal
-from mirrorless.copy.leaders import by_leader
 from mirrorless.copy.producer_identity import producer_id
 from mirrorless.copy.progress import Announcement, Known, Progress, SourcePartition
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.metadata.plan import replicated
+from mirrorless.protocol import wire as wires
+from mirrorless.protocol.broker_errors import error_for
+from mirrorless.protocol.leaders import by_leader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 
-    from mirrorless.copy.requests import Place
-    from mirrorless.copy.wire import Wire
+    from mirrorless.protocol.requests import Place
+    from mirrorless.protocol.wire import Wire
     from mirrorless.settings import Flow
 
 _FLUSH_S = 30.0

@@ -19,8 +19,8 @@ from mirrorless.copy.positions import Positions
 from mirrorless.copy.rows import LeaseRow, Report
 from mirrorless.copy.sync_feed import SyncFeed
 from mirrorless.copy.sync_writer import SyncWriter
-from mirrorless.copy.wire import EARLIEST, LATEST
 from mirrorless.errors import ClusterError, ConfigurationError
+from mirrorless.protocol.wire import EARLIEST, LATEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

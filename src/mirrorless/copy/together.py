@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kafka.future import Future
 
-from mirrorless.copy.leaders import NotNow
+from mirrorless.protocol.leaders import NotNow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 
-    from mirrorless.copy.event_loop import EventLoop
+    from mirrorless.protocol.event_loop import EventLoop
 
 Group = TypeVar("Group", bound="Hashable")
 Question = TypeVar("Question", bound="Hashable")

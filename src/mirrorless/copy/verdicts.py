@@ -7,16 +7,16 @@ import time
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.failures import grant
-from mirrorless.copy.broker_errors import error_for, error_name
-from mirrorless.copy.leaders import TROUBLE
 from mirrorless.copy.partition import LeaveOut, PartitionCopy, Pending, State
 from mirrorless.errors import AppendRefused, CorruptBatch, Gap, GapKind, PartitionError
+from mirrorless.protocol.broker_errors import error_for, error_name
+from mirrorless.protocol.leaders import TROUBLE
 
 if TYPE_CHECKING:
     from mirrorless.batches.header import FormatError
     from mirrorless.copy.appender import Appender
     from mirrorless.copy.ledger import Ledger
-    from mirrorless.copy.wire import Wire
+    from mirrorless.protocol.wire import Wire
 
 _MAX_BACKOFF_S = 5.0
 

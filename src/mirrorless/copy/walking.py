@@ -8,17 +8,17 @@ from mirrorless.batches.admission import AbortedTransactions
 from mirrorless.batches.header import BatchHeader, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
-from mirrorless.copy.broker_errors import error_for
-from mirrorless.copy.leaders import NotNow, leader_of
-from mirrorless.copy.requests import OFFSET_OUT_OF_RANGE
 from mirrorless.errors import CorruptBatch, Gap, GapKind, UnsupportedBatch
+from mirrorless.protocol.broker_errors import error_for
+from mirrorless.protocol.leaders import NotNow, leader_of
+from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from mirrorless.batches.records import Records
     from mirrorless.copy.partition import PartitionCopy
-    from mirrorless.copy.wire import Wire
+    from mirrorless.protocol.wire import Wire
 
 _FETCH_BYTES = 8 << 20
 _PATIENCE = 4

@@ -21,10 +21,10 @@ from kafka.protocol.metadata.metadata import MetadataRequest
 from kafka.protocol.producer.produce import ProduceRequest
 
 from mirrorless.clusters.client_settings import for_kafka_python
-from mirrorless.copy import requests
-from mirrorless.copy.broker_errors import error_for
-from mirrorless.copy.fetch_session import Asked
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.protocol import requests
+from mirrorless.protocol.broker_errors import error_for
+from mirrorless.protocol.fetch_session import Asked
 from mirrorless.rights import Operation
 
 if TYPE_CHECKING:

@@ -18,16 +18,16 @@ from mirrorless.batches.header import FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.clusters.client_settings import for_kafka_python
-from mirrorless.copy.broker_errors import error_name
-from mirrorless.copy.event_loop import EventLoop
-from mirrorless.copy.wire import Wire
 from mirrorless.errors import ClusterError
+from mirrorless.protocol.broker_errors import error_name
+from mirrorless.protocol.event_loop import EventLoop
+from mirrorless.protocol.wire import Wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mirrorless.batches.header import BatchHeader
-    from mirrorless.copy.requests import Fetched, Place
+    from mirrorless.protocol.requests import Fetched, Place
     from mirrorless.settings import Cluster
 
 _CONNECT_TIMEOUT_MS: Final = 20_000

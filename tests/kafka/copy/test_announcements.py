@@ -10,12 +10,12 @@ import pytest
 from mirrorless.copy.connections import Connections
 from mirrorless.copy.incarnations import Incarnations
 from mirrorless.copy.progress import Announcement
-from mirrorless.copy.wire import LATEST
+from mirrorless.protocol.wire import LATEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mirrorless.copy.requests import Offset
+    from mirrorless.protocol.requests import Offset
     from tests.support.world import World
 
 PARTITIONS = 300

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.clusters.client_settings import for_kafka_python
-from mirrorless.copy.event_loop import EventLoop
-from mirrorless.copy.fetch import Fetch
-from mirrorless.copy.fetch_session import FetchSession
-from mirrorless.copy.wire import Wire
+from mirrorless.protocol.event_loop import EventLoop
+from mirrorless.protocol.fetch import Fetch
+from mirrorless.protocol.fetch_session import FetchSession
+from mirrorless.protocol.wire import Wire
 from mirrorless.settings import Cluster
 from tests.support.world import delete, producer
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from mirrorless.copy.requests import Fetched
+    from mirrorless.protocol.requests import Fetched
     from tests.support.world import World
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mirrorless.copy import transport
-from mirrorless.copy.transport import Second
+from mirrorless.protocol import transport
+from mirrorless.protocol.transport import Second
 from tests.support.world import World, fill
 
 if TYPE_CHECKING:

@@ -13,14 +13,14 @@ from kafka.net import selector
 
 from mirrorless.batches.stamp import Stamped
 from mirrorless.clusters.client_settings import for_kafka_python
-from mirrorless.copy import transport
-from mirrorless.copy.event_loop import EventLoop
-from mirrorless.copy.leaders import TROUBLE
-from mirrorless.copy.produce import Produce
-from mirrorless.copy.requests import Appended, Offset
-from mirrorless.copy.transport import Node, Second
-from mirrorless.copy.wire import EARLIEST, EARLIEST_LOCAL, LATEST, READ_UNCOMMITTED, Wire
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.protocol import transport
+from mirrorless.protocol.event_loop import EventLoop
+from mirrorless.protocol.leaders import TROUBLE
+from mirrorless.protocol.produce import Produce
+from mirrorless.protocol.requests import Appended, Offset
+from mirrorless.protocol.transport import Node, Second
+from mirrorless.protocol.wire import EARLIEST, EARLIEST_LOCAL, LATEST, READ_UNCOMMITTED, Wire
 from mirrorless.settings import Cluster
 from tests.support.world import World, fill
 

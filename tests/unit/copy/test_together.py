@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mirrorless.copy.leaders import NotNow
 from mirrorless.copy.together import Together
+from mirrorless.protocol.leaders import NotNow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

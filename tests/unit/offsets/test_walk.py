@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from mirrorless.batches.header import CONTROL, TRANSACTIONAL, BatchHeader
 from mirrorless.batches.records import put_together, take_apart
-from mirrorless.copy.requests import Fetched
 from mirrorless.offsets.walk import Search, Walk
+from mirrorless.protocol.requests import Fetched
 
 PLACE = ("t", 0)
 _LENGTH_COUNTS_FROM = 12

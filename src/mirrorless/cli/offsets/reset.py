@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mirrorless.copy.reset import Reset, Resetter, flow_of
-from mirrorless.copy.wire import EARLIEST, LATEST
+from mirrorless.protocol.wire import EARLIEST, LATEST
 from mirrorless.settings import load
 from mirrorless.settings.values import timestamp_ms
 

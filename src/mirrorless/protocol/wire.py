@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 from kafka import errors as kafka_errors
 from kafka.structs import TopicPartition
 
-from mirrorless.copy import requests
-from mirrorless.copy.broker_errors import RETRIABLE, error_for, refusal
-from mirrorless.copy.fetch_session import NOT_KNOWN, Asked
-from mirrorless.copy.transport import Manager, Node
 from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.protocol import requests
+from mirrorless.protocol.broker_errors import RETRIABLE, error_for, refusal
+from mirrorless.protocol.fetch_session import NOT_KNOWN, Asked
+from mirrorless.protocol.transport import Manager, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from uuid import UUID
 
     from mirrorless.batches.stamp import Stamped
-    from mirrorless.copy.event_loop import EventLoop
-    from mirrorless.copy.fetch_session import FetchSession
-    from mirrorless.copy.requests import Appended, Fetched, Offset, Place, ProducerState
+    from mirrorless.protocol.event_loop import EventLoop
+    from mirrorless.protocol.fetch_session import FetchSession
+    from mirrorless.protocol.requests import Appended, Fetched, Offset, Place, ProducerState
 
 EARLIEST = -2
 EARLIEST_LOCAL = -4

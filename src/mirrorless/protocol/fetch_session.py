@@ -13,7 +13,7 @@ from kafka import errors as kafka_errors
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mirrorless.copy.requests import Ids, Place
+    from mirrorless.protocol.requests import Ids, Place
 
     Position = tuple[Place, int, int]
 

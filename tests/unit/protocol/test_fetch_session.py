@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from mirrorless.copy.fetch_session import Asked, FetchSession
+from mirrorless.protocol.fetch_session import Asked, FetchSession
 
 A, B, C = ("t", 0), ("t", 1), ("u", 0)
 IDS = {"t": UUID(int=1), "u": UUID(int=2)}

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka.protocol.admin.transactions import DescribeProducersRequest
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
 
-from mirrorless.copy.fetch import Fetch, Fetches
-from mirrorless.copy.messages import by_topic
-from mirrorless.copy.produce import Acknowledged, Produce
+from mirrorless.protocol.fetch import Fetch, Fetches
+from mirrorless.protocol.messages import by_topic
+from mirrorless.protocol.produce import Acknowledged, Produce
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from uuid import UUID
 
     from mirrorless.batches.stamp import Stamped
-    from mirrorless.copy.fetch_session import Asked
+    from mirrorless.protocol.fetch_session import Asked
 
 OFFSET_OUT_OF_RANGE = 1
 """Error code of a fetch whose offset lies before or behind the log."""

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
-from mirrorless.copy.messages import NO_TAGS, Answer, Header, by_topic, count, topic_at, varint
+from mirrorless.protocol.messages import NO_TAGS, Answer, Header, by_topic, count, topic_at, varint
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from mirrorless.copy.fetch_session import Asked
-    from mirrorless.copy.messages import Frame
+    from mirrorless.protocol.fetch_session import Asked
+    from mirrorless.protocol.messages import Frame
 
 _COMPACT_SINCE = 12
 _BY_ID_SINCE = 13

@@ -16,7 +16,7 @@ from kafka import errors as kafka_errors
 from kafka.net.transport import KafkaTCPTransport
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
-from mirrorless.copy.transport import Chunks, Protocol, _Plain, read_answers, wake_at, write_pieces
+from mirrorless.protocol.transport import Chunks, Protocol, _Plain, read_answers, wake_at, write_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from kafka import errors as kafka_errors
 
-from mirrorless.copy.broker_errors import RETRIABLE
 from mirrorless.errors import MirrorlessError
+from mirrorless.protocol.broker_errors import RETRIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mirrorless.copy.requests import Place
-    from mirrorless.copy.wire import Wire
+    from mirrorless.protocol.requests import Place
+    from mirrorless.protocol.wire import Wire
 
 
 class NotNow(MirrorlessError):

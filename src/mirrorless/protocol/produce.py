@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
 
-from mirrorless.copy.messages import NO_TAGS, Answer, Header, count, topic_at, varint
-from mirrorless.copy.transport import Chunks
+from mirrorless.protocol.messages import NO_TAGS, Answer, Header, count, topic_at, varint
+from mirrorless.protocol.transport import Chunks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
