@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 QUIET_S: Final = 150.0
 """A MirrorMaker 2 that has written no progress for twice its minute and some is taken for stopped."""
-_TWICE: Final = "stop it, both at once copy everything twice; this copy rests until"
+_FIX: Final = (
+    "stop it, both at once copy everything twice; this copy rests until its nodes are gone, or have written no "
+    f"progress for {QUIET_S:.0f} s"
+)
 
 
 class Rival:
@@ -35,6 +38,7 @@ class Rival:
         self._flow = flow
         self._began: float | None = None
         self._alone = False
+        self._met = False
 
     def refuse(self, places: Collection[Place], progress: ProgressTopic, known: Mapping[Place, Known]) -> None:
         """Raise `MirrorMaker2Runs` if it lately copied one of `places`, the source partitions of the next lease.
@@ -46,19 +50,27 @@ class Rival:
         self._began = self._began or now
         lately = [place for place in places if now - progress.others.get(place, -QUIET_S) < QUIET_S]
         if lately:
-            what = f"MirrorMaker 2 copies this flow too, {_named(lately)} among others"
-            self._raise(what, f"it has written no progress for {QUIET_S:.0f} s")
+            if self._runs() or not self._met:
+                self._raise(f"MirrorMaker 2 copies this flow too, {_named(lately)} among others")
+            progress.others.clear()  # a node writes what it has before it leaves its group
+            self._met = False
         if self._alone:
             return
         taken_over = [place for place in places if _is_theirs(known.get(place))]
-        if taken_over and now - self._began < QUIET_S and nodes_run(self._flow):
+        if taken_over and now - self._began < QUIET_S and self._runs():
             what = f"MirrorMaker 2 runs (group {group_of(self._flow)} has members), and was the last to copy "
-            what += _named(taken_over)
-            self._raise(what, f"then, or until it has written no progress for {QUIET_S:.0f} s")
+            self._raise(what + _named(taken_over))
         self._alone = True
+        self._met = False
 
-    def _raise(self, what: str, when: str) -> None:
-        raise MirrorMaker2Runs(f"{what}: {_TWICE} {when}", cluster=self._flow.target.alias)
+    def _runs(self) -> bool:
+        """Whether nodes are there; of one on Connect, or without the right to see the group, they never are."""
+        runs = nodes_run(self._flow)
+        self._met = self._met or runs
+        return runs
+
+    def _raise(self, what: str) -> None:
+        raise MirrorMaker2Runs(f"{what}: {_FIX}", cluster=self._flow.target.alias)
 
 
 def _is_theirs(known: Known | None) -> bool:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
     from tests.support.world import World
 
+FIX = (
+    "stop it, both at once copy everything twice; this copy rests until its nodes are gone, or have written no "
+    "progress for 150 s"
+)
 OURS = Progress(last_offset=5, sequence=6, epoch=0, last_downstream=5)
 
 
@@ -54,13 +58,14 @@ def node(world: World) -> Iterator[None]:
         {
             "bootstrap.servers": world.target.bootstrap_servers,
             "group.id": f"{world.source_alias}-mm2",
-            "auto.offset.reset": "earliest",
         }
     )
     member.subscribe([world.progress_topic])
-    eventually(lambda: member.poll(0.5) is not None)
-    yield
-    member.close()
+    try:
+        eventually(lambda: member.poll(0.1) is not None or bool(member.assignment()))
+        yield
+    finally:
+        member.close()
 
 
 def test_while_it_writes_progress(world: World, planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,8 +76,7 @@ def test_while_it_writes_progress(world: World, planner: Planner, monkeypatch: p
         with pytest.raises(MirrorMaker2Runs) as raised:
             rows(planner)
     assert str(raised.value) == (
-        f"cluster {world.target_alias}: MirrorMaker 2 copies this flow too, {world.topics[0]}-0 among others: stop it, "
-        "both at once copy everything twice; this copy rests until it has written no progress for 150 s"
+        f"cluster {world.target_alias}: MirrorMaker 2 copies this flow too, {world.topics[0]}-0 among others: {FIX}"
     )
     monkeypatch.setattr(mirrormaker2, "QUIET_S", 0.0)
     assert rows(planner) == 1
@@ -128,9 +132,21 @@ def test_its_nodes_are_waited_for_where_it_was_the_last_to_copy(
         assert rows(planner) == 1
     assert str(raised.value) == (
         f"cluster {world.target_alias}: MirrorMaker 2 runs (group {group} has members), and was the last to copy "
-        f"{world.topics[0]}-0: stop it, both at once copy everything twice; this copy rests until then, or until it "
-        "has written no progress for 150 s"
+        f"{world.topics[0]}-0: {FIX}"
     )
+
+
+def test_it_goes_on_as_soon_as_they_are_gone(world: World, planner: Planner) -> None:
+    assert rows(planner) == 1
+    with node(world):
+        write(world, Progress(last_offset=0))
+        with pytest.raises(MirrorMaker2Runs):
+            rows(planner)
+    assert rows(planner) == 1
+    # Another one, of which no nodes are seen.
+    write(world, Progress(last_offset=1))
+    with pytest.raises(MirrorMaker2Runs):
+        rows(planner)
 
 
 def test_its_nodes_alone_are_no_reason(world: World, planner: Planner) -> None:
