@@ -26,19 +26,26 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
-# What is made for all tests of a folder, clusters or a build, is made once: one worker has the folder.
+_SPARK = "tests/spark/"
+# What is made for all tests of a folder, clusters or a build, is made once: one worker has the folder. Of Spark there
+# is one at a time, each of which takes all it can get, and says what it does within seconds.
 FOLDERS = (
     "tests/kafka/doctor/",
     "tests/kafka/metadata/",
     "tests/kafka/security/",
     "tests/packaging/",
-    "tests/spark/verify/",
+    _SPARK,
 )
 
 
 class ByFileOrFolder(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
         return next((folder for folder in FOLDERS if nodeid.startswith(folder)), super()._split_scope(nodeid))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest on one worker."""
+    items.sort(key=lambda item: not item.nodeid.startswith(_SPARK))
 
 
 @pytest.hookimpl(optionalhook=True)
