@@ -4,11 +4,13 @@
     python -m bench.throughput --quick
 
 Engines take turns in every round, each into a remote topic of its own; who begins changes from round to round. Seconds
-are from the first to the last record on the target; CPU is that of the engine's whole process tree in that time, and
-beside it with its start. Before the first round of a workload stands what the brokers alone can do (`bench.limits`),
-again and again until it is no faster; once more behind the last round; the fastest counts. Then every engine copies
-once without being counted: brokers that have run for weeks have compiled what an engine asks of them, these have not.
-The quick run is one round of the first workload against tuned MirrorMaker 2 and prints the ratios alone.
+are from the first record that is seen on the target to the last one, whose time is that of its log file: a look now and
+then would add half of the time between two to a copy of a second. CPU is that of the engine's whole process tree in
+that time, and beside it with its start. Before the first round of a workload stands what the brokers alone can do
+(`bench.limits`), again and again until it is no faster; once more behind the last round; the fastest counts. Then every
+engine copies once without being counted: brokers that have run for weeks have compiled what an engine asks of them,
+these have not. The quick run is one round of the first workload against tuned MirrorMaker 2 and prints the ratios
+alone.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from bench import limits, tables
 from bench.brokers import source_and_target
 from bench.engines import ENGINES, OURS, TUNED, running
-from bench.workloads import WORKLOADS, stored_bytes
+from bench.workloads import WORKLOADS, appended_at, stored_bytes
 from tests.support.world import World
 
 if TYPE_CHECKING:
@@ -111,30 +113,31 @@ def measure(
 
     `partitions` has the source topics, each with the number of its partitions.
     """
-    ends = Ends(world.target, {world.remote(topic): count for topic, count in partitions.items()})
+    remote = [world.remote(topic) for topic in partitions]
+    ends = Ends(world.target, dict(zip(remote, partitions.values(), strict=True)))
     look_s = _LOOK_S if sum(partitions.values()) < 100 else 6 * _LOOK_S  # a look costs the target's broker something
     begun = time.monotonic()
     with running(engine, world, tasks) as now:
-        before = ends.total()
-        while not before:
+        while not (before := ends.total()):
             assert time.monotonic() < begun + _PATIENCE_S, f"{engine} copies nothing"
             time.sleep(look_s / 5)
-            before = ends.total()
-            cpu_before = now.family.look()
         first = last = time.monotonic()
+        since_1970 = time.time() - first
+        cpu_before = now.family.look()
         total, cpu = before, cpu_before
         while total < records or time.monotonic() < last + _QUIET_S:
             assert time.monotonic() < begun + _PATIENCE_S, f"{engine}: {total:,} of {records:,} records are there"
             if (found := ends.total()) > total:
                 total, last, cpu = found, time.monotonic(), now.family.look()
             time.sleep(look_s)
+        last = min(last, max(appended_at(world.target, topic) for topic in remote) - since_1970)
         share = 1 - before / total  # what was there at the first look took no time that was seen
         return Sample(
             workload=workload,
             engine=engine,
             records=records,
             source_bytes=sum(stored_bytes(world.source, topic) for topic in partitions),
-            stored_bytes=sum(stored_bytes(world.target, world.remote(topic)) for topic in partitions),
+            stored_bytes=sum(stored_bytes(world.target, topic) for topic in remote),
             seconds=(last - first) / share,
             cpu_s=(cpu - cpu_before) / share,
             cpu_with_start_s=cpu,

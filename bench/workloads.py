@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +14,8 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from tests.support.world import producer, read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    import os
+    from collections.abc import Callable, Iterator, Mapping
 
     from mirrorless.local.kafka import EmbeddedCluster
 
@@ -43,13 +45,18 @@ class Workload:
 
 def stored_bytes(cluster: EmbeddedCluster, topic: str) -> int:
     """Bytes of a topic's logs on the disk of its only broker."""
-    sizes = 0
+    return sum(log.st_size for log in _logs(cluster, topic))
+
+
+def appended_at(cluster: EmbeddedCluster, topic: str) -> float:
+    """Seconds since 1970 at which the only broker last wrote to a topic's logs, as the file system has it."""
+    return max(log.st_mtime for log in _logs(cluster, topic))
+
+
+def _logs(cluster: EmbeddedCluster, topic: str) -> Iterator[os.stat_result]:
     for log in cluster.directory.glob(f"**/{topic}-*/*.log"):
-        try:
-            sizes += log.stat().st_size
-        except FileNotFoundError:
-            continue  # the cleaner has just replaced it
-    return sizes
+        with suppress(FileNotFoundError):  # the cleaner has just replaced it
+            yield log.stat()
 
 
 _WORDS = [b"order", b"payment", b"customer", b"shipped", b"pending", b"amount", b"currency", b"reference", b"account"]
