@@ -1,15 +1,20 @@
-"""What the brokers of this machine can do at most: fetching record batches alone, and appending them alone.
+"""What the brokers of this machine can do at most: fetching record batches, and appending them, alone and side by side.
 
 Both clients know nothing of what they carry. The fetcher reads headers only, to know where to go on; the appender sends
 what the fetcher brought, one batch of each partition a request as the protocol has it, by two connections with five
-requests in flight each, to be acknowledged by all replicas. No engine that copies is faster than the slower one.
+requests in flight each, to be acknowledged by all replicas. No engine that copies is faster than the slower one. Side
+by side, a process each, begun at the same moment, they share the processors as the two halves of a copy have to.
 """
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import time
 from collections import defaultdict, deque
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -23,11 +28,14 @@ from mirrorless.protocol.wire import LATEST, Wire
 from mirrorless.settings import Cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
 
     from mirrorless.local.kafka import EmbeddedCluster
     from mirrorless.protocol.requests import Place
     from mirrorless.protocol.transport import Node
+
+    Ready = Callable[[], object]
+    """Called when everything is there that a client needs to begin; returns when it shall."""
 
 _FETCHES: Final = 2
 _APPENDS: Final = 5
@@ -37,10 +45,11 @@ _TIMEOUT_MS: Final = 60_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Seconds that a topic took to be fetched, and to be appended elsewhere."""
+    """Seconds that a topic took to be fetched, to be appended elsewhere, and to be both at the same time."""
 
     fetch_s: float
     append_s: float
+    both_s: float
 
     @property
     def slower_s(self) -> float:
@@ -48,10 +57,23 @@ class Limits:
         return max(self.fetch_s, self.append_s)
 
 
+def fastest(found: Sequence[Limits]) -> Limits:
+    """The least of each of several measurements."""
+    return Limits(
+        fetch_s=min(one.fetch_s for one in found),
+        append_s=min(one.append_s for one in found),
+        both_s=min(one.both_s for one in found),
+    )
+
+
+def _at_once() -> None:
+    """Begin without waiting for anybody."""
+
+
 def measure(source: EmbeddedCluster, target: EmbeddedCluster, topic: str, partitions: int) -> Limits:
-    """Fetch a whole topic from the source's only broker, then append it to a topic of the target's."""
+    """Fetch a whole topic from the source's only broker, append it to a topic of the target's, then do both at once."""
     fetched: list[tuple[int, bytes | memoryview]] = []
-    fetch_s = _run(source, "consumer", topic, lambda net, wire: _fetch(net, wire, topic, partitions, fetched))
+    fetch_s = _run(source, "consumer", topic, partial(_fetch, topic, partitions, fetched))
     batches: dict[int, deque[Stamped]] = defaultdict(deque)
     for partition, records in fetched:
         for header, at in scan(records):
@@ -59,12 +81,43 @@ def measure(source: EmbeddedCluster, target: EmbeddedCluster, topic: str, partit
             head = bytes(8) + records[at + 8 : at + HEADER_BYTES]
             batches[partition].append(Stamped(head, body_of(records, at, header), header.size_bytes))
     fetched.clear()
-    scratch = f"limit-{time.monotonic_ns()}"
+    with _scratch(target, partitions) as scratch:
+        again = {partition: deque(many) for partition, many in batches.items()}
+        append_s = _run(target, "producer", scratch, partial(_append, scratch, again))
+    with _scratch(target, partitions) as scratch:
+        both_s = _side_by_side(
+            lambda ready: _run(source, "consumer", topic, partial(_fetch, topic, partitions, [], ready=ready)),
+            lambda ready: _run(target, "producer", scratch, partial(_append, scratch, batches, ready=ready)),
+        )
+    return Limits(fetch_s=fetch_s, append_s=append_s, both_s=both_s)
+
+
+@contextmanager
+def _scratch(target: EmbeddedCluster, partitions: int) -> Iterator[str]:
+    topic = f"limit-{time.monotonic_ns()}"
     admin = AdminClient({"bootstrap.servers": target.bootstrap_servers})
-    admin.create_topics([NewTopic(scratch, partitions, 1)])[scratch].result()
-    append_s = _run(target, "producer", scratch, lambda net, wire: _append(net, wire, scratch, batches))
-    admin.delete_topics([scratch])[scratch].result()
-    return Limits(fetch_s=fetch_s, append_s=append_s)
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result()
+    yield topic
+    admin.delete_topics([topic])[topic].result()
+
+
+def _side_by_side(*clients: Callable[[Ready], float]) -> float:
+    """Seconds until the last one is through; each begins when all say that they are ready."""
+    forks = multiprocessing.get_context("fork")  # what is to be appended is there already
+    together, seconds = forks.Barrier(len(clients)), forks.SimpleQueue()
+
+    def one(client: Callable[[Ready], float]) -> None:
+        seconds.put(client(partial(together.wait, _TIMEOUT_MS / 1000)))
+        os._exit(0)  # the clients that this process was forked with are not its own to close
+
+    processes = [forks.Process(target=one, args=(client,)) for client in clients]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    slowest: float = max(seconds.get() for _ in processes)
+    return slowest
 
 
 def _run(
@@ -90,12 +143,19 @@ def _run(
 
 
 async def _fetch(
-    net: EventLoop, wire: Wire, topic: str, partitions: int, fetched: list[tuple[int, bytes | memoryview]]
+    topic: str,
+    partitions: int,
+    fetched: list[tuple[int, bytes | memoryview]],
+    net: EventLoop,
+    wire: Wire,
+    *,
+    ready: Ready = _at_once,
 ) -> float:
     places = [(topic, number) for number in range(partitions)]
     node = await _only(net, wire, topic)
     ends = {place: one.offset for place, one in (await wire.offsets(node, places, at=LATEST)).items()}
     following = dict.fromkeys(places, 0)
+    ready()
     began = time.monotonic()
 
     async def lane(mine: deque[Place]) -> None:
@@ -119,13 +179,16 @@ async def _fetch(
     return time.monotonic() - began
 
 
-async def _append(net: EventLoop, wire: Wire, topic: str, batches: dict[int, deque[Stamped]]) -> float:
+async def _append(
+    topic: str, batches: dict[int, deque[Stamped]], net: EventLoop, wire: Wire, *, ready: Ready = _at_once
+) -> float:
     node = await _only(net, wire, topic)
     connections: tuple[Node, Node] = node, Second(node)
     places = [(topic, partition) for partition in batches]
     halves = [{place: batches[place[1]] for place in places[number::2]} for number in range(2)]
     while any(one.error_code for one in (await wire.offsets(node, places, at=LATEST)).values()):
         await net.sleep(0.2)  # the broker is still busy with the topic that was just made
+    ready()
     began = time.monotonic()
 
     async def lane(connection: Node, left: dict[Place, deque[Stamped]]) -> None:

@@ -19,6 +19,7 @@ _HEADINGS: Final = (
     "lowest to highest",
     "MB/s",
     "of the brokers' limit",
+    "of both at once",
     "CPU µs/record",
     "CPU with start, s",
     "peak MB",
@@ -44,7 +45,8 @@ def throughput(found: dict[str, Any]) -> Iterator[str]:
                     f"{rate:,.0f}",
                     f"{min(rates):,.0f} to {max(rates):,.0f}",
                     f"{rate * one['source_bytes'] / one['records'] / 1e6:.1f}",
-                    _share(found, workload, rate),
+                    _share(found, workload, rate, "fetch_s", "append_s"),
+                    _share(found, workload, rate, "both_s"),
                     f"{_cpu_us(many):.2f}",
                     f"{statistics.median(each['cpu_with_start_s'] for each in many):.1f}",
                     f"{statistics.median(each['peak_bytes'] for each in many) / 1e6:,.0f}",
@@ -55,8 +57,9 @@ def throughput(found: dict[str, Any]) -> Iterator[str]:
 
 def ratios(found: dict[str, Any]) -> Iterator[str]:
     """This project beside tuned MirrorMaker 2, medians of the rounds."""
-    yield _row(("workload", TUNED, OURS, "ratio", "less CPU a record", "of the brokers' limit", "bytes stored"))
-    yield _row("---" for _ in range(7))
+    limits = "of the brokers' limit", "of both at once"
+    yield _row(("workload", TUNED, OURS, "ratio", "less CPU a record", *limits, "bytes stored"))
+    yield _row("---" for _ in range(8))
     for workload in _workloads(found):
         peer, ours = _of(found, workload, TUNED), _of(found, workload, OURS)
         if not peer or not ours:
@@ -70,7 +73,8 @@ def ratios(found: dict[str, Any]) -> Iterator[str]:
                 f"{mine:,.0f}/s",
                 f"{mine / theirs:.1f}x",
                 f"{_cpu_us(peer) / _cpu_us(ours):.1f}x",
-                _share(found, workload, mine),
+                _share(found, workload, mine, "fetch_s", "append_s"),
+                _share(found, workload, mine, "both_s"),
                 f"{stored:.0%}",
             )
         )
@@ -98,12 +102,13 @@ def _cpu_us(many: list[dict[str, Any]]) -> float:
     return spent
 
 
-def _share(found: dict[str, Any], workload: str, rate: float) -> str:
-    limit = found["limits"].get(workload)
-    if limit is None:
+def _share(found: dict[str, Any], workload: str, rate: float, *limits: str) -> str:
+    """A rate as a share of that of the slowest of `limits`; empty where they were not measured."""
+    measured = found["limits"].get(workload, {})
+    if any(limit not in measured for limit in limits):
         return ""
     records = next(one["records"] for one in found["samples"] if one["workload"] == workload)
-    return f"{rate * max(limit['fetch_s'], limit['append_s']) / records:.0%}"
+    return f"{rate * max(measured[limit] for limit in limits) / records:.0%}"
 
 
 def _row(cells: Any) -> str:  # noqa: ANN401

@@ -8,9 +8,9 @@ are from the first record that is seen on the target to the last one, whose time
 then would add half of the time between two to a copy of a second. CPU is that of the engine's whole process tree in
 that time, and beside it with its start. Before the first round of a workload stands what the brokers alone can do
 (`bench.limits`), again and again until it is no faster; once more behind the last round; the fastest counts. Then every
-engine copies once without being counted: brokers that have run for weeks have compiled what an engine asks of them,
-these have not. The quick run is one round of the first workload against tuned MirrorMaker 2 and prints the ratios
-alone.
+engine copies once or more without being counted (`Workload.warm_rounds`): brokers that have run for weeks have compiled
+what an engine asks of them, these have not. The quick run is one round of the first workload against tuned
+MirrorMaker 2 and prints the ratios alone.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def run(
 ) -> tuple[list[Sample], limits.Limits | None]:
     """Fill a topic once, and let every engine copy it in every round.
 
-    With `limit`, the brokers' own limit before that, and a round that is not counted.
+    With `limit`, the brokers' own limit before that, and rounds that are not counted.
     """
     source, target = clusters["source"], clusters["target"]
     topic = f"bench-{time.monotonic_ns()}"
@@ -166,7 +166,7 @@ def run(
         while len(found) < _WARM_ROUNDS or (len(found) < _WARMEST_ROUNDS and _still_faster(found)):
             look()
     if limit:
-        for engine in engines:
+        for engine in engines * workload.warm_rounds:
             _copy_once(clusters, engine, name, topic, records)
     samples = []
     for number in range(rounds):
@@ -176,7 +176,7 @@ def run(
     if alone:
         look()
     tidy(source, [topic])
-    return samples, min(found, key=lambda one: one.slower_s, default=None)
+    return samples, limits.fastest(found) if found else None
 
 
 def _still_faster(found: list[limits.Limits]) -> bool:
