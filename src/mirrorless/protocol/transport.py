@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import selectors
-import socket
 import ssl
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 _SIZE_BYTES = 4
 _SMALL_BYTES = 4 << 10
-_LARGE_BYTES = 64 << 10
-_WAKE_BYTES = 1 << 20
 _PIECES = 64
 _NOTHING_MORE = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
@@ -121,6 +118,9 @@ class _Ours:
             if transport._sock is sock:  # which closing it has forgotten
                 net.unregister_event(sock, selectors.EVENT_READ)
 
+    def _sock_recv(self) -> tuple[bytes, Exception | None]:
+        return b"", read_answers(self)
+
     def abort(self, error: BaseException | None = None) -> None:
         """End the connection now, also where it was closed in order and its socket does not take what is left.
 
@@ -135,14 +135,6 @@ class _Ours:
 
 
 class _Plain(_Ours, KafkaTCPTransport):
-    _woken_at = 1  # as the kernel has it
-
-    def _sock_recv(self) -> tuple[bytes, Exception | None]:
-        failure = read_answers(self)
-        if failure is None and not self.is_closing():  # type: ignore[no-untyped-call]
-            wake_at(self, _missing(self.get_protocol().parser))  # type: ignore[no-untyped-call]
-        return b"", failure
-
     def write(self, data: bytes | Chunks) -> None:
         """Send a request: at once what the socket takes, the rest as the library does, which waits to be told."""
         if self._write and not self._closed and not self._writing:
@@ -160,9 +152,6 @@ class _Plain(_Ours, KafkaTCPTransport):
 
 
 class _Tls(_Ours, KafkaSSLTransport):
-    def _sock_recv(self) -> tuple[bytes, Exception | None]:
-        return b"", read_answers(self)
-
     def write(self, data: bytes | Chunks) -> None:
         """Send a request; it is encrypted, which copies it anyway, and small pieces would be records of their own."""
         super().write(b"".join(data) if isinstance(data, Chunks) else data)  # type: ignore[no-untyped-call]
@@ -278,18 +267,6 @@ def write_pieces(sock: Any, pieces: deque[Any]) -> tuple[int, Exception | None]:
                 break
             sent -= len(piece)
     return total, None
-
-
-def wake_at(transport: Any, missing: int) -> None:  # noqa: ANN401
-    """Have the loop hear of the rest of a large frame when much of it is there, not of every piece.
-
-    The kernel keeps to what fits its buffer, and tells of a connection's end in any case (`tcp_set_rcvlowat`). Not for
-    TLS: some of what is missing may already lie with OpenSSL.
-    """
-    wanted = min(missing, _WAKE_BYTES) if missing > _LARGE_BYTES else 1
-    if transport._woken_at != wanted:
-        transport._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, wanted)
-        transport._woken_at = wanted
 
 
 def _missing(parser: Any) -> int:  # noqa: ANN401

@@ -100,7 +100,7 @@ def test_the_library_comes_by_what_is_replaced_of_it(
 
     hooks = {
         selector: ["log_trace", "_initialize_coro"],
-        transport: ["read_answers", "write_pieces", "wake_at"],
+        transport: ["read_answers", "write_pieces"],
         transport._Plain: ["write"],
         transport.Protocol: ["send_bytes"],
         EventLoop: ["_unschedule", "_schedule_tasks", "register_event", "wakeup"],

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import selectors
 import socket
 from collections import deque
 from contextlib import suppress
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +14,7 @@ from kafka import errors as kafka_errors
 from kafka.net.transport import KafkaTCPTransport
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
-from mirrorless.protocol.transport import Chunks, Protocol, _Plain, read_answers, wake_at, write_pieces
+from mirrorless.protocol.transport import Chunks, Protocol, _Plain, read_answers, write_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,27 +106,6 @@ def test_every_cut_around_the_ends_of_large_frames() -> None:
     first = len(answer(1, records[0]))
     for cut in (*range(60), *range(first - 60, first + 60), *range(len(stream) - 60, len(stream))):
         assert received(stream, [cut], len(records)) == records
-
-
-def test_a_loop_hears_of_a_large_frame_when_much_of_it_is_there_and_of_a_small_one_at_once() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as theirs:
-        ours, _ = server.accept()
-        with ours, selectors.DefaultSelector() as selector:
-            selector.register(ours, selectors.EVENT_READ)
-            transport = SimpleNamespace(_sock=ours, _woken_at=1)
-            wake_at(transport, 200_000)
-            theirs.sendall(b"x" * 100_000)
-            assert not selector.select(0.2)
-            theirs.sendall(b"x" * 100_000)
-            assert selector.select(10)
-            assert len(ours.recv(1 << 20)) == 200_000
-            wake_at(transport, 4)
-            theirs.sendall(b"x")
-            assert selector.select(10)
-            ours.recv(1)
-            wake_at(transport, 200_000)
-            theirs.close()
-            assert selector.select(10), "the end of a connection is told in any case"
 
 
 def test_the_end_of_the_stream_is_an_error() -> None:
@@ -227,7 +204,6 @@ def test_a_socket_is_known_to_the_kernel_from_its_first_answer_until_its_end(loo
         transport, _ = transport_over(loop, here)
         reader = Reader(100)
         transport.set_protocol(reader)
-        transport._woken_at = 1
         known = here.fileno()
         transport.resume_reading()
 
