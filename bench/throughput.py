@@ -5,12 +5,13 @@
 
 Engines take turns in every round, each into a remote topic of its own; who begins changes from round to round. Seconds
 are from the first record that is seen on the target to the last one, whose time is that of its log file: a look now and
-then would add half of the time between two to a copy of a second. CPU is that of the engine's whole process tree in
-that time, and beside it with its start. Before the first round of a workload stands what the brokers alone can do
-(`bench.limits`), again and again until it is no faster; once more behind the last round; the fastest counts. Then every
-engine copies once or more without being counted (`Workload.warm_rounds`): brokers that have run for weeks have compiled
-what an engine asks of them, these have not. The quick run is one round of the first workload against tuned
-MirrorMaker 2 and prints the ratios alone.
+then would add half of the time between two to a copy of a second. So looks are seldom between the two: each costs the
+target's broker and this process something, which with twenty a second was 5 % of two cores. CPU is that of the engine's
+whole process tree in that time, and beside it with its start. Before the first round of a workload stands what the
+brokers alone can do (`bench.limits`), again and again until it is no faster; once more behind the last round; the
+fastest counts. Then every engine copies once or more without being counted (`Workload.warm_rounds`): brokers that have
+run for weeks have compiled what an engine asks of them, these have not. The quick run is one round of the first
+workload against tuned MirrorMaker 2 and prints the ratios alone.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 600.0
 _QUIET_S = 2.0
-_LOOK_S = 0.05
+_FIRST_LOOKS_S = 0.01
+_LOOK_S = 0.3
 _WARMING = "1 KB, lz4"
 _WARM_ROUNDS = 4
 _WARMEST_ROUNDS = 10
@@ -115,12 +117,13 @@ def measure(
     """
     remote = [world.remote(topic) for topic in partitions]
     ends = Ends(world.target, dict(zip(remote, partitions.values(), strict=True)))
-    look_s = _LOOK_S if sum(partitions.values()) < 100 else 6 * _LOOK_S  # a look costs the target's broker something
+    # A look costs the target's broker something.
+    first_looks_s = _FIRST_LOOKS_S if sum(partitions.values()) < 100 else 6 * _FIRST_LOOKS_S
     begun = time.monotonic()
     with running(engine, world, tasks) as now:
         while not (before := ends.total()):
             assert time.monotonic() < begun + _PATIENCE_S, f"{engine} copies nothing"
-            time.sleep(look_s / 5)
+            time.sleep(first_looks_s)
         first = last = time.monotonic()
         since_1970 = time.time() - first
         cpu_before = now.family.look()
@@ -129,7 +132,7 @@ def measure(
             assert time.monotonic() < begun + _PATIENCE_S, f"{engine}: {total:,} of {records:,} records are there"
             if (found := ends.total()) > total:
                 total, last, cpu = found, time.monotonic(), now.family.look()
-            time.sleep(look_s)
+            time.sleep(_LOOK_S)
         last = min(last, max(appended_at(world.target, topic) for topic in remote) - since_1970)
         share = 1 - before / total  # what was there at the first look took no time that was seen
         return Sample(
