@@ -57,8 +57,8 @@ def throughput(found: dict[str, Any]) -> Iterator[str]:
 
 def ratios(found: dict[str, Any]) -> Iterator[str]:
     """This project beside tuned MirrorMaker 2, medians of the rounds."""
-    limits = "of the brokers' limit", "of both at once"
-    yield _row(("workload", TUNED, OURS, "ratio", "less CPU a record", *limits, "bytes stored"))
+    shares = "of the brokers' limit", "of both at once"
+    yield _row(("workload", TUNED, OURS, "ratio", "less CPU a record", *shares, "bytes stored"))
     yield _row("---" for _ in range(8))
     for workload in _workloads(found):
         peer, ours = _of(found, workload, TUNED), _of(found, workload, OURS)
@@ -78,6 +78,31 @@ def ratios(found: dict[str, Any]) -> Iterator[str]:
                 f"{stored:.0%}",
             )
         )
+
+
+def limits(found: dict[str, Any]) -> Iterator[str]:
+    """What the brokers do alone, and how near this project comes to that."""
+    yield _row(
+        (
+            "workload",
+            "fetch alone",
+            "append alone",
+            "both at once",
+            "of the limit",
+            f"{OURS}, of the limit",
+            "of both at once",
+        )
+    )
+    yield _row("---" for _ in range(7))
+    for workload, one in found["limits"].items():
+        ours = _of(found, workload, OURS)
+        if not ours:
+            continue
+        seconds = statistics.median(each["seconds"] for each in ours)
+        slower = max(one["fetch_s"], one["append_s"])
+        times = (f"{one[which]:.2f} s" for which in ("fetch_s", "append_s", "both_s"))
+        shares = (f"{share:.0%}" for share in (slower / one["both_s"], slower / seconds, one["both_s"] / seconds))
+        yield _row((workload, *times, *shares))
 
 
 def latency(rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -121,6 +146,7 @@ def main() -> None:
     parts = (
         ("Throughput beside tuned MirrorMaker 2", "throughput", ratios),
         ("Throughput", "throughput", throughput),
+        ("The brokers alone", "throughput", limits),
         ("Latency", "latency", latency),
     )
     for title, name, write in parts:
