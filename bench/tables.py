@@ -98,10 +98,13 @@ def limits(found: dict[str, Any]) -> Iterator[str]:
         ours = _of(found, workload, OURS)
         if not ours:
             continue
-        seconds = statistics.median(each["seconds"] for each in ours)
-        slower = max(one["fetch_s"], one["append_s"])
+        rate = statistics.median(each["records"] / each["seconds"] for each in ours)
         times = (f"{one[which]:.2f} s" for which in ("fetch_s", "append_s", "both_s"))
-        shares = (f"{share:.0%}" for share in (slower / one["both_s"], slower / seconds, one["both_s"] / seconds))
+        shares = (
+            _share(found, workload, ours[0]["records"] / one["both_s"], "fetch_s", "append_s"),
+            _share(found, workload, rate, "fetch_s", "append_s"),
+            _share(found, workload, rate, "both_s"),
+        )
         yield _row((workload, *times, *shares))
 
 

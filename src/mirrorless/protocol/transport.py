@@ -269,23 +269,15 @@ def write_pieces(sock: Any, pieces: deque[Any]) -> tuple[int, Exception | None]:
     return total, None
 
 
-def _missing(parser: Any) -> int:  # noqa: ANN401
-    """How many bytes the parser needs next: of a frame, or of the size before it."""
-    frame = parser._rbuffer
-    missing: int = len(frame) - frame.tell() if parser._receiving else _SIZE_BYTES - parser._header.tell()
-    return missing
-
-
 def _frame(sock: Any, parser: Any, received: Callable[[bytes], None]) -> tuple[int, int]:  # noqa: ANN401
     """Read some of a frame; return how many bytes came, 0 at the end of the stream, and how many there was room for."""
-    missing = _missing(parser)
-    if not parser._receiving or missing == 1 or len(parser._rbuffer) <= _SMALL_BYTES:
-        wanted = missing if parser._receiving else _SMALL_BYTES
-        data: bytes = sock.recv(wanted)
+    frame = parser._rbuffer
+    missing = len(frame) - frame.tell() if parser._receiving else _SMALL_BYTES
+    if not parser._receiving or missing == 1 or len(frame) <= _SMALL_BYTES:
+        data: bytes = sock.recv(missing)
         if data:
             received(data)
-        return len(data), wanted
-    frame = parser._rbuffer
+        return len(data), missing
     frame.__class__ = _Frame
     at = frame.tell()
     with memoryview(frame) as view, view[at:-1] as room:
