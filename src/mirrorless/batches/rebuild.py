@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mirrorless.batches import codecs
-from mirrorless.batches.header import CODEC_MASK, HEADER_BYTES, LOG_APPEND_TIME, BatchHeader, FormatError
+from mirrorless.batches.checksum import checksum
+from mirrorless.batches.header import (
+    CHECKSUM_STARTS_AT,
+    CODEC_MASK,
+    HEADER_BYTES,
+    LOG_APPEND_TIME,
+    BatchHeader,
+    FormatError,
+)
 from mirrorless.batches.records import Records, put_together, take_apart
 
 if TYPE_CHECKING:
@@ -24,7 +32,7 @@ _LEAST_OVERHEAD_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """A new batch, dense, CreateTime, without producer and checksum: `stamp.stamp` completes it.
+    """A new batch, dense, CreateTime, without producer: `stamp.stamp` completes it.
 
     `first_offset` and `last_offset` are the upstream offsets of its first and last record; there may be holes between
     them. The header's base offset is `first_offset`.
@@ -142,6 +150,7 @@ def _pack(codec: int, records: Records, max_bytes: int) -> Iterator[Rebuilt]:
         base_sequence=-1,
         record_count=count,
     )
+    header = header._replace(checksum=checksum(header.pack()[CHECKSUM_STARTS_AT:], body))
     yield Rebuilt(header, body, records.offsets[0], records.offsets[-1])
 
 

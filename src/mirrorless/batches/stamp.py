@@ -1,11 +1,10 @@
-"""Make a source's batch the target's: check its sum, rewrite its header, leave its records alone (design, 3)."""
+"""Make a source's batch the target's: rewrite its header and its sum, leave its records alone (design, 3)."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import google_crc32c
-
+from mirrorless.batches.checksum import checksum, derived
 from mirrorless.batches.header import (
     BEFORE_CHECKSUM,
     CHECKSUM_STARTS_AT,
@@ -14,6 +13,8 @@ from mirrorless.batches.header import (
     TRANSACTIONAL,
     BatchHeader,
 )
+
+_COVERED_FROM = BatchHeader._fields.index("attributes")
 
 
 def body_of(records: bytes | memoryview, at: int, header: BatchHeader) -> bytes:
@@ -26,31 +27,31 @@ def is_intact(records: bytes | memoryview, at: int, header: BatchHeader, body: b
     return checksum(bytes(records[at + CHECKSUM_STARTS_AT : at + HEADER_BYTES]), body) == header.checksum
 
 
-def checksum(covered: bytes, body: bytes) -> int:
-    """CRC-32C of a batch, of its header from the attributes on (`header.COVERED`) and of what follows it."""
-    return int(google_crc32c.extend(google_crc32c.value(covered), body))
-
-
 class Stamped(NamedTuple):
     """A batch in two pieces, its header and what follows, so that the second need not be copied to change the first."""
 
     head: bytes
-    body: bytes
+    body: bytes | memoryview
     size_bytes: int
 
     def whole(self) -> bytes:
         """Return the batch in one piece."""
-        return self.head + self.body
+        return self.head + bytes(self.body)
 
 
-def stamp(header: BatchHeader, body: bytes, *, producer_id: int, producer_epoch: int, base_sequence: int) -> Stamped:
+def stamp(
+    header: BatchHeader, body: bytes | memoryview, *, producer_id: int, producer_epoch: int, base_sequence: int
+) -> Stamped:
     """Return the batch as the target shall store it: `header` with our producer, not transactional, and a new checksum.
 
-    Base offset 0 and leader epoch -1 are what producers send; the target's leader writes both.
+    The body is not read: the checksum is derived from the header's, and is as right or wrong as that one. Base offset 0
+    and leader epoch -1 are what producers send; the target's leader writes both.
     """
-    _, length, _, magic, _, attributes, last_delta, base_ms, max_ms, _, _, _, count = header
+    _, length, _, magic, sum_before, attributes, last_delta, base_ms, max_ms, _, _, _, count = header
+    before = COVERED.pack(*header[_COVERED_FROM:])
     covered = COVERED.pack(
         attributes & ~TRANSACTIONAL, last_delta, base_ms, max_ms, producer_id, producer_epoch, base_sequence, count
     )
-    head = BEFORE_CHECKSUM.pack(0, length, -1, magic, checksum(covered, body)) + covered
+    sum_after = derived(sum_before, before, covered, following=len(body))
+    head = BEFORE_CHECKSUM.pack(0, length, -1, magic, sum_after) + covered
     return Stamped(head, body, HEADER_BYTES + len(body))

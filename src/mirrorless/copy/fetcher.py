@@ -260,6 +260,7 @@ class Fetcher:
             wanted_from=copy.fetch_from,
             until=copy.source_end if self._bounded else None,
             max_batch_bytes=copy.max_batch_bytes,
+            verify=copy.verifies,
         ):
             if isinstance(taken, PassedTo):
                 copy.fetch_from = max(copy.fetch_from, taken.offset)

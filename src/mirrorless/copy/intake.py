@@ -53,12 +53,14 @@ def take_in(
     wanted_from: int,
     until: int | None,
     max_batch_bytes: int | None,
+    verify: bool = False,
 ) -> Iterator[Ready | PassedTo]:
     """Yield what goes over, in order, from offset `wanted_from` up to `until`; no batch above `max_batch_bytes`.
 
-    A batch of which one record alone is larger comes as it is. Tiny batches are coalesced where there are many of
-    them: one batch a partition fits a produce request, so one by one each would cost a round trip. Raises `FormatError`
-    for what cannot go over, after everything before it was yielded.
+    Checksums are compared where a batch is unusual, with `verify` everywhere; else the target compares them. A batch of
+    which one record alone is larger comes as it is. Tiny batches are coalesced where there are many of them: one batch
+    a partition fits a produce request, so one by one each would cost a round trip. Raises `FormatError` for what cannot
+    go over, after everything before it was yielded.
     """
     limit = max_batch_bytes if max_batch_bytes is not None else _REBUILT_BYTES
     if len(records) > _MAGIC_AT and records[_MAGIC_AT] < 2:
@@ -67,7 +69,9 @@ def take_in(
             yield Ready(built.header, built.body, built.first_offset, built.last_offset)
             wanted_from = built.last_offset + 1
         records = records[end:]
-    whole, begins = unopened(records, wanted_from=wanted_from, until=until, max_batch_bytes=max_batch_bytes)
+    whole, begins = unopened(
+        records, wanted_from=wanted_from, until=until, max_batch_bytes=max_batch_bytes, verify=verify
+    )
     if whole:
         yield from whole
         wanted_from = whole[-1].last_offset + 1

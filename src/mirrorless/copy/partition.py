@@ -89,7 +89,8 @@ class PartitionCopy:
     progress topic said at first, `written` what went into it. `source_id` and `remote_id` are the topics' own ids.
 
     `suspected` is a gap that was seen and is looked at again, `detour` what a new epoch will have to pass over,
-    `doubted` the offset of a batch that came damaged once. `tally` is what the lease's report will say was done.
+    `verifies` whether checksums are compared here, since the target refused one, `doubted` the offset of a batch that
+    came damaged once. `tally` is what the lease's report will say was done.
     """
 
     row: LeaseRow
@@ -105,6 +106,7 @@ class PartitionCopy:
     remote_id: UUID | None = None
     suspected: Gap | None = None
     detour: Gap | LeaveOut | None = None
+    verifies: bool = False
     doubted: int | None = None
     queue: deque[Pending] = field(default_factory=deque)
     queued_bytes: int = 0

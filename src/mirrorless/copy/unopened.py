@@ -1,17 +1,22 @@
-"""Batches that go over as they came: what nearly every fetch brings, so it is looked at in one loop."""
+"""Batches that go over as they came: what nearly every fetch brings, so it is looked at in one loop.
+
+Only their headers are read. A damaged one keeps a wrong checksum (`stamp.stamp`), by which the target refuses it.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from mirrorless.batches.header import CODEC_MASK, CODECS, HEADER_BYTES, BatchHeader
-from mirrorless.batches.stamp import body_of, is_intact
+from mirrorless.batches.stamp import is_intact
 
 _MAGIC = 2
 _LENGTH_COUNTS_FROM = 12
 _TINY_BYTES = 4_096
 _SMALL_BYTES = 16 << 10
 _FEW_RECORDS = 64
+_LARGE_PART = 8
+"""A batch keeps the whole answer that it is a view of: so only where its partition is such a part of it or more."""
 _END_OF_TIME = 1 << 63
 
 
@@ -22,22 +27,23 @@ class Ready(NamedTuple):
     """
 
     header: BatchHeader
-    body: bytes
+    body: bytes | memoryview
     base_offset: int
     last_offset: int
     leader_epoch: int = -1
 
 
 def unopened(
-    records: bytes | memoryview, *, wanted_from: int, until: int | None, max_batch_bytes: int | None
+    records: bytes | memoryview, *, wanted_from: int, until: int | None, max_batch_bytes: int | None, verify: bool
 ) -> tuple[list[Ready], int]:
     """Return the batches in front that are wanted whole and may be appended as they are, and the byte behind them.
 
     There begins one with anything unusual: another message format, holes, a transaction, append times or a delete
-    horizon (`admission.fits_as_it_is`), a wrong checksum or length, a tiny batch, one that is larger than
-    `max_batch_bytes` or not all there; or one from offset `until` on.
+    horizon (`admission.fits_as_it_is`), a wrong length or, with `verify`, checksum, a tiny batch, one that is larger
+    than `max_batch_bytes` or not all there; or one from offset `until` on.
     """
     found: list[Ready] = []
+    copies = not isinstance(records, memoryview) or len(records) * _LARGE_PART < memoryview(records.obj).nbytes
     end = len(records)
     stop = _END_OF_TIME if until is None else until
     most = end if max_batch_bytes is None else max_batch_bytes
@@ -56,9 +62,11 @@ def unopened(
             and not is_tiny(size, attributes, record_count)
         ):
             break
-        body = body_of(records, at, header)
-        if not is_intact(records, at, header, body):
-            break
+        body = records[at + HEADER_BYTES : at + size]
+        if copies or verify:
+            body = bytes(body)
+            if verify and not is_intact(records, at, header, body):
+                break
         last_offset = base_offset + last_delta
         found.append(Ready(header, body, base_offset, last_offset, epoch))
         wanted_from = last_offset + 1

@@ -25,6 +25,7 @@ _PATIENCE = 6
 """So many looks, some seconds, until a gap that may pass is believed: a new leader's offsets may lag for a moment."""
 _WAY_ON = "mirrorless offsets reset begins the topic anew"
 _WAYS_ON = f"mirrorless.on.gap=continue goes on behind it, {_WAY_ON}"
+_CORRUPT = 2  # CORRUPT_MESSAGE
 _TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
 _UNFIT = frozenset({32, 87})  # INVALID_TIMESTAMP, INVALID_RECORD
 # OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, UNKNOWN_PRODUCER_ID
@@ -163,7 +164,11 @@ class Verdicts:
             return  # something before it failed, which the resume is about
         topic, partition = copy.place
         name = error_name(code)
-        if code in _OUT_OF_SEQUENCE or issubclass(error_for(code), TROUBLE):
+        if code == _CORRUPT and not copy.verifies:
+            # It may have been so at the source, or on its way: it is fetched again, and looked at.
+            copy.verifies = True
+            self.later(copy, f"append: {name}, checksums are compared from here on")
+        elif code in _OUT_OF_SEQUENCE or issubclass(error_for(code), TROUBLE):
             # A sequence or an epoch that the target does not expect: another writer was faster. The resume sees it.
             self.later(copy, f"append: {name}")
         elif code in _TOO_LARGE | _UNFIT and pending.record_count > 1:

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
@@ -101,10 +102,11 @@ def test_a_single_record_that_the_remote_topic_does_not_take_stops_its_partition
     assert world.assert_equal(topic) == 3
 
 
-def test_bytes_that_rotted_are_never_appended(world: World) -> None:
+@pytest.mark.parametrize("padding", [0, 20_000], ids=["opened", "unopened"])
+def test_bytes_that_rotted_are_never_appended(world: World, padding: int) -> None:
     topic, other = world.topic(), world.topic()
     for n in range(3):
-        fill(world.source, topic, [b"batch %d" % n])
+        fill(world.source, topic, [b"batch %d" % n + b"." * padding])
     fill(world.source, other, [b"fine"])
     (segment,) = Path(world.source.directory).rglob(f"{topic}-0/*.log")
     content = segment.read_bytes()
@@ -114,7 +116,7 @@ def test_bytes_that_rotted_are_never_appended(world: World) -> None:
     reports = {report.topic: report for report in world.copy()}
     assert reports[topic].error == f"{topic}-0 at offset 1: the batch 1 to 1 does not match its checksum"
     assert reports[topic].state == "halted"
-    assert values(read(world.target, world.remote(topic))[0]) == [b"batch 0"]
+    assert values(read(world.target, world.remote(topic))[0]) == [b"batch 0" + b"." * padding]
     assert reports[other].state == "caught up"
     with segment.open("r+b") as file:
         file.write(content)

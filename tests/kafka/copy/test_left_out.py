@@ -62,11 +62,12 @@ def test_records_larger_than_the_remote_topic_takes(tolerant: World) -> None:
     assert (report.state, report.records, report.left_out) == ("caught up", 1, 0)
 
 
-def test_a_batch_that_rotted(tolerant: World) -> None:
+@pytest.mark.parametrize("padding", [0, 20_000], ids=["opened", "unopened"])
+def test_a_batch_that_rotted(tolerant: World, padding: int) -> None:
     world = tolerant
     topic = world.topic()
     for n in range(3):
-        fill(world.source, topic, [b"batch %d" % n])
+        fill(world.source, topic, [b"batch %d" % n + b"." * padding])
     (segment,) = Path(world.source.directory).rglob(f"{topic}-0/*.log")
     content = segment.read_bytes()
     with segment.open("r+b") as file:
@@ -74,9 +75,9 @@ def test_a_batch_that_rotted(tolerant: World) -> None:
         file.write(b"7")
     report = copy(world)
     assert (report.state, report.records, report.left_out) == ("caught up", 2, 1)
-    assert "left out offset 1, 8" in report.events or "left out offset 1, 7" in report.events
+    assert "left out offset 1, " in report.events
     assert "does not match its checksum" in report.events
-    assert values(read(world.target, world.remote(topic))[0]) == [b"batch 0", b"batch 2"]
+    assert values(read(world.target, world.remote(topic))[0]) == [b"batch %d" % n + b"." * padding for n in (0, 2)]
     assert [letter["offset"] for letter in dead_letters(world)] == [1]
 
 

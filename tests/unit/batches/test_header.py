@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
+from mirrorless.batches.checksum import checksum
 from mirrorless.batches.header import CODECS, HEADER_BYTES, BatchHeader, FormatError, scan
-from mirrorless.batches.stamp import body_of, checksum, stamp
+from mirrorless.batches.stamp import body_of, stamp
 
 Records = list[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]]
 INT16 = st.integers(-(1 << 15), (1 << 15) - 1)

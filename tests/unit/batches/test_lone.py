@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatchBuilder
 
+from mirrorless.batches.checksum import checksum
 from mirrorless.batches.header import BatchHeader, scan
 from mirrorless.batches.lone import is_lone, take_lone
 from mirrorless.batches.rebuild import merge, records_of
-from mirrorless.batches.stamp import body_of, checksum
+from mirrorless.batches.stamp import body_of
 
 if TYPE_CHECKING:
     from mirrorless.batches.records import Records

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
+from mirrorless.batches.checksum import checksum
 from mirrorless.batches.header import BatchHeader, FormatError, scan
-from mirrorless.batches.stamp import checksum, stamp
+from mirrorless.batches.stamp import stamp
 from mirrorless.copy.intake import PassedTo, take_in
 from mirrorless.copy.unopened import Ready
 
@@ -124,6 +125,33 @@ def test_a_bad_batch_among_many_of_one_record() -> None:
         taken.extend(take_in(log[:at] + b"\xff" + log[at + 1 :], [], wanted_from=0, until=None, max_batch_bytes=None))
     assert values_of(taken) == values[:42]
     assert taken[-1] == PassedTo(42, 0)
+
+
+def test_a_damaged_batch_that_is_not_opened_does_not_become_a_good_one() -> None:
+    log, values = log_of([100] * 3, value_bytes=40)
+    at = log.index(values[150])
+    damaged = log[:at] + b"\xff" + log[at + 1 :]
+    first, second, third = list(take_in(damaged, [], wanted_from=0, until=None, max_batch_bytes=None))
+    assert values_of([first, third]) == values[:100] + values[200:]
+    assert isinstance(second, Ready)
+    stamped = stamp(second.header, second.body, producer_id=1 << 61, producer_epoch=0, base_sequence=0).whole()
+    assert not DefaultRecordBatch(stamped).validate_crc()
+    taken: list[Ready | PassedTo] = []
+    with pytest.raises(FormatError, match="the batch 100 to 199 does not match its checksum") as caught:
+        taken.extend(take_in(damaged, [], wanted_from=0, until=None, max_batch_bytes=None, verify=True))
+    assert caught.value.offset == 100
+    assert values_of(taken) == values[:100]
+    whole = list(take_in(log, [], wanted_from=0, until=None, max_batch_bytes=None, verify=True))
+    assert values_of(whole) == values
+
+
+@pytest.mark.parametrize(("around", "is_view"), [(0, True), (7, True), (8, False)])
+def test_a_batch_keeps_its_answer_only_where_that_is_not_much_more(around: int, *, is_view: bool) -> None:
+    log, values = log_of([100] * 3, value_bytes=40)
+    answer = bytearray(log + bytes(around * len(log)))
+    taken = list(take_in(memoryview(answer)[: len(log)], [], wanted_from=0, until=None, max_batch_bytes=None))
+    assert values_of(taken) == values
+    assert [isinstance(one.body, memoryview) for one in taken if isinstance(one, Ready)] == [is_view] * 3
 
 
 def test_large_batches_of_one_record_go_over_as_they_came_also_among_tiny_ones() -> None:

@@ -1,0 +1,78 @@
+"""CRC-32C of a record batch: of its bytes, or derived from another batch's that differs in its header only.
+
+A CRC is linear: those of two texts of the same length differ by what their difference alone would add. Where only the
+first bytes differ, that is the difference of the first bytes' own CRCs, moved on over as many zero bytes as follow.
+Moving on over a fixed number of zeros is linear too, so four look-ups by a byte each do it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import google_crc32c
+
+_POLYNOMIAL = 0x82F63B78
+"""Castagnoli's, with the lowest power in the highest bit, as the sums themselves are."""
+_DIGITS = 8
+_Moves = tuple[list[int], list[int], list[int], list[int]]
+
+
+def checksum(covered: bytes, body: bytes) -> int:
+    """CRC-32C of a batch, of its header from the attributes on (`header.COVERED`) and of what follows it."""
+    return int(google_crc32c.extend(google_crc32c.value(covered), body))
+
+
+def derived(checksum: int, before: bytes, after: bytes, *, following: int) -> int:
+    """What `checksum` becomes where the first bytes, `before`, are now `after`, and so many bytes follow unchanged.
+
+    `before` and `after` are of the same length, fewer than 2^32 bytes follow. If the checksum did not match, the new
+    one does not match either.
+    """
+    moved = int(google_crc32c.value(before) ^ google_crc32c.value(after))
+    for moves in _zeros():
+        if not following:
+            break
+        if digit := following & 15:
+            first, second, third, fourth = moves[digit]
+            moved = first[moved & 255] ^ second[moved >> 8 & 255] ^ third[moved >> 16 & 255] ^ fourth[moved >> 24]
+        following >>= 4
+    return checksum ^ moved
+
+
+@cache
+def _zeros() -> list[list[_Moves]]:
+    """For each hexadecimal digit of a length, lowest first, and each value: the move over so many zero bytes."""
+    one = [_POLYNOMIAL, *(1 << bit for bit in range(31))]  # what a zero bit makes of each bit
+    for _ in range(3):
+        one = _then(one, one)  # two, four, eight
+    found: list[list[_Moves]] = []
+    for _ in range(_DIGITS):
+        powers = [[1 << bit for bit in range(32)]]
+        for _ in range(15):
+            powers.append(_then(powers[-1], one))
+        found.append([_by_byte(rows) for rows in powers])
+        one = _then(powers[-1], one)
+    return found
+
+
+def _then(first: list[int], second: list[int]) -> list[int]:
+    """Both moves, one after the other; a move says what becomes of each of 32 bits."""
+    return [_moved(bits, second) for bits in first]
+
+
+def _moved(bits: int, rows: list[int]) -> int:
+    found = 0
+    for row in rows:
+        if bits & 1:
+            found ^= row
+        bits >>= 1
+    return found
+
+
+def _by_byte(rows: list[int]) -> _Moves:
+    """The same move, of each value of each of the four bytes."""
+    tables: _Moves = [0], [0], [0], [0]
+    for number, table in enumerate(tables):
+        for row in rows[8 * number : 8 * number + 8]:
+            table += [entry ^ row for entry in table]
+    return tables
