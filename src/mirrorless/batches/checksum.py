@@ -39,6 +39,11 @@ def derived(checksum: int, before: bytes, after: bytes, *, following: int) -> in
     return checksum ^ moved
 
 
+def prepare() -> None:
+    """Have the tables of `derived` built, which takes some 15 ms, before a batch waits for them."""
+    _zeros()
+
+
 @cache
 def _zeros() -> list[list[_Moves]]:
     """For each hexadecimal digit of a length, lowest first, and each value: the move over so many zero bytes."""

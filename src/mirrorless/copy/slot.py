@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mirrorless.batches import checksum
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.copy.connections import Connections
@@ -51,6 +52,7 @@ class Slot:
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self._held: _Held | None = None
+        checksum.prepare()
         self._ends = Connections(flow)
         self._ends.start()
         self._journal = Journal(topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer"))
