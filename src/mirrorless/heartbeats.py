@@ -13,11 +13,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from mirrorless.clusters.admin import QUIET, Admin
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.failures import grant
-from mirrorless.clusters.internal_topics import ensure, heartbeats_topic
-from mirrorless.clusters.reading import reader
+from mirrorless.clusters.internal_topics import ensure, heartbeats_topic, replicated_heartbeats
+from mirrorless.clusters.reading import reader, waiting
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.formats import Heartbeat
-from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -64,12 +63,6 @@ class Heartbeats:
         self._error = None if error is None else f"{error.str()}{grant(error.code(), 'WRITE on it')}"
 
 
-def replicated_heartbeats(flow: Flow) -> str:
-    """Name, on the target, of the heartbeats that came over from the source: `<source>.heartbeats`."""
-    policy = policy_for(flow)
-    return policy.format_remote_topic(flow.source.alias, policy.heartbeats_topic())
-
-
 def last_heartbeat(flow: Flow) -> Heartbeat | None:
     """Read the newest heartbeat that came over from the source to the target; None where there is none yet.
 
@@ -100,7 +93,7 @@ def _last(consumer: Consumer, place: TopicPartition) -> list[Heartbeat]:
     beats: list[Heartbeat] = []
     until = time.monotonic() + _TIMEOUT_S
     while time.monotonic() < until:
-        for message in consumer.consume(_LAST_RECORDS + 1, timeout=0.2):
+        for message in waiting(consumer, _LAST_RECORDS + 1, seconds=0.2):
             error = message.error()
             if error is None and isinstance(beat := Heartbeat.parse(message.key(), message.value()), Heartbeat):
                 beats.append(beat)

@@ -12,11 +12,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Literal
 
-from mirrorless.clusters.internal_topics import checkpoints_topic, heartbeats_topic, offset_syncs_topic
+from mirrorless.clusters.internal_topics import (
+    checkpoints_topic,
+    heartbeats_topic,
+    offset_syncs_topic,
+    replicated_heartbeats,
+)
 from mirrorless.clusters.mirrormaker2 import group_of
 from mirrorless.clusters.target_state import configs_topic
 from mirrorless.metadata.acl_record import record_topic
-from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -262,8 +266,7 @@ def name_of(flow: Flow, on: On) -> str | None:
         case On.HEARTBEATS:
             return heartbeats_topic(flow).name
         case On.REMOTE_HEARTBEATS:
-            policy = policy_for(flow)
-            return policy.format_remote_topic(flow.source.alias, policy.heartbeats_topic())
+            return replicated_heartbeats(flow)
         case On.DEAD_LETTERS:
             return flow.dead_letter_topic or None
         case On.ACL_RECORD:

@@ -18,7 +18,7 @@ _COVERED_FROM = BatchHeader._fields.index("attributes")
 
 
 def body_of(records: bytes | memoryview, at: int, header: BatchHeader) -> bytes:
-    """Return what follows the header of the batch at byte `at`, as `bytes` (the checksum library insists)."""
+    """Return what follows the header of the batch at byte `at`, as `bytes`: `checksum` takes nothing else."""
     return bytes(records[at + HEADER_BYTES : at + header.size_bytes])
 
 

@@ -54,6 +54,12 @@ def heartbeats_topic(flow: Flow) -> InternalTopic:
     )
 
 
+def replicated_heartbeats(flow: Flow) -> str:
+    """Name, on the target, of the heartbeats that came over from the source: `<source>.heartbeats`."""
+    policy = policy_for(flow)
+    return policy.format_remote_topic(flow.source.alias, policy.heartbeats_topic())
+
+
 def ensure(admin: Admin, topic: InternalTopic) -> str | None:
     """Create the topic if it is missing; `admin` is its cluster's. Says in one line why it could not be, else None.
 

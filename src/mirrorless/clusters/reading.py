@@ -1,4 +1,4 @@
-"""What all readers of a whole topic have in common: a consumer that belongs to no group."""
+"""What all readers of topics have in common: a consumer that belongs to no group, and how to wait for its messages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from mirrorless.clusters.admin import QUIET
 from mirrorless.clusters.client_settings import for_confluent
 
 if TYPE_CHECKING:
+    from confluent_kafka import Message
+
     from mirrorless.settings import Cluster
 
 
@@ -28,3 +30,11 @@ def reader(cluster: Cluster, **own: Any) -> Consumer:  # noqa: ANN401 -- librdka
         **{key.replace("_", "."): value for key, value in own.items()},
     }
     return Consumer(for_confluent(cluster, role="consumer", extra=settings))
+
+
+def waiting(consumer: Consumer, most: int, *, seconds: float) -> list[Message]:
+    """Take up to `most` messages and ends of partitions that are there; where none is, wait for the first one so long.
+
+    The library's own call with a time limit waits all of it, unless as many came as were asked for.
+    """
+    return consumer.consume(most, timeout=0) or consumer.consume(1, timeout=seconds)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorless.clusters.failures import grant
-from mirrorless.clusters.reading import reader
+from mirrorless.clusters.reading import reader, waiting
 from mirrorless.clusters.topics import Described, describe, last_stable_offsets
 from mirrorless.errors import ClusterUnavailable
 
@@ -101,9 +101,7 @@ class Replay:
         consumer = self._consumer or self._open(ends)
         until = time.monotonic() + _SILENCE_S
         while any(self._read_to[partition] < end for partition, end in ends.items()):
-            # A call with a time limit would wait for it, unless as many came as were asked for.
-            waiting = consumer.consume(_A_TIME, timeout=0) or consumer.consume(1, timeout=_WAIT_S)
-            for message in waiting:
+            for message in waiting(consumer, _A_TIME, seconds=_WAIT_S):
                 until = time.monotonic() + _SILENCE_S
                 error, partition, offset = message.error(), message.partition() or 0, message.offset() or 0
                 if error is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from mirrorless.clusters.reading import reader
+from mirrorless.clusters.reading import reader, waiting
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.verify.alignment import Print
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S: Final = 60.0
 _A_TIME: Final = 1_000
+_LOOK_S: Final = 0.5
 _BUFFER_KB: Final = 8_192
 _WAIT_MS: Final = 20
 
@@ -45,7 +46,7 @@ class Fingerprints:
         self._consumer.assign([TopicPartition(topic, partition, first)])
         until = time.monotonic() + _TIMEOUT_S
         while True:
-            for message in self._consumer.consume(_A_TIME, timeout=0.05):
+            for message in waiting(self._consumer, _A_TIME, seconds=_LOOK_S):
                 until = time.monotonic() + _TIMEOUT_S
                 error, offset = message.error(), message.offset()
                 if error is not None:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mirrorless.clusters.internal_topics import offset_syncs_topic
+from mirrorless.clusters.internal_topics import offset_syncs_topic, replicated_heartbeats
 from mirrorless.errors import PrerequisiteError
 from mirrorless.functions.environment import FunctionEnvironment, SupervisorEnvironment, parse
-from mirrorless.heartbeats import replicated_heartbeats
 from mirrorless.local import wiring as reading
 from mirrorless.local.template import deployment, read
 from mirrorless.local.wiring import LEFT_OUT, StateChange, Wiring, seconds_of, wiring

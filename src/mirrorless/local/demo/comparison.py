@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from mirrorless.clusters.reading import waiting
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class _Side:
 
     def read(self) -> None:
         """Take what comes next; raises `ClusterUnavailable` if nothing comes for half a minute."""
-        messages = self._consumer.consume(_CHUNK, timeout=0.5)
+        messages = waiting(self._consumer, _CHUNK, seconds=0.5)
         now = time.monotonic()
         if messages:
             self._heard = now
