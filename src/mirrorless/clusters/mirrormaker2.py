@@ -22,8 +22,11 @@ def group_of(flow: Flow) -> str:
     return f"{flow.source.alias}-mm2"
 
 
-def nodes_run(flow: Flow) -> bool:
-    """Whether some run, be it for this flow or not; False where the group may not be seen.
+def nodes_run(flow: Flow) -> bool | None:
+    """Whether some run, be it for this flow or not; None where the group is not listed.
+
+    So it is where there never were any, where it may not be seen, and while its coordinator is moving; and a broker
+    before 2.6 does not say. A group stays listed for some minutes when its last member has left it.
 
     Raises `ClusterUnavailable` where the target does not answer. Groups are listed, not described: confluent-kafka
     refuses to describe those of Connect's protocol, and kafka-python stumbles over what their members say.
@@ -34,4 +37,5 @@ def nodes_run(flow: Flow) -> bool:
     except (kafka_errors.KafkaError, OSError) as error:
         raise ClusterUnavailable(str(error) or type(error).__name__, cluster=flow.target.alias) from error
     states = {group["group_id"]: group.get("group_state") for group in groups}
-    return states.get(group_of(flow), _WITHOUT_MEMBERS[0]) not in _WITHOUT_MEMBERS
+    state = states.get(group_of(flow))
+    return None if state is None else state not in _WITHOUT_MEMBERS

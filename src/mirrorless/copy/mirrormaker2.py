@@ -13,7 +13,7 @@ from mirrorless.clusters.mirrormaker2 import group_of, nodes_run
 from mirrorless.errors import MirrorMaker2Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.progress import Known
@@ -40,41 +40,62 @@ class Rival:
         self._alone = False
         self._met = False
 
-    def refuse(self, places: Collection[Place], progress: ProgressTopic, known: Mapping[Place, Known]) -> None:
-        """Raise `MirrorMaker2Runs` if it lately copied one of `places`, the source partitions of the next lease.
+    def read(self, progress: ProgressTopic, places: Collection[Place]) -> dict[Place, Known]:
+        """Return what the progress topic says, for a lease of `places`, source partitions.
 
-        `progress` was just read, and said what is `known`. Others' partitions are no business of this flow: topics may
-        move from one to the other step by step. Raises `ClusterUnavailable` if the target does not answer.
+        Raises `MirrorMaker2Runs` if it lately copied one of them. Others' partitions are no business of this flow:
+        topics may move from one to the other step by step. Raises `ClusterUnavailable` if the target does not answer.
         """
+        known = progress.read()
         now = time.monotonic()
         self._began = self._began or now
         lately = [place for place in places if now - progress.others.get(place, -QUIET_S) < QUIET_S]
         if lately:
-            if self._runs() or not self._met:
+            if not self._are_gone():
                 self._raise(f"MirrorMaker 2 copies this flow too, {_named(lately)} among others")
-            progress.others.clear()  # a node writes what it has before it leaves its group
-            self._met = False
-        if self._alone:
-            return
-        taken_over = [place for place in places if _is_theirs(known.get(place))]
-        if taken_over and now - self._began < QUIET_S and self._runs():
-            what = f"MirrorMaker 2 runs (group {group_of(self._flow)} has members), and was the last to copy "
-            self._raise(what + _named(taken_over))
-        self._alone = True
+            # A node writes what it has before it leaves its group, which may have been behind what was read.
+            known = progress.read()
+            progress.others.clear()
+        if not self._alone:
+            known = self._begin(progress, places, known)
         self._met = False
+        return known
 
-    def _runs(self) -> bool:
-        """Whether nodes are there; of one on Connect, or without the right to see the group, they never are."""
+    def _begin(
+        self, progress: ProgressTopic, places: Collection[Place], known: dict[Place, Known]
+    ) -> dict[Place, Known]:
+        """Make sure that nobody is about to go on from what is `known`, and return what is known then."""
+        assert self._began is not None
+        taken_over = [place for place in places if _is_theirs(known.get(place))]
+        if taken_over and time.monotonic() - self._began < QUIET_S:
+            if self._are_there():
+                what = f"MirrorMaker 2 runs (group {group_of(self._flow)} has members), and was the last to copy "
+                self._raise(what + _named(taken_over))
+            known = progress.read()  # as above
+        self._alone = True
+        return known
+
+    def _are_gone(self) -> bool:
+        """Whether nodes that were met have left; of one on Connect, or without a right to the group, none is met."""
         runs = nodes_run(self._flow)
-        self._met = self._met or runs
-        return runs
+        met, self._met = self._met, self._met or bool(runs)
+        return met and runs is False
+
+    def _are_there(self) -> bool:
+        """Whether nodes run, as far as can be told; those that were met are there until the target says otherwise."""
+        runs = nodes_run(self._flow)
+        self._met = self._met or bool(runs)
+        return self._met if runs is None else runs
 
     def _raise(self, what: str) -> None:
         raise MirrorMaker2Runs(f"{what}: {_FIX}", cluster=self._flow.target.alias)
 
 
 def _is_theirs(known: Known | None) -> bool:
-    return known is not None and known.progress is not None and known.progress.sequence is None
+    """Whether it was the last to copy; where this project began behind it, and no record came since, it was not."""
+    if known is None or known.progress is None or known.progress.sequence is not None:
+        return False
+    return all(one.start != known.progress.last_offset + 1 for one in known.announced.values())
 
 
 def _named(places: Collection[Place]) -> str:

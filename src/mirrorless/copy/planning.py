@@ -68,8 +68,7 @@ class Planner:
             for partition in range(min(counts[topic], remote_counts.get(remote_topic, 0)))
         ]
         ends = self._source_ends(places)
-        known = self._progress.read()
-        self._rival.refuse(ends.keys() & set(places), self._progress, known)
+        known = self._rival.read(self._progress, ends.keys() & set(places))
         rows = [_row(place, remote[place[0]], ends[place], known.get(place)) for place in places if place in ends]
         if self._bounded:
             rows = self._worth_a_look(rows, known)

@@ -131,6 +131,8 @@ class Positions:
                 raise copy.gap(reason, GapKind.UNEXPLAINED)
             case Begin(epoch=epoch, start=start, reason=reason):
                 first = await self._incarnations.first_offset(copy.place) if start is None else start
+                if start is not None and start > copy.source_end:
+                    await self._look_at_end(copy, start, None)
                 announcement = Announcement(
                     epoch=epoch,
                     start=first,

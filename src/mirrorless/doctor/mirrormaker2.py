@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
 
 from mirrorless.clusters.mirrormaker2 import group_of, nodes_run
-from mirrorless.clusters.reading import reader
+from mirrorless.clusters.reading import reader, waiting
 from mirrorless.copy.progress import Progress, SourcePartition, parse
 from mirrorless.doctor.findings import Finding, Status, some_of
+from mirrorless.doctor.probes import NotSaid
+from mirrorless.errors import ClusterUnavailable
 from mirrorless.rights import Operation
 
 if TYPE_CHECKING:
@@ -35,38 +37,52 @@ class _Unreadable(Exception):
 
 @dataclass(slots=True)
 class _Seen:
-    """What the progress topic tells: when each of us wrote last (ms, 0: never), and connectors of other names."""
+    """What the progress topic tells: when each of us wrote last (ms, 0: never), and connectors of other names.
+
+    `beside_ms` is when MirrorMaker 2 last wrote behind us to the same key: while both copy, ours is the newest of all,
+    since it is written every second and not every minute.
+    """
 
     theirs_ms: int = 0
     ours_ms: int = 0
+    beside_ms: int = 0
+    ours: set[SourcePartition] = field(default_factory=set)
     strangers: dict[str, int] = field(default_factory=dict)
 
     def take(self, flow: Flow, key: bytes | None, value: bytes | None, timestamp_ms: int) -> None:
         """Note one record."""
         match parse(key, value):
-            case (SourcePartition(cluster=flow.source.alias, connector=name), Progress(sequence=sequence)):
+            case (SourcePartition(cluster=flow.source.alias, connector=name) as where, Progress(sequence=sequence)):
                 if name != flow.connector_name:
                     self.strangers[name] = self.strangers.get(name, 0) + 1
-                if sequence is None:
-                    self.theirs_ms = max(self.theirs_ms, timestamp_ms)
-                else:
+                elif sequence is not None:
                     self.ours_ms = max(self.ours_ms, timestamp_ms)
+                    self.ours.add(where)
+                else:
+                    self.theirs_ms = max(self.theirs_ms, timestamp_ms)
+                    if where in self.ours:
+                        self.beside_ms = max(self.beside_ms, timestamp_ms)
+
+    @property
+    def wrote_ms(self) -> int:
+        """When MirrorMaker 2 wrote last, unless that was before this project took over from it; 0 if so."""
+        return self.theirs_ms if self.theirs_ms > self.ours_ms else self.beside_ms
 
 
 def signs_of_mirrormaker2(flow: Flow, *, probes: Probes, topics: set[str]) -> list[Finding]:
-    """Look for a MirrorMaker 2; `probes` ask the target, `topics` are those of it that can be seen.
-
-    Raises `ClusterUnavailable` if the target does not answer any more.
-    """
+    """Look for a MirrorMaker 2; `probes` ask the target, `topics` are those of it that can be seen."""
     alias = flow.target.alias
     signs: list[str] = []
     unseen: list[str] = []
     seen = _Seen()
     group = group_of(flow)
-    if probes.refused_groups(Operation.DESCRIBE, [group]):
+    try:
+        if probes.refused_groups(Operation.DESCRIBE, [group]):
+            unseen.append(f"group {group}")
+        elif nodes_run(flow):
+            signs.append(f"group {group} has members")
+    except (NotSaid, ClusterUnavailable):
         unseen.append(f"group {group}")
-    elif nodes_run(flow):
-        signs.append(f"group {group} has members")
     now_ms = time.time() * 1000
     status = f"mm2-status.{flow.source.alias}.internal"
     try:
@@ -74,8 +90,8 @@ def signs_of_mirrormaker2(flow: Flow, *, probes: Probes, topics: set[str]) -> li
             seen.take(flow, key, value, at_ms)
     except _Unreadable:
         unseen.append(flow.offset_storage_topic)
-    if seen.theirs_ms > seen.ours_ms and now_ms - seen.theirs_ms < _RECENT_MS:
-        signs.append(f"it wrote progress {(now_ms - seen.theirs_ms) / 1000:.0f} s ago")
+    if now_ms - seen.wrote_ms < _RECENT_MS:
+        signs.append(f"it wrote progress {(now_ms - seen.wrote_ms) / 1000:.0f} s ago")
     try:
         running = [at_ms for _, value, at_ms in _records(flow.target, status, topics) if b'"RUNNING"' in (value or b"")]
         if running and now_ms - max(running) < _RECENT_MS:
@@ -122,7 +138,7 @@ def _records(cluster: Cluster, topic: str, topics: set[str]) -> Iterator[tuple[b
         missing = set(partitions)
         until = time.monotonic() + _READING_S
         while missing and time.monotonic() < until:
-            for message in consumer.consume(10_000, timeout=0.2):
+            for message in waiting(consumer, 10_000, seconds=0.2):
                 error = message.error()
                 if error is None:
                     yield message.key(), message.value(), message.timestamp()[1]

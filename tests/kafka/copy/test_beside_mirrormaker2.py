@@ -20,6 +20,7 @@ from tests.support.world import fill
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mirrorless.settings import Flow
     from tests.support.world import World
 
 FIX = (
@@ -153,3 +154,71 @@ def test_its_nodes_alone_are_no_reason(world: World, planner: Planner) -> None:
     write(world, Progress(last_offset=0), OURS)
     with node(world):
         assert rows(planner) == 1
+
+
+def test_what_it_wrote_before_it_left_is_known(world: World, planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leaves(_: Flow) -> bool:
+        write(world, Progress(last_offset=1))
+        return False
+
+    write(world, Progress(last_offset=0))
+    monkeypatch.setattr(mirrormaker2, "nodes_run", leaves)
+    ((row,),) = planner.plan(planner.flow)
+    assert row.last_offset == 1
+
+
+def test_what_it_wrote_before_it_left_a_copy_that_rests_is_known(
+    world: World, planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leaves(_: Flow) -> bool:
+        write(world, Progress(last_offset=1))
+        return False
+
+    assert rows(planner) == 1
+    write(world, Progress(last_offset=0))
+    monkeypatch.setattr(mirrormaker2, "nodes_run", lambda _: True)
+    with pytest.raises(MirrorMaker2Runs):
+        rows(planner)
+    monkeypatch.setattr(mirrormaker2, "nodes_run", leaves)
+    ((row,),) = planner.plan(planner.flow)
+    assert row.last_offset == 1
+    assert rows(planner) == 1  # what it wrote at its end is no sign of another one
+
+
+def test_nodes_that_were_met_are_not_gone_while_their_group_is_not_listed(
+    world: World, planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(world, Progress(last_offset=0))
+    for runs in (True, None):
+        monkeypatch.setattr(mirrormaker2, "nodes_run", lambda _, runs=runs: runs)
+        with pytest.raises(MirrorMaker2Runs):
+            rows(planner)
+    monkeypatch.setattr(mirrormaker2, "nodes_run", lambda _: False)
+    assert rows(planner) == 1
+    write(world, Progress(last_offset=1))
+    for runs in (True, None):
+        monkeypatch.setattr(mirrormaker2, "nodes_run", lambda _, runs=runs: runs)
+        with pytest.raises(MirrorMaker2Runs):
+            rows(planner)
+    monkeypatch.setattr(mirrormaker2, "nodes_run", lambda _: False)
+    assert rows(planner) == 1
+
+
+def test_a_partition_that_was_taken_over_is_no_sign_though_no_record_came_since(world: World) -> None:
+    fill(world.source, world.topic(), [b"one", b"two"])
+    world.discover()
+    write(world, Progress(last_offset=1))
+    (report,) = world.copy_unbounded(seconds=1)
+    assert report.state == "caught up"
+    with node(world), closing(Planner(world.place().load(), bounded=False)) as again:
+        assert rows(again) == 1
+
+
+def test_a_source_that_ends_before_what_is_taken_over_is_told(world: World) -> None:
+    fill(world.source, world.topic(), [b"one", b"two"])
+    world.discover()
+    write(world, Progress(last_offset=9))
+    (report,) = world.copy()
+    assert report.state == "halted"
+    assert report.error is not None
+    assert "the source ends at 2, 8 offsets before the copy's" in report.error

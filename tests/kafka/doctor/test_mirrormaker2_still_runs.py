@@ -10,14 +10,20 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.copy.progress import Progress, SourcePartition
+from mirrorless.doctor import mirrormaker2
 from mirrorless.doctor.examination import examine
 from mirrorless.doctor.findings import Status
+from mirrorless.doctor.probes import NotSaid, Probes
+from mirrorless.errors import ClusterUnavailable
 from mirrorless.rights import Function
 from mirrorless.settings import load
 from tests.support.secured import eventually
 
 if TYPE_CHECKING:
+    import pytest
+
     from mirrorless.doctor.findings import Finding
+    from mirrorless.settings import Flow
     from tests.support.world import World
 
 THEIRS = Progress(last_offset=7)
@@ -70,6 +76,35 @@ def test_progress_that_we_went_on_from_or_that_is_old(world: World) -> None:
     assert found(world)["MirrorMaker 2"].status is Status.OK
 
 
+def test_progress_between_ours_of_the_same_partition(world: World) -> None:
+    world.topic()
+    world.discover()
+    for said, seconds_ago in ((OURS, 40), (THEIRS, 20), (OURS, 1)):
+        progress(world, said, seconds_ago=seconds_ago)
+
+    warned = found(world)["MirrorMaker 2"]
+    assert warned.status is Status.WARNING
+    assert warned.text.startswith("it wrote progress 2")
+
+
+def test_a_broker_that_does_not_say_who_is_in_the_group(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.topic()
+    world.discover()
+    progress(world, THEIRS, seconds_ago=20)
+
+    def breaks(_: Flow) -> bool:
+        raise ClusterUnavailable("connection reset", cluster=world.target_alias)
+
+    monkeypatch.setattr(mirrormaker2, "nodes_run", breaks)
+    assert found(world)["MirrorMaker 2"].text.startswith("it wrote progress 2")
+
+    def says_nothing(*_: object) -> list[str]:
+        raise NotSaid("connection reset")
+
+    monkeypatch.setattr(Probes, "refused_groups", says_nothing)
+    assert found(world)["MirrorMaker 2"].text.startswith("it wrote progress 2")
+
+
 def test_members_of_its_group(world: World) -> None:
     topic = world.topic()
     world.discover()
@@ -114,3 +149,4 @@ def test_progress_under_another_connector_s_name(world: World) -> None:
     warned = found(world)["progress to take over"]
     assert warned.status is Status.WARNING
     assert warned.text == "1 positions are those of connector orders-mirror, and are not taken over"
+    assert found(world)["MirrorMaker 2"].status is Status.OK
