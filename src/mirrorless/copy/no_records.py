@@ -50,11 +50,14 @@ async def pass_over_hole(source: Wire, keeper: Keeper, node: int, copy: Partitio
     try:
         local = (await source.offsets(node, [copy.place], at=wires.EARLIEST_LOCAL))[copy.place]
     except kafka_errors.KafkaError as error:
-        keeper.later(copy, error)
+        if _waits_at(copy, asked_from):
+            keeper.later(copy, error)
         return
-    if local.error_code or copy.fetch_from < local.offset:
-        copy.error = f"the source answers with nothing at offset {copy.fetch_from}: its tiered storage is slow"
-    elif _waits_at(copy, asked_from):
+    if not _waits_at(copy, asked_from):
+        return  # it is resumed, or was
+    if local.error_code or asked_from < local.offset:
+        copy.error = f"the source answers with nothing at offset {asked_from}: its tiered storage is slow"
+    else:
         # A leader that has just become one may not yet know of all that is committed.
         copy.fetch_from = max(asked_from, min(copy.source_end, answer.last_stable_offset))
         copy.leader_epoch = -1  # whose the offset before this one is was not said

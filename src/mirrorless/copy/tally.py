@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+_MOST_MS = (1 << 53) - 1
+
 
 @dataclass(slots=True)
 class Spread:
     """Last, least, greatest and average of values in ms; all None while there is none.
 
-    A clock that is ahead makes a negative value, which is 0.
+    A clock that is ahead makes a negative value, which is 0. A time that is no time, as a producer may write and a
+    damaged batch may have, makes one that reports could not carry.
     """
 
     last: int | None = None
@@ -20,7 +23,7 @@ class Spread:
 
     def note(self, value_ms: int) -> None:
         """Take one value."""
-        value_ms = max(value_ms, 0)
+        value_ms = min(max(value_ms, 0), _MOST_MS)
         self.last = value_ms
         if self.least is None or value_ms < self.least:
             self.least = value_ms

@@ -23,8 +23,11 @@ class NotNow(MirrorlessError):
     retriable = True
 
 
-TROUBLE = (*RETRIABLE, kafka_errors.UnknownBrokerIdError, NotNow)
-"""What passes by itself, or when the leaders are known again."""
+TROUBLE = (*RETRIABLE, kafka_errors.UnknownBrokerIdError, kafka_errors.KafkaProtocolError, NotNow)
+"""What passes by itself, or when the leaders are known again; also an answer that makes no sense, of whichever request.
+
+That ends its connection, and so the requests of all partitions whose turn it was.
+"""
 
 
 def leader_of(wire: Wire, place: Place) -> int:

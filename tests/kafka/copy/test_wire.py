@@ -212,3 +212,27 @@ def test_a_broker_that_stalls_in_the_middle_of_a_request_loses_its_connection_at
     (error,) = net.run(stall)  # of the first one
     assert issubclass(error, TROUBLE)
     wire.close()
+
+
+def test_an_answer_that_makes_no_sense_passes(net: Any, world: World) -> None:  # noqa: ANN401
+    """It ends the connection, and so what all partitions of that leader were asked for: none of them halts for it."""
+    topic = world.topic()
+    wire = Wire(net, cluster="A", config={"bootstrap_servers": world.source.bootstrap_servers})
+    found: list[type[BaseException]] = []
+
+    async def fetch() -> int:
+        await wire.connect(timeout_ms=10_000, topics=[topic])
+        node = wire.leader((topic, 0))
+        assert node is not None
+        connection = await wire._manager.get_connection(node)
+        connection.transport._sock_recv = lambda: (b"", kafka_errors.InvalidReceiveError("a frame of -2 bytes"))
+        try:
+            await wire.fetch(node, [((topic, 0), 0, -1)])
+        except kafka_errors.KafkaError as error:
+            found.append(type(error))
+        return len(await wire.fetch(node, [((topic, 0), 0, -1)]))
+
+    assert net.run(fetch) == 1  # by another connection
+    assert found == [kafka_errors.InvalidReceiveError]
+    assert issubclass(found[0], TROUBLE)
+    wire.close()
