@@ -50,39 +50,28 @@ class Rival:
         now = time.monotonic()
         self._began = self._began or now
         lately = [place for place in places if now - progress.others.get(place, -QUIET_S) < QUIET_S]
+        begins = not self._alone and now - self._began < QUIET_S
+        taken_over = [place for place in places if _is_theirs(known.get(place))] if begins else []
         if lately:
-            if not self._are_gone():
+            if self._are_there() or not self._met:
                 self._raise(f"MirrorMaker 2 copies this flow too, {_named(lately)} among others")
             # A node writes what it has before it leaves its group, which may have been behind what was read.
             known = progress.read()
             progress.others.clear()
-        if not self._alone:
-            known = self._begin(progress, places, known)
-        self._met = False
-        return known
-
-    def _begin(
-        self, progress: ProgressTopic, places: Collection[Place], known: dict[Place, Known]
-    ) -> dict[Place, Known]:
-        """Make sure that nobody is about to go on from what is `known`, and return what is known then."""
-        assert self._began is not None
-        taken_over = [place for place in places if _is_theirs(known.get(place))]
-        if taken_over and time.monotonic() - self._began < QUIET_S:
+        elif taken_over:
             if self._are_there():
                 what = f"MirrorMaker 2 runs (group {group_of(self._flow)} has members), and was the last to copy "
                 self._raise(what + _named(taken_over))
             known = progress.read()  # as above
         self._alone = True
+        self._met = False
         return known
 
-    def _are_gone(self) -> bool:
-        """Whether nodes that were met have left; of one on Connect, or without a right to the group, none is met."""
-        runs = nodes_run(self._flow)
-        met, self._met = self._met, self._met or bool(runs)
-        return met and runs is False
-
     def _are_there(self) -> bool:
-        """Whether nodes run, as far as can be told; those that were met are there until the target says otherwise."""
+        """Whether nodes run; those that were met do until the target says otherwise.
+
+        Of a MirrorMaker 2 on Connect, or without a right to the group, none are ever met.
+        """
         runs = nodes_run(self._flow)
         self._met = self._met or bool(runs)
         return self._met if runs is None else runs

@@ -70,7 +70,10 @@ class _Seen:
 
 
 def signs_of_mirrormaker2(flow: Flow, *, probes: Probes, topics: set[str]) -> list[Finding]:
-    """Look for a MirrorMaker 2; `probes` ask the target, `topics` are those of it that can be seen."""
+    """Look for a MirrorMaker 2; `probes` ask the target, `topics` are those of it that can be seen.
+
+    Raises `ClusterUnavailable` where there is no token to log in with any more.
+    """
     alias = flow.target.alias
     signs: list[str] = []
     unseen: list[str] = []
@@ -81,8 +84,8 @@ def signs_of_mirrormaker2(flow: Flow, *, probes: Probes, topics: set[str]) -> li
             unseen.append(f"group {group}")
         elif nodes_run(flow):
             signs.append(f"group {group} has members")
-    except (NotSaid, ClusterUnavailable):
-        unseen.append(f"group {group}")
+    except (NotSaid, ClusterUnavailable) as error:
+        unseen.append(f"group {group} ({error})")
     now_ms = time.time() * 1000
     status = f"mm2-status.{flow.source.alias}.internal"
     try:

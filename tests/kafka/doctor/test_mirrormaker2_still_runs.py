@@ -104,6 +104,10 @@ def test_a_broker_that_does_not_say_who_is_in_the_group(world: World, monkeypatc
     monkeypatch.setattr(Probes, "refused_groups", says_nothing)
     assert found(world)["MirrorMaker 2"].text.startswith("it wrote progress 2")
 
+    progress(world, OURS)
+    group = f"{world.source_alias}-mm2"
+    assert found(world)["MirrorMaker 2"].text == f"no sign of it; may not see group {group} (connection reset)"
+
 
 def test_members_of_its_group(world: World) -> None:
     topic = world.topic()
