@@ -93,9 +93,9 @@ def test_the_next_lease_takes_the_copy_over_as_it_is(world: World, worker: Worke
     assert worker.records == 100
     assert worker.control.held()
     first = worker.lease_object
-    fill(world.source, topic, [b"b"] * 50, partitions=2)
+    fill(world.source, topic, [b"b"] * 50, partitions=2, linger_ms=10_000)  # one batch each, on a busy machine too
     wait_for(lambda: on_target(world, topic, 2) == 150)  # there is no lease now
-    fill(world.source, topic, [b"c"] * 30, partitions=2)
+    fill(world.source, topic, [b"c"] * 30, partitions=2, linger_ms=10_000)
     reports = worker.lease()
     assert worker.lease_object is first
     assert (sum(report.records for report in reports), sum(report.batches for report in reports)) == (80, 4)
