@@ -9,6 +9,7 @@ with which the parser is given the frame. Records are decoded as a view of that 
 from __future__ import annotations
 
 import itertools
+import random
 import selectors
 import ssl
 import time
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka import errors as kafka_errors
 from kafka.cluster import ClusterMetadata
 from kafka.net import connection
+from kafka.net.inet import create_connection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 from kafka.protocol.consumer.fetch import FetchResponse
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 _SIZE_BYTES = 4
 _SMALL_BYTES = 4 << 10
 _PIECES = 64
+_BOOTSTRAP_PARTS = 3
 _NOTHING_MORE = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -152,12 +155,24 @@ class _Plain(_Ours, KafkaTCPTransport):
 
 
 class _Tls(_Ours, KafkaSSLTransport):
+    async def shake_hands(self, *, until: float | None) -> None:
+        """Agree on keys, which the library waits for as long as it takes.
+
+        `until` is a time as of `time.monotonic`. Raises `KafkaTimeoutError`, or what `ssl` has against the other side.
+        """
+        while True:
+            try:
+                self._sock.do_handshake()
+            except ssl.SSLWantReadError:
+                await self._net.wait_read(self._sock, timeout_at=until)
+            except ssl.SSLWantWriteError:
+                await self._net.wait_write(self._sock, timeout_at=until)
+            else:
+                return
+
     def write(self, data: bytes | Chunks) -> None:
         """Send a request; it is encrypted, which copies it anyway, and small pieces would be records of their own."""
         super().write(b"".join(data) if isinstance(data, Chunks) else data)  # type: ignore[no-untyped-call]
-
-
-_OURS: dict[type, type] = {KafkaTCPTransport: _Plain, KafkaSSLTransport: _Tls}
 
 
 class Second(NamedTuple):
@@ -182,6 +197,13 @@ class _Broker(NamedTuple):
 
 class _Metadata(ClusterMetadata):
     """The library has one connection for each broker that it knows of: every one is known twice."""
+
+    def bootstrap_brokers(self) -> list[Any]:
+        """Name the bootstrap server whose turn it is; the library draws from what it gets, and might miss one."""
+        if not hasattr(self, "_turns"):
+            servers = super().bootstrap_brokers()  # type: ignore[no-untyped-call]
+            self._turns = itertools.cycle(random.sample(servers, len(servers)))
+        return [next(self._turns)]
 
     def broker_metadata(self, broker_id: Any) -> Any:  # noqa: ANN401
         """Return where a broker is, also by the name of its second connection; None if it is not known."""
@@ -217,9 +239,48 @@ class Manager(KafkaConnectionManager):
             self._versions[kind] = offered, request.API_VERSION
         return answer
 
-    async def _build_transport(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
-        transport: Any = await super()._build_transport(*arguments, **options)  # type: ignore[no-untyped-call]
-        transport.__class__ = _OURS[type(transport)]
+    def get_connection(self, node_id: Any, timeout_ms: float | None = None, *how: Any, **named: Any) -> Any:  # noqa: ANN401
+        """Return a connection, or begin one; a bootstrap server has a part of the time if there are others.
+
+        The library gives all that is left to the one that it draws.
+        """
+        if timeout_ms is not None and len(self.cluster._bootstrap_brokers) > 1:
+            timeout_ms /= _BOOTSTRAP_PARTS
+        return super().get_connection(node_id, timeout_ms, *how, **named)  # type: ignore[no-untyped-call]
+
+    def least_loaded_node(self) -> Any:  # noqa: ANN401
+        """Choose whom to ask for metadata: of connected brokers one that owes no answer, or owes it the least long.
+
+        The library prefers one that is not connected to one that is busy, and one that hangs is the least busy of all.
+        """
+        now = time.monotonic()
+        owes_since = {
+            node: connection.in_flight_requests[0][2] if connection.in_flight_requests else now
+            for node, connection in random.sample(list(self._conns.items()), len(self._conns))
+            if isinstance(node, int) and connection.connected and not connection.paused
+        }
+        if owes_since:
+            return max(owes_since, key=owes_since.__getitem__)
+        return super().least_loaded_node()  # type: ignore[no-untyped-call]
+
+    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:  # noqa: ANN401
+        sock = await create_connection(
+            self._net,
+            node.host,
+            node.port,
+            self.config["socket_options"],
+            proxy_url=self.config["proxy_url"],
+            timeout_at=timeout_at,
+        )
+        if not self.ssl_enabled:
+            return _Plain(self._net, sock, host=node.host)  # type: ignore[no-untyped-call]
+        how = {key: value for key, value in self.config.items() if key.startswith("ssl_")}
+        transport = _Tls(self._net, sock, host=node.host, **how)  # type: ignore[no-untyped-call]
+        try:
+            await transport.shake_hands(until=timeout_at)
+        except Exception as error:
+            transport.abort()
+            raise kafka_errors.KafkaConnectionError(f"Handshake failed: {error}") from error
         return transport
 
 

@@ -72,10 +72,10 @@ class Wire:
         manager, cluster = self._manager, self._manager.cluster
         until = time.monotonic() + timeout_ms / 1000
         try:
-            # The library's own time limit does not cover a TLS handshake.
-            await manager.wait_for(manager.bootstrap_async(timeout_ms, refresh=False), timeout_ms)
-            # Not by set_topics: it would keep asking for topics of earlier leases that were deleted since.
+            # Not by set_topics: it would keep asking for topics of earlier leases that were deleted since. Before the
+            # bootstrap, which then tells all: whom to ask next is a guess, and might be a broker that hangs.
             cluster._topics = set(topics)
+            await manager.wait_for(manager.bootstrap_async(timeout_ms, refresh=False), timeout_ms)
             while any(cluster.partitions_for_topic(topic) is None for topic in cluster._topics):
                 try:
                     await manager.wait_for(cluster.request_update(), _METADATA_TIMEOUT_MS)
