@@ -10,6 +10,7 @@
     ├── ClusterError            a cluster did not do what was asked
     │   ├── ClusterUnavailable  it did not answer in time; worth another try
     │   └── MirrorMaker2Runs    somebody has to stop it there first; worth another try
+    │       └── MirrorMaker2MayRun  it may be at other things: which is so shows within minutes
     └── PartitionError          one partition stops; the others go on
         ├── CorruptBatch        bytes that do not match their checksum, or make no sense
         ├── UnsupportedBatch    a batch that cannot be appended as it is
@@ -107,6 +108,10 @@ class MirrorMaker2Runs(ClusterError):
     """A MirrorMaker 2 copies the same flow to this cluster; nothing is copied until it has stopped."""
 
     retriable = True
+
+
+class MirrorMaker2MayRun(MirrorMaker2Runs):
+    """Nodes of a MirrorMaker 2 run that was the last to copy here; whether it still does shows within minutes."""
 
 
 class PartitionError(MirrorlessError):

@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from mirrorless.copy.control import Control
 from mirrorless.copy.flow_place import FlowPlace
 from mirrorless.copy.rows import LeaseRow, as_tuple, spark_schema
-from mirrorless.errors import ConfigurationError, FlowNotEnabled, FlowPaused, MirrorlessError
+from mirrorless.errors import ConfigurationError, FlowNotEnabled, FlowPaused, MirrorlessError, MirrorMaker2MayRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,7 +62,7 @@ class LeaseReader(DataSourceStreamReader):
         self._control = control
         self._planner: Planner | None = None
         self._last: dict[str, int] = {"lease": 0}
-        self._mistake = ""
+        self._mistake = self._waiting = ""
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 -- Spark's name
         """Where a query without a checkpoint begins."""
@@ -79,13 +79,12 @@ class LeaseReader(DataSourceStreamReader):
 
         A cluster that does not answer is asked again a few times. Then a bounded copy fails, since nothing to copy
         would mean that all is copied; any other has an empty lease, and the next one tries. So it is where the flow is
-        paused, or is not enabled any more.
+        paused, or is not enabled any more. What shows by itself within minutes, a bounded copy waits for.
         """
         if start == end:
             return []
-        for attempt in range(1, _ATTEMPTS + 1):
-            if self._control.stopping():
-                return []
+        attempts = 0
+        while attempts < _ATTEMPTS and not self._control.stopping():
             try:
                 piles = self._plan()
             except (FlowPaused, FlowNotEnabled) as idle:
@@ -95,12 +94,13 @@ class LeaseReader(DataSourceStreamReader):
                 time.sleep(_RETRY_S)
                 return []
             except MirrorlessError as error:
-                if not error.retriable or (self._place.bounded and attempt == _ATTEMPTS):
+                attempts += not (self._place.bounded and isinstance(error, MirrorMaker2MayRun))
+                if not error.retriable or (self._place.bounded and attempts == _ATTEMPTS):
                     raise
                 self._control.complain(str(error), unreachable=True)
                 time.sleep(_RETRY_S)
             else:
-                self._control.complain(self._mistake)
+                self._control.complain(self._mistake or self._waiting)
                 if not piles and not self._place.bounded:
                     time.sleep(_RETRY_S)  # nothing to copy yet: leases would follow each other without a pause
                 return [SlotLease([as_tuple(row) for row in pile]) for pile in piles]
@@ -126,7 +126,9 @@ class LeaseReader(DataSourceStreamReader):
 
             self._planner = Planner(flow, bounded=self._place.bounded)
         self._planner.refuse_paused()
-        return self._planner.plan(flow)
+        piles = self._planner.plan(flow)
+        self._waiting = self._planner.waiting
+        return piles
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         """Hand a slot its rows."""

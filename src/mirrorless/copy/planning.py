@@ -32,7 +32,10 @@ _log = logging.getLogger(__name__)
 
 
 class Planner:
-    """Keeps connections to both ends of a flow between leases; `bounded` fixes the source's end at the first plan."""
+    """Keeps connections to both ends of a flow between leases; `bounded` fixes the source's end at the first plan.
+
+    `waiting` says why partitions were left out of the last plan, empty if none were.
+    """
 
     def __init__(self, flow: Flow, *, bounded: bool) -> None:
         self.flow = flow
@@ -42,6 +45,7 @@ class Planner:
         self._target = Admin(flow.target)
         self._progress = ProgressTopic(flow, self._target)
         self._rival = Rival(flow)
+        self.waiting = ""
         self._sizes: Sizes | None = Sizes(flow)
         self._states = TargetStates(flow, admin=self._target)
 
@@ -55,7 +59,7 @@ class Planner:
         """One list of rows a slot; `flow` is the configuration as it is now, with the same `connections`.
 
         Raises `ClusterError` if an end does not answer, `SameClusterError` if there is only one cluster and
-        `MirrorMaker2Runs` if another copies the same.
+        `MirrorMaker2Runs` if another copies the same, or may.
         """
         self.flow = flow
         source, target = self._source.metadata(), self._target.metadata()
@@ -68,8 +72,10 @@ class Planner:
             for partition in range(min(counts[topic], remote_counts.get(remote_topic, 0)))
         ]
         ends = self._source_ends(places)
-        known = self._rival.read(self._progress, ends.keys() & set(places))
-        rows = [_row(place, remote[place[0]], ends[place], known.get(place)) for place in places if place in ends]
+        known, waiting = self._rival.read(self._progress, ends.keys() & set(places))
+        self.waiting = str(self._rival.may_run(waiting)) if waiting else ""
+        places = [place for place in places if place in ends and place not in waiting]
+        rows = [_row(place, remote[place[0]], ends[place], known.get(place)) for place in places]
         if self._bounded:
             rows = self._worth_a_look(rows, known)
         weights = self._lag_bytes(rows)

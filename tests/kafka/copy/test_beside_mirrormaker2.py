@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, Producer
 
 from mirrorless.copy import mirrormaker2
 from mirrorless.copy.control import Control
-from mirrorless.copy.partition_leases import LeaseReader
+from mirrorless.copy.partition_leases import LeaseReader, SlotLease
 from mirrorless.copy.planning import Planner
 from mirrorless.copy.progress import CONNECTOR, Progress, SourcePartition
 from mirrorless.errors import MirrorMaker2Runs
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
     from tests.support.world import World
 
-FIX = (
-    "stop it, both at once copy everything twice; this copy rests until its nodes are gone, or have written no "
-    "progress for 150 s"
-)
+FIX = "stop it, both at once copy everything twice; {} until its nodes are gone, or have written no progress for 150 s"
 OURS = Progress(last_offset=5, sequence=6, epoch=0, last_downstream=5)
 
 
@@ -77,7 +74,8 @@ def test_while_it_writes_progress(world: World, planner: Planner, monkeypatch: p
         with pytest.raises(MirrorMaker2Runs) as raised:
             rows(planner)
     assert str(raised.value) == (
-        f"cluster {world.target_alias}: MirrorMaker 2 copies this flow too, {world.topics[0]}-0 among others: {FIX}"
+        f"cluster {world.target_alias}: MirrorMaker 2 copies this flow too, {world.topics[0]}-0 among others: "
+        + FIX.format("this copy rests")
     )
     monkeypatch.setattr(mirrormaker2, "QUIET_S", 0.0)
     assert rows(planner) == 1
@@ -133,8 +131,51 @@ def test_its_nodes_are_waited_for_where_it_was_the_last_to_copy(
         assert rows(planner) == 1
     assert str(raised.value) == (
         f"cluster {world.target_alias}: MirrorMaker 2 runs (group {group} has members), and was the last to copy "
-        f"{world.topics[0]}-0: {FIX}"
+        f"{world.topics[0]}-0 among others: " + FIX.format("these partitions rest")
     )
+
+
+def test_a_topic_that_it_has_just_let_go_does_not_hold_up_the_others(
+    world: World, planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is it copied while that is not sure, be its last progress a moment old, or older than this run."""
+    fill(world.source, world.topic(), [b"one", b"two"])
+    moves = world.topics[1]
+    write(world, Progress(last_offset=0), topic=moves)
+    assert rows(planner) == 1
+    world.discover()
+    flow = world.place().load()
+    with node(world):
+        for offset in range(2):
+            assert [row.topic for pile in planner.plan(flow) for row in pile] == world.topics[:1]
+            assert f"was the last to copy {moves}-0" in planner.waiting
+            write(world, Progress(last_offset=offset), topic=moves)
+        monkeypatch.setattr(mirrormaker2, "QUIET_S", 0.0)
+        assert sum(map(len, planner.plan(flow))) == 2
+        assert not planner.waiting
+        monkeypatch.undo()
+        assert planner.waiting == ""
+        with pytest.raises(MirrorMaker2Runs, match=f"copies this flow too, {moves}-0"):  # that progress was recent
+            planner.plan(flow)
+    assert sum(map(len, planner.plan(flow))) == 2
+
+
+def test_a_copy_with_an_end_waits_until_it_shows(
+    world: World, planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mirrorless.copy.partition_leases._RETRY_S", 0.1)
+    write(world, Progress(last_offset=0))
+    control = Control(str(world.folder))
+    reader = LeaseReader(world.place(bounded=True), control)
+    with node(world), ExitStack() as stack:
+        stack.callback(reader.stop)
+        monkeypatch.setattr(mirrormaker2, "QUIET_S", 3.0)
+        (lease,) = reader.partitions({"lease": 0}, {"lease": 1})
+        assert isinstance(lease, SlotLease)
+        assert len(lease.rows) == 1
+        write(world, Progress(last_offset=1))
+        with pytest.raises(MirrorMaker2Runs, match="copies this flow too"):
+            reader.partitions({"lease": 1}, {"lease": 2})
 
 
 def test_it_goes_on_as_soon_as_they_are_gone(world: World, planner: Planner) -> None:
