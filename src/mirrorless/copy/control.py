@@ -54,7 +54,7 @@ class Control:
                 mark.touch()
             else:
                 mark.unlink(missing_ok=True)
-            (Path(self.folder) / _TROUBLE).write_text(text)
+            _write(Path(self.folder) / _TROUBLE, text)
 
     def complaint(self) -> str:
         """The line that was left, empty if there is none."""
@@ -85,7 +85,7 @@ class Control:
     def leave(self, *, lease: int, slot: int, reports: list[Report]) -> None:
         """Leave reports of what was copied behind a lease's end; see `left`."""
         if self.folder is not None:
-            _write(Path(self.folder) / f"{lease}-{slot}{_LEFT}", reports)
+            _write(Path(self.folder) / f"{lease}-{slot}{_LEFT}", _packed(reports))
 
     def left(self) -> list[list[Report]]:
         """Take the reports that were left since this was asked last."""
@@ -97,7 +97,7 @@ class Control:
     def publish(self, *, lease: int, slot: int, reports: list[Report]) -> None:
         """Leave a slot's reports for whoever watches."""
         if self.folder is not None:
-            _write(Path(self.folder) / f"{lease}-{slot}.json", reports)
+            _write(Path(self.folder) / f"{lease}-{slot}.json", _packed(reports))
 
     def collect(self) -> dict[tuple[int, int], list[Report]]:
         """The latest reports by lease and slot; leases before the newest are final, and their files are taken away."""
@@ -147,11 +147,15 @@ class SlotControl:
         self.control.hold(False, lease=self.lease, slot=self.slot)
 
 
-def _write(path: Path, reports: list[Report]) -> None:
-    """Write reports so that nobody finds half of them."""
+def _write(path: Path, text: str) -> None:
+    """Write a file so that nobody finds half of it."""
     scratch = path.with_suffix(".part")
-    scratch.write_text(json.dumps([report.as_row() for report in reports]))
+    scratch.write_text(text)
     scratch.replace(path)
+
+
+def _packed(reports: list[Report]) -> str:
+    return json.dumps([report.as_row() for report in reports])
 
 
 def _read(path: Path) -> list[Report]:
