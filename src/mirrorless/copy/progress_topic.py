@@ -9,6 +9,8 @@ from mirrorless.clusters.replay import Replay
 from mirrorless.copy.progress import Known, Progress, parse
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.progress import Said
@@ -28,22 +30,24 @@ class ProgressTopic:
         self._alias = flow.source.alias
         self._connector = flow.connector_name
         self._known: dict[Place, Known] = {}
-        self._anew = False
+        self._before: dict[Place, Known] | None = None
         self.others: dict[Place, float] = {}
         # Without the topic nothing is known of how far the copy is, which is not the same as that nothing was copied.
         self._replay = Replay(topic=flow.offset_storage_topic, cluster=flow.target, admin=admin, must_exist=True)
 
     def read(self) -> dict[Place, Known]:
         """Catch up with the topic's end and return what is known; raises `ClusterUnavailable`."""
-        self._anew = False
         last: dict[bytes | None, bytes | None] = {}
         for key, value in self._replay.read(self._forget):
-            if not self._anew and value is not None and _OURS not in value:
+            if self._before is None and value is not None and _OURS not in value:
                 self._note_other(key, value)
             last[key] = value
         # Of most keys there are many records, of which only the last one need be parsed.
         for key, value in last.items():
             self._take(key, value)
+        if self._before:
+            self._note_others_since(self._before)
+        self._before = None
         return self._known
 
     def close(self) -> None:
@@ -51,8 +55,9 @@ class ProgressTopic:
         self._replay.close()
 
     def _forget(self) -> None:
+        if self._before is None:  # else what is known is but a part
+            self._before = self._known
         self._known = {}
-        self._anew = True
 
     def _take(self, key: bytes | None, value: bytes | None) -> None:
         if (read := self._parse(key, value)) is not None:
@@ -63,6 +68,13 @@ class ProgressTopic:
         match self._parse(key, value):
             case (place, Progress(sequence=None)):
                 self.others[place] = time.monotonic()
+
+    def _note_others_since(self, before: Mapping[Place, Known]) -> None:
+        """Note what was written while the topic could not be read, where it is the last that was said."""
+        for place, known in self._known.items():
+            match known.progress:
+                case Progress(sequence=None) if place not in before or before[place].progress != known.progress:
+                    self.others[place] = time.monotonic()
 
     def _parse(self, key: bytes | None, value: bytes | None) -> tuple[Place, Said | None] | None:
         """Read a record that is about this flow; None for any other."""

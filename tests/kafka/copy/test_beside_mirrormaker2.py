@@ -81,6 +81,18 @@ def test_while_it_writes_progress(world: World, planner: Planner, monkeypatch: p
     assert rows(planner) == 1
 
 
+def test_what_it_wrote_while_the_topic_could_not_be_read(world: World, planner: Planner) -> None:
+    write(world, Progress(last_offset=0))
+    assert rows(planner) == 1
+    for _ in range(2):
+        planner._progress.close()  # as a read that fails does: the next one begins at the beginning
+        assert rows(planner) == 1
+    write(world, Progress(last_offset=1))
+    planner._progress.close()
+    with pytest.raises(MirrorMaker2Runs):
+        rows(planner)
+
+
 def test_nobody_has_a_lease_and_the_reason_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mirrorless.copy.partition_leases._RETRY_S", 0.1)
     world.topic()
