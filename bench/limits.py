@@ -30,8 +30,8 @@ from mirrorless.settings import Cluster
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
 
+    from mirrorless.clusters.topics import Place
     from mirrorless.local.kafka import EmbeddedCluster
-    from mirrorless.protocol.requests import Place
     from mirrorless.protocol.transport import Node
 
     Ready = Callable[[], object]

@@ -16,8 +16,9 @@ from mirrorless.protocol.transport import Second
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from mirrorless.clusters.topics import Place
     from mirrorless.copy.partition import PartitionCopy, Pending
-    from mirrorless.protocol.requests import Appended, Place
+    from mirrorless.protocol.requests import Appended
     from mirrorless.protocol.transport import Node
     from mirrorless.protocol.wire import Wire
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from kafka import errors as kafka_errors
 
@@ -21,11 +21,12 @@ from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
 
+    from mirrorless.clusters.topics import Place
     from mirrorless.copy.appender import Appender
     from mirrorless.copy.budget import Budget
+    from mirrorless.copy.keeper import Keeper
     from mirrorless.copy.partition import PartitionCopy
-    from mirrorless.errors import Gap, PartitionError
-    from mirrorless.protocol.requests import Fetched, Place
+    from mirrorless.protocol.requests import Fetched
     from mirrorless.protocol.wire import Wire
 
 _WAIT_MS = 500
@@ -38,25 +39,6 @@ _RESPONSE_BYTES = 8 << 20
 _SHARES = 8
 """Of the buffer, how many there are; the copies with something queued may fill one of them together."""
 _DOUBTS = 3
-
-
-class Keeper(Protocol):
-    """Who decides what becomes of a partition; see `Lease`."""
-
-    def later(self, copy: PartitionCopy, error: BaseException | str) -> None:
-        """Resume the copy again after a pause."""
-
-    def halt(self, copy: PartitionCopy, error: PartitionError, *, land_first: bool = False) -> None:
-        """Stop the copy; with `land_first`, what is queued still goes over."""
-
-    def gap(self, copy: PartitionCopy, gap: Gap) -> None:
-        """The source does not have the records that come next."""
-
-    def damaged(self, copy: PartitionCopy, error: FormatError) -> None:
-        """A batch came that cannot go over; what came before it did."""
-
-    def moved(self, copy: PartitionCopy) -> None:
-        """Note that the copy's position changed."""
 
 
 class Fetcher:

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mirrorless.batches.stamp import Stamped
+    from mirrorless.clusters.topics import Place
     from mirrorless.copy.partition import PartitionCopy
     from mirrorless.copy.resume import TargetState
     from mirrorless.errors import Gap
     from mirrorless.protocol.event_loop import EventLoop
-    from mirrorless.protocol.requests import Offset, Place
+    from mirrorless.protocol.requests import Offset
     from mirrorless.protocol.wire import Wire
 
 _ANNOUNCE_TIMEOUT_MS = 30_000

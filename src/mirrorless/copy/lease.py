@@ -22,12 +22,12 @@ from mirrorless.protocol.leaders import TROUBLE
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
+    from mirrorless.clusters.topics import Place
     from mirrorless.copy.ledger import Ledger
     from mirrorless.copy.positions import Positions
     from mirrorless.copy.resume import Decision, TargetState
     from mirrorless.copy.rows import LeaseRow, Report
     from mirrorless.protocol.event_loop import EventLoop
-    from mirrorless.protocol.requests import Place
     from mirrorless.protocol.wire import Wire
 
 _TICK_S = 0.02

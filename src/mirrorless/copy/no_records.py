@@ -13,7 +13,7 @@ from mirrorless.protocol.broker_errors import error_name
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
 if TYPE_CHECKING:
-    from mirrorless.copy.fetcher import Keeper
+    from mirrorless.copy.keeper import Keeper
     from mirrorless.copy.partition import PartitionCopy
     from mirrorless.protocol.requests import Fetched
     from mirrorless.protocol.wire import Wire

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from mirrorless.batches.stamp import Stamped
+    from mirrorless.clusters.topics import Place
     from mirrorless.copy.progress import Announcement, Halt, Known
     from mirrorless.copy.rows import LeaseRow
-    from mirrorless.protocol.requests import Place
 
 
 BATCHES_IN_FLIGHT = 5

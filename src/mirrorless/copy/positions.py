@@ -22,10 +22,11 @@ from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE, ProducerState
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mirrorless.clusters.topics import Place
     from mirrorless.copy.incarnations import Incarnations
     from mirrorless.copy.partition import PartitionCopy
     from mirrorless.copy.progress import Known
-    from mirrorless.protocol.requests import Offset, Place
+    from mirrorless.protocol.requests import Offset
     from mirrorless.protocol.wire import Wire
 
 

@@ -22,7 +22,7 @@ from mirrorless.protocol.leaders import by_leader
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 
-    from mirrorless.protocol.requests import Place
+    from mirrorless.clusters.topics import Place
     from mirrorless.protocol.wire import Wire
     from mirrorless.settings import Flow
 

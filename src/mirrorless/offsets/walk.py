@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from mirrorless.batches.header import BatchHeader
-    from mirrorless.protocol.requests import Fetched, Place
+    from mirrorless.clusters.topics import Place
+    from mirrorless.protocol.requests import Fetched
     from mirrorless.settings import Cluster
 
 _CONNECT_TIMEOUT_MS: Final = 20_000

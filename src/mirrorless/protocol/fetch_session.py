@@ -12,10 +12,13 @@ from kafka import errors as kafka_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from uuid import UUID
 
-    from mirrorless.protocol.requests import Ids, Place
+    from mirrorless.clusters.topics import Place
 
     Position = tuple[Place, int, int]
+    Ids = dict[str, UUID]
+    """Topic ids by name."""
 
 _NO_SESSION = 0
 _EVERYTHING, _LAST = 0, -1

@@ -13,7 +13,7 @@ from mirrorless.protocol.broker_errors import RETRIABLE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mirrorless.protocol.requests import Place
+    from mirrorless.clusters.topics import Place
     from mirrorless.protocol.wire import Wire
 
 

@@ -16,7 +16,7 @@ from kafka.protocol.schemas.fields.codecs import UnsignedVarInt32
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mirrorless.protocol.requests import Place
+    from mirrorless.clusters.topics import Place
 
     Frame = bytes | bytearray | memoryview
     Read = Callable[[Frame, int], Any]

@@ -21,16 +21,12 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from mirrorless.batches.stamp import Stamped
-    from mirrorless.protocol.fetch_session import Asked
+    from mirrorless.clusters.topics import Place
+    from mirrorless.protocol.fetch_session import Asked, Ids
 
 OFFSET_OUT_OF_RANGE = 1
 """Error code of a fetch whose offset lies before or behind the log."""
 _ANY_LEADER_EPOCH = -1
-
-Place = tuple[str, int]
-"""Topic and partition."""
-Ids = dict[str, "UUID"]
-"""Topic ids by name."""
 
 
 class Fetched(NamedTuple):

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from mirrorless.batches.stamp import Stamped
+    from mirrorless.clusters.topics import Place
     from mirrorless.protocol.event_loop import EventLoop
-    from mirrorless.protocol.fetch_session import FetchSession
-    from mirrorless.protocol.requests import Appended, Fetched, Offset, Place, ProducerState
+    from mirrorless.protocol.fetch_session import FetchSession, Ids
+    from mirrorless.protocol.requests import Appended, Fetched, Offset, ProducerState
 
 EARLIEST = -2
 EARLIEST_LOCAL = -4
@@ -293,7 +294,7 @@ class Wire:
         found: UUID | None = self._manager.cluster.topic_id(topic)
         return found if found is not None and found.int else None
 
-    def _ids(self, topics: set[str]) -> requests.Ids | None:
+    def _ids(self, topics: set[str]) -> Ids | None:
         """Ids of all these topics, None if one of them is not known; a request names all by id or none."""
         found = {topic: known for topic in topics if (known := self.topic_id(topic)) is not None}
         return found if len(found) == len(topics) else None

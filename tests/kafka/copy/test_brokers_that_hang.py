@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from mirrorless.clusters.topics import Place
     from mirrorless.local.kafka import EmbeddedCluster
-    from mirrorless.protocol.requests import Place
 
 
 @pytest.fixture
