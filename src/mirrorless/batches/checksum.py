@@ -2,7 +2,8 @@
 
 A CRC is linear: those of two texts of the same length differ by what their difference alone would add. Where only the
 first bytes differ, that is the difference of the first bytes' own CRCs, moved on over as many zero bytes as follow.
-Moving on over a fixed number of zeros is linear too, so four look-ups by a byte each do it.
+Moving on over a fixed number of zeros is linear too, so four look-ups by a byte each do it; over few, the zeros
+themselves are read, which is faster than look-ups in tables that no cache holds.
 """
 
 from __future__ import annotations
@@ -13,7 +14,12 @@ import google_crc32c
 
 _POLYNOMIAL = 0x82F63B78
 """Castagnoli's, with the lowest power in the highest bit, as the sums themselves are."""
-_DIGITS = 8
+_READ_BITS = 12
+_ZEROS = bytes((1 << _READ_BITS) - 1)
+"""What is left of a length below its digits is read: 4 KiB take a quarter of a microsecond."""
+_DIGITS = 5
+_ALL = 0xFFFFFFFF
+"""What sums begin and end with, which is no part of what they have moved."""
 _Moves = tuple[list[int], list[int], list[int], list[int]]
 
 
@@ -28,7 +34,9 @@ def derived(checksum: int, before: bytes, after: bytes, *, following: int) -> in
     `before` and `after` are of the same length, fewer than 2^32 bytes follow. If the checksum did not match, the new
     one does not match either.
     """
-    moved = int(google_crc32c.value(before) ^ google_crc32c.value(after))
+    moved: int = google_crc32c.value(before) ^ google_crc32c.value(after)
+    moved = google_crc32c.extend(moved ^ _ALL, _ZEROS[: following & len(_ZEROS)]) ^ _ALL
+    following >>= _READ_BITS
     for moves in _zeros():
         if not following:
             break
@@ -46,9 +54,9 @@ def prepare() -> None:
 
 @cache
 def _zeros() -> list[list[_Moves]]:
-    """For each hexadecimal digit of a length, lowest first, and each value: the move over so many zero bytes."""
+    """For each hexadecimal digit above those bytes that are read, lowest first, and each value: the move over them."""
     one = [_POLYNOMIAL, *(1 << bit for bit in range(31))]  # what a zero bit makes of each bit
-    for _ in range(3):
+    for _ in range(3 + _READ_BITS):
         one = _then(one, one)  # two, four, eight
     found: list[list[_Moves]] = []
     for _ in range(_DIGITS):

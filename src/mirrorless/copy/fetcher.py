@@ -259,13 +259,13 @@ class Fetcher:
             self._appender.queued_bytes += batch.size_bytes
             copy.enqueue(
                 Pending(
-                    batch=batch,
-                    base_offset=taken.base_offset,
-                    last_offset=taken.last_offset,
-                    record_count=taken.header.record_count,
-                    base_sequence=copy.next_sequence,
-                    max_timestamp_ms=taken.header.max_timestamp_ms,
-                    leader_epoch=taken.leader_epoch,
+                    batch,
+                    taken.base_offset,
+                    taken.last_offset,
+                    taken.header.record_count,
+                    copy.next_sequence,
+                    taken.header.max_timestamp_ms,
+                    taken.leader_epoch,
                 ),
                 now_ms=now_ms,
             )

@@ -84,6 +84,7 @@ def _how_far(progress: Progress) -> tuple[int, int]:
 class PartitionCopy:
     """State of one partition's copy; only the lease that owns it changes it.
 
+    `row` may be another lease's later, but of the same partition and remote topic: `place` and `remote_place`.
     `fetch_from` is the next upstream offset to ask for, `leader_epoch` that of the record before it (-1: not known),
     `next_sequence` that of the next record to stamp. `acked` is what the target acknowledged, `journaled` what the
     progress topic said at first, `written` what went into it. `source_id` and `remote_id` are the topics' own ids.
@@ -94,6 +95,8 @@ class PartitionCopy:
     """
 
     row: LeaseRow
+    place: Place = field(init=False)
+    remote_place: Place = field(init=False)
     producer_id: int
     announced: dict[int, Announcement]
     halt: Halt | None = None
@@ -126,15 +129,9 @@ class PartitionCopy:
     tally: Tally = field(default_factory=Tally)
     error: str | None = None
 
-    @property
-    def place(self) -> Place:
-        """Source topic and partition."""
-        return self.row.topic, self.row.partition
-
-    @property
-    def remote_place(self) -> Place:
-        """Remote topic and partition."""
-        return self.row.remote_topic, self.row.partition
+    def __post_init__(self) -> None:
+        self.place = self.row.topic, self.row.partition
+        self.remote_place = self.row.remote_topic, self.row.partition
 
     def goes_on(self, row: LeaseRow) -> bool:
         """Whether this copy is what `row` asks for: it needs only to go on, and nobody else said where it should.
@@ -261,20 +258,15 @@ class PartitionCopy:
         if base_offset > last + 1:
             self._note_foreign(base_offset - last - 1, base_offset)
         self.window = BATCHES_IN_FLIGHT
+        batch, first, last_offset, records, sequence, max_timestamp_ms, leader_epoch = pending
         self.acked = Progress(
-            last_offset=pending.last_offset,
-            sequence=(pending.base_sequence + pending.record_count) % SEQUENCES,
-            epoch=self.epoch,
-            last_downstream=base_offset + pending.record_count - 1,
-            leader_epoch=None if pending.leader_epoch < 0 else pending.leader_epoch,
+            last_offset,
+            (sequence + records) % SEQUENCES,
+            self.epoch,
+            base_offset + records - 1,
+            None if leader_epoch < 0 else leader_epoch,
         )
-        self.tally.arrived(
-            base_offset=pending.base_offset,
-            records=pending.record_count,
-            size_bytes=pending.batch.size_bytes,
-            latency_ms=now_ms - pending.max_timestamp_ms,
-            now_ms=now_ms,
-        )
+        self.tally.arrived(first, records, batch.size_bytes, latency_ms=now_ms - max_timestamp_ms, now_ms=now_ms)
         self.attempts = 0
         self.suspected = self.doubted = None
 

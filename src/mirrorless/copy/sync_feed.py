@@ -36,13 +36,8 @@ class SyncFeed:
         schedule = self._schedules.get(copy)
         if schedule is None:
             schedule = self._schedules[copy] = self._begin(copy, pending)
-        append = Appended(
-            first_upstream=pending.base_offset,
-            last_upstream=pending.last_offset,
-            first_downstream=base_offset,
-            record_count=pending.record_count,
-            dense=pending.last_offset - pending.base_offset + 1 == pending.record_count,
-        )
+        _, first, last, records, *_ = pending
+        append = Appended(first, last, base_offset, records, last - first + 1 == records)
         if syncs := schedule.appended(append, time_ms=now_ms):
             self._writer.write(syncs)
         self._unwritten[copy] = None

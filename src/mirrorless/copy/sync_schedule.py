@@ -73,9 +73,7 @@ class SyncSchedule:
         if first_of_lifetime or self._asks(append, last_downstream):
             self._asked = True
             self._asked_at = last_downstream
-        self._tail = Tail(
-            last_upstream=append.last_upstream, last_downstream=last_downstream, run=self._run_after(append)
-        )
+        self._tail = Tail(append.last_upstream, last_downstream, self._run_after(append))
         self._appended_ms = time_ms
         block = append.last_upstream // self._index_records
         syncs = [self._sync(self._tail, block % INDEX_SLOTS)] if block != self._block else []

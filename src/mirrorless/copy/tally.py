@@ -23,7 +23,8 @@ class Spread:
 
     def note(self, value_ms: int) -> None:
         """Take one value."""
-        value_ms = min(max(value_ms, 0), _MOST_MS)
+        if not 0 <= value_ms <= _MOST_MS:
+            value_ms = 0 if value_ms < 0 else _MOST_MS
         self.last = value_ms
         if self.least is None or value_ms < self.least:
             self.least = value_ms
@@ -62,7 +63,7 @@ class Tally:
             self.began_ms = now_ms
         self.age.note(age_ms)
 
-    def arrived(self, *, base_offset: int, records: int, size_bytes: int, latency_ms: int, now_ms: int) -> None:
+    def arrived(self, base_offset: int, records: int, size_bytes: int, *, latency_ms: int, now_ms: int) -> None:
         """Count a batch that the target acknowledged."""
         if self.began_ms is None:
             self.began_ms = now_ms  # it came in the lease before

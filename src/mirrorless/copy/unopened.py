@@ -59,7 +59,7 @@ def unopened(
             and wanted_from <= base_offset < stop
             and size <= most
             and at + size <= end
-            and not is_tiny(size, attributes, record_count)
+            and (size >= _SMALL_BYTES or not is_tiny(size, attributes, record_count))
         ):
             break
         body = records[at + HEADER_BYTES : at + size]

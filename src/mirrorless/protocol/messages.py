@@ -11,8 +11,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from kafka.protocol.schemas.fields.codecs import UnsignedVarInt32
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
 NO_TAGS = b"\0"
 _ID_BYTES = 16
-varint: Callable[[int], bytes] = UnsignedVarInt32.encode
 _REQUEST_HEADER = struct.Struct(">hhih")
 _ANSWER_HEADER = struct.Struct(">iB")
 
@@ -78,6 +75,16 @@ class Answer:
             return self._theirs.decode(frame) if found is None else found
         except IndexError as error:  # the library takes any other error for what it is, and ends the connection
             raise ValueError("the answer ends too early") from error
+
+
+def varint(value: int) -> bytes:
+    """Return a number from 0 on as unsigned variable-length bytes, of which `count` reads one less."""
+    found = bytearray()
+    while value > 0x7F:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    found.append(value)
+    return bytes(found)
 
 
 def count(frame: Frame, at: int) -> tuple[int, int]:

@@ -28,7 +28,8 @@ _COMPACT_SINCE = 9
 _BY_ID_SINCE = 13
 _NO_TRANSACTION = b"\0"
 _OWN_PIECE_BYTES = 4_096
-"""A body of so many bytes is a piece of its own; a smaller one is copied, which is less than what a piece costs."""
+"""The body of a batch of so many bytes is a piece of its own; copying a smaller one costs less than a piece does."""
+_INDEX = struct.Struct(">i")
 _PARTITION = struct.Struct(">ihqqqBBB")
 """Of an answer: index, error code, base offset, two offsets more, no errors of records, no message, no tags."""
 _NO_ERRORS, _NO_MESSAGE = 1, 0
@@ -36,10 +37,10 @@ _END = struct.Struct(">iB")
 
 
 class Acknowledged(NamedTuple):
-    """An answer without errors: topic, by name or id, partition and base offset of each batch."""
+    """An answer without errors: of each topic, by name or id, partition and base offset of each batch."""
 
     throttle_time_ms: int
-    batches: list[tuple[str | UUID, int, int]]
+    topics: list[tuple[str | UUID, list[tuple[int, int]]]]
 
 
 @cache
@@ -92,12 +93,13 @@ class Produce(ProduceRequest, init=False):
         for topic, parts in self._batches.items():
             piece += self._topic(topic) + varint(len(parts) + 1)
             for index, batch in parts:
-                piece += struct.pack(">i", index) + varint(batch.size_bytes + 1) + batch.head
-                if len(batch.body) >= _OWN_PIECE_BYTES:
+                head, body, size_bytes = batch
+                piece += _INDEX.pack(index) + varint(size_bytes + 1) + head
+                if size_bytes >= _OWN_PIECE_BYTES:
                     piece = bytearray()
-                    pieces += batch.body, piece
+                    pieces += body, piece
                 else:
-                    piece += batch.body
+                    piece += body
                 piece += NO_TAGS
             piece += NO_TAGS
         piece += NO_TAGS
@@ -117,19 +119,21 @@ def acknowledged(answer: bytes | bytearray, at: int, *, by_id: bool) -> Acknowle
 
     Raises `IndexError`, `ValueError` or `struct.error` for what is none.
     """
-    batches: list[tuple[str | UUID, int, int]] = []
-    topics, at = count(answer, at)
-    for _ in range(topics):
+    topics: list[tuple[str | UUID, list[tuple[int, int]]]] = []
+    many, at = count(answer, at)
+    for _ in range(many):
         topic, at = topic_at(answer, at, by_id=by_id)
+        batches: list[tuple[int, int]] = []
         partitions, at = count(answer, at)
         for _ in range(partitions):
             index, code, base_offset, _, _, errors, message, tags = _PARTITION.unpack_from(answer, at)
             if code or errors != _NO_ERRORS or message != _NO_MESSAGE or tags:
                 return None
-            batches.append((topic, index, base_offset))
+            batches.append((index, base_offset))
             at += _PARTITION.size
+        topics.append((topic, batches))
         if answer[at]:
             return None
         at += 1
     throttle_ms, tags = _END.unpack_from(answer, at)
-    return None if tags else Acknowledged(throttle_ms, batches)
+    return None if tags else Acknowledged(throttle_ms, topics)

@@ -131,8 +131,10 @@ def appended(response: Any, ids: Ids | None) -> list[Appended]:  # noqa: ANN401
     names = _names(ids)
     if isinstance(response, Acknowledged):
         return [
-            Appended((topic if isinstance(topic, str) else names[topic], partition), 0, None, base_offset)
-            for topic, partition, base_offset in response.batches
+            Appended((name, partition), 0, None, base_offset)
+            for topic, batches in response.topics
+            for name in [topic if isinstance(topic, str) else names[topic]]
+            for partition, base_offset in batches
         ]
     return [
         Appended(

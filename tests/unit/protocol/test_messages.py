@@ -1,0 +1,21 @@
+"""Lengths are written as the library writes them, and read back."""
+
+from __future__ import annotations
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from kafka.protocol.schemas.fields.codecs import UnsignedVarInt32
+
+from mirrorless.protocol.messages import count, varint
+
+
+@given(st.integers(0, (1 << 31) - 1))
+@example(0)
+@example(127)
+@example(128)
+@example(16_383)
+@example(16_384)
+def test_a_length_is_written_as_the_library_does(value: int) -> None:
+    written = varint(value)
+    assert written == UnsignedVarInt32.encode(value)
+    assert count(b"x" + written + b"y", 1) == (value - 1, 1 + len(written))
