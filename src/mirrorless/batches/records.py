@@ -70,12 +70,16 @@ _TIMESTAMP_DELTAS = _Varints(_NO_ATTRIBUTES)
 def varint(number: int) -> bytes:
     """Encode as Kafka's `ByteUtils.writeVarlong` (and `writeVarint`, where the number has 32 bits)."""
     number = _int64(number)
-    left = (number << 1) ^ (number >> 63)
+    return unsigned_varint((number << 1) ^ (number >> 63))
+
+
+def unsigned_varint(number: int) -> bytes:
+    """Encode a number from 0 on as Kafka's `ByteUtils.writeUnsignedVarint`, without its limit of 32 bits."""
     encoded = bytearray()
-    while left > 0x7F:
-        encoded.append(left & 0x7F | 0x80)
-        left >>= 7
-    encoded.append(left)
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
     return bytes(encoded)
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
-from mirrorless.protocol.messages import NO_TAGS, Answer, Header, by_topic, count, topic_at, varint
+from mirrorless.batches.records import unsigned_varint
+from mirrorless.protocol.messages import NO_TAGS, Answer, Header, by_topic, count, topic_at
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -103,13 +104,18 @@ class Fetch(FetchRequest, init=False):
                 self.session_id,
                 self.session_epoch,
             ),
-            varint(len(topics) + 1),
+            unsigned_varint(len(topics) + 1),
         ]
         for topic, positions in topics.items():
-            pieces += self._topic(topic), varint(len(positions) + 1), *positions, NO_TAGS
-        pieces.append(varint(len(forgotten) + 1))
+            pieces += self._topic(topic), unsigned_varint(len(positions) + 1), *positions, NO_TAGS
+        pieces.append(unsigned_varint(len(forgotten) + 1))
         for topic, indexes in forgotten.items():
-            pieces += self._topic(topic), varint(len(indexes) + 1), struct.pack(f">{len(indexes)}i", *indexes), NO_TAGS
+            pieces += (
+                self._topic(topic),
+                unsigned_varint(len(indexes) + 1),
+                struct.pack(f">{len(indexes)}i", *indexes),
+                NO_TAGS,
+            )
         pieces += _NO_RACK, NO_TAGS
         request = b"".join(pieces)
         return struct.pack(">i", len(request)) + request
@@ -119,7 +125,7 @@ class Fetch(FetchRequest, init=False):
             assert self._asked.ids is not None
             return self._asked.ids[topic].bytes
         name = topic.encode()
-        return varint(len(name) + 1) + name
+        return unsigned_varint(len(name) + 1) + name
 
     def _theirs(self) -> bytes:
         topics: dict[str, list[Any]] = defaultdict(list)

@@ -77,16 +77,6 @@ class Answer:
             raise ValueError("the answer ends too early") from error
 
 
-def varint(value: int) -> bytes:
-    """Return a number from 0 on as unsigned variable-length bytes, of which `count` reads one less."""
-    found = bytearray()
-    while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
-        value >>= 7
-    found.append(value)
-    return bytes(found)
-
-
 def count(frame: Frame, at: int) -> tuple[int, int]:
     """Read a compact length, -1 for what is null, and say where what it counts begins."""
     found = shift = 0

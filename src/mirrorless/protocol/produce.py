@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
 
-from mirrorless.protocol.messages import NO_TAGS, Answer, Header, count, topic_at, varint
+from mirrorless.batches.records import unsigned_varint
+from mirrorless.protocol.messages import NO_TAGS, Answer, Header, count, topic_at
 from mirrorless.protocol.transport import Chunks
 
 if TYPE_CHECKING:
@@ -88,13 +89,15 @@ class Produce(ProduceRequest, init=False):
             ]
             return super().encode(header=True, framed=True)  # type: ignore[no-untyped-call]
         piece = bytearray(4) + self.header.to_bytes()
-        piece += _NO_TRANSACTION + struct.pack(">hi", _ACKS_ALL, self.timeout_ms) + varint(len(self._batches) + 1)
+        piece += (
+            _NO_TRANSACTION + struct.pack(">hi", _ACKS_ALL, self.timeout_ms) + unsigned_varint(len(self._batches) + 1)
+        )
         pieces = Chunks([piece])
         for topic, parts in self._batches.items():
-            piece += self._topic(topic) + varint(len(parts) + 1)
+            piece += self._topic(topic) + unsigned_varint(len(parts) + 1)
             for index, batch in parts:
                 head, body, size_bytes = batch
-                piece += _INDEX.pack(index) + varint(size_bytes + 1) + head
+                piece += _INDEX.pack(index) + unsigned_varint(size_bytes + 1) + head
                 if size_bytes >= _OWN_PIECE_BYTES:
                     piece = bytearray()
                     pieces += body, piece
@@ -111,7 +114,7 @@ class Produce(ProduceRequest, init=False):
             assert self._ids is not None
             return self._ids[topic].bytes
         name = topic.encode()
-        return varint(len(name) + 1) + name
+        return unsigned_varint(len(name) + 1) + name
 
 
 def acknowledged(answer: bytes | bytearray, at: int, *, by_id: bool) -> Acknowledged | None:

@@ -6,7 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from kafka.protocol.schemas.fields.codecs import UnsignedVarInt32
 
-from mirrorless.protocol.messages import count, varint
+from mirrorless.batches.records import unsigned_varint
+from mirrorless.protocol.messages import count
 
 
 @given(st.integers(0, (1 << 31) - 1))
@@ -16,6 +17,6 @@ from mirrorless.protocol.messages import count, varint
 @example(16_383)
 @example(16_384)
 def test_a_length_is_written_as_the_library_does(value: int) -> None:
-    written = varint(value)
+    written = unsigned_varint(value)
     assert written == UnsignedVarInt32.encode(value)
     assert count(b"x" + written + b"y", 1) == (value - 1, 1 + len(written))
