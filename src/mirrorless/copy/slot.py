@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import time
 from dataclasses import dataclass
@@ -37,10 +36,6 @@ _PAUSE_S = 2.0
 _HOLDOVER_S = 30.0
 """What Spark needs between two leases, many times over; where the query has ended, nobody takes over."""
 
-_UNCOLLECTED = 20_000
-"""Objects made and still there before Python looks for cycles among the youngest; with its own 700, that took a tenth
-of the CPU of a copy with a thousand partitions, each of whose batches leaves some until it is acknowledged."""
-
 # Every failed connection is told once, in the reports; the library would tell it on stderr, several times a second.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
@@ -58,7 +53,6 @@ class Slot:
         self.flow = flow
         self._held: _Held | None = None
         checksum.prepare()
-        gc.set_threshold(max(_UNCOLLECTED, gc.get_threshold()[0]), *gc.get_threshold()[1:])
         self._ends = Connections(flow)
         self._ends.start()
         self._journal = Journal(topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer"))
