@@ -72,6 +72,7 @@ def copy_here(file: str, flow: str) -> None:
     from mirrorless.copy.control import Control  # noqa: PLC0415 -- only the child needs it
     from mirrorless.copy.flow_place import FlowPlace  # noqa: PLC0415
     from mirrorless.copy.planning import Planner  # noqa: PLC0415
+    from mirrorless.copy.query import collect  # noqa: PLC0415
     from mirrorless.copy.rows import summary  # noqa: PLC0415
     from mirrorless.copy.slot import run_lease  # noqa: PLC0415
     from mirrorless.errors import ClusterUnavailable  # noqa: PLC0415
@@ -85,6 +86,7 @@ def copy_here(file: str, flow: str) -> None:
         except ClusterUnavailable:  # brokers may still be busy with topics that were just made
             time.sleep(1)
     planner.close()
+    collect()  # as a lease in Spark begins
     before, began = cpu_s(), time.monotonic()
     reports = run_lease(place, rows, control=Control(), lease=1, slot=0)
     seconds, cpu = time.monotonic() - began, cpu_s() - before

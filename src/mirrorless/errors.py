@@ -23,12 +23,24 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, TypeVar
+
+_Error = TypeVar("_Error", bound=BaseException)
 
 
 def one_line(text: str) -> str:
     """Return a text with escapes for line breaks and whatever else cannot be printed."""
     return text if text.isprintable() else "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
+def without_frames(error: _Error) -> _Error:
+    """Return an error that is to be kept, without the frames that it and its causes passed through.
+
+    They would keep all that they hold, answers of several MiB among it; and where one of them holds the error, which is
+    then a cycle, until garbage is collected.
+    """
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 class MirrorlessError(Exception):

@@ -48,7 +48,7 @@ def derived(checksum: int, before: bytes, after: bytes, *, following: int) -> in
 
 
 def prepare() -> None:
-    """Have the tables of `derived` built, which takes some 15 ms, before a batch waits for them."""
+    """Have the tables of `derived` built, which takes some 20 ms, before a batch waits for them."""
     _zeros()
 
 

@@ -1,8 +1,9 @@
 """The records inside a v2 batch, taken apart only as far as renumbering them needs (Kafka's `DefaultRecord`).
 
 A record is `length varint, attributes int8, timestamp delta varlong, offset delta varint, rest`, where the rest is key,
-value and headers and is never looked at. Every integer is zigzag-encoded. The loops in `take_apart` and `put_together`
-are the only code here that runs once a record, hence their style.
+value and headers and is never looked at. Every integer is zigzag-encoded; `unsigned_varint` is for lengths of the
+protocol. The loops in `take_apart` and `put_together` run once a record, hence their style; varints of numbers below
+2^14 are remembered.
 """
 
 from __future__ import annotations

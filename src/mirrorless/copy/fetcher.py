@@ -13,6 +13,7 @@ from mirrorless.clusters.failures import grant
 from mirrorless.copy.intake import PassedTo, take_in
 from mirrorless.copy.no_records import out_of_range, pass_over_hole
 from mirrorless.copy.partition import READABLE, Pending, cut_at
+from mirrorless.errors import without_frames
 from mirrorless.protocol.broker_errors import error_for, error_name
 from mirrorless.protocol.fetch_session import FetchSession
 from mirrorless.protocol.leaders import TROUBLE
@@ -227,7 +228,7 @@ class Fetcher:
         try:
             self._queue(copy, fetched)
         except FormatError as error:
-            self._keeper.damaged(copy, error)
+            self._keeper.damaged(copy, without_frames(error))
         if copy.queue and not self._appender.offer(copy):
             self._keeper.later(
                 copy, f"{copy.row.remote_topic}-{copy.row.partition} has another leader now, or was created again"

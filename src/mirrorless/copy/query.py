@@ -81,7 +81,7 @@ def _workers_of(spark: SparkSession, flow: str) -> Iterator[None]:
         del environment[_WORKERS_OF]
 
 
-def _collect() -> None:
+def collect() -> None:
     """Collect this process's cycles between two leases; meanwhile look for them seldom, and never among the imports.
 
     A copy makes many tuples and no cycles, and looking for those took a fourteenth of its time. Its failures make some
@@ -98,7 +98,7 @@ def copier(place: FlowPlace, control: Control) -> Callable[[Iterable[pa.RecordBa
 
     def copy(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [LeaseRow(**row) for batch in batches for row in batch.to_pylist()]
-        _collect()
+        collect()
         context = TaskContext.get()
         assert context is not None
         lease = int(context.getLocalProperty(_BATCH_ID) or 0)

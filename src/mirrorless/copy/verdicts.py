@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mirrorless.clusters.failures import grant
 from mirrorless.copy.partition import LeaveOut, PartitionCopy, Pending, State
-from mirrorless.errors import AppendRefused, CorruptBatch, Gap, GapKind, PartitionError
+from mirrorless.errors import AppendRefused, CorruptBatch, Gap, GapKind, PartitionError, without_frames
 from mirrorless.protocol.broker_errors import error_for, error_name
 from mirrorless.protocol.leaders import TROUBLE
 
@@ -104,6 +104,7 @@ class Verdicts:
 
     def gap(self, copy: PartitionCopy, gap: Gap) -> None:
         """Look again, with all that is known, before a gap is believed; then halt at it, or pass over it."""
+        gap = without_frames(gap)
         known = copy.halt is not None and copy.halt.epoch == copy.newest_epoch
         patience = _PATIENCE if gap.kind in _MAY_PASS and not known else 0
         if copy.suspected is None or copy.attempts < patience:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NO_TAGS = b"\0"
 _ID_BYTES = 16
+_LAST_SHIFT = 28
 _REQUEST_HEADER = struct.Struct(">hhih")
 _ANSWER_HEADER = struct.Struct(">iB")
 
@@ -78,11 +79,16 @@ class Answer:
 
 
 def count(frame: Frame, at: int) -> tuple[int, int]:
-    """Read a compact length, -1 for what is null, and say where what it counts begins."""
+    """Read a compact length, -1 for what is null, and say where what it counts begins.
+
+    Raises `ValueError` where it has more than five bytes: a long row of set bits would else be read for hours.
+    """
     found = shift = 0
     while (byte := frame[at]) & 0x80:
         found |= (byte & 0x7F) << shift
         shift += 7
+        if shift > _LAST_SHIFT:
+            raise ValueError("a length of more than five bytes")
         at += 1
     return (found | byte << shift) - 1, at + 1
 

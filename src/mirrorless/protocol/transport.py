@@ -26,6 +26,8 @@ from kafka.protocol.frame import KafkaBytes
 from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.schemas.fields.codecs.types import Bytes
 
+from mirrorless.errors import without_frames
+
 if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Callable
@@ -299,7 +301,7 @@ def read_answers(transport: Any) -> Exception | None:  # noqa: ANN401 -- the lib
     except _NOTHING_MORE:
         return None
     except kafka_errors.KafkaProtocolError as error:
-        return error
+        return without_frames(error)
     except OSError as error:
         return kafka_errors.KafkaConnectionError(str(error))
     return None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kafka import errors as kafka_errors
 from kafka.structs import TopicPartition
 
-from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.errors import ClusterError, ClusterUnavailable, without_frames
 from mirrorless.protocol import requests
 from mirrorless.protocol.broker_errors import RETRIABLE, error_for, refusal
 from mirrorless.protocol.fetch_session import NOT_KNOWN, Asked
@@ -237,7 +237,7 @@ class Wire:
             answer = self._manager.send(requests.produce(batches, ids, timeout_ms=timeout_ms), node)
             refused = answer.exception
         except kafka_errors.KafkaError as error:  # the broker is not known any more, or has refused the login
-            refused = error.with_traceback(None)  # which holds this frame, which holds it and the batches
+            refused = without_frames(error)
         if refused is not None:
             self._net.call_soon(lambda: heard(refused))
             return False

@@ -28,6 +28,13 @@ def test_it_moves_over_as_many_bytes_as_follow(following: int) -> None:
     assert derived(checksum(before, body), before, after, following=following) == checksum(after, body)
 
 
+@pytest.mark.parametrize("following", [3_896, (1 << 28) - 100, (1 << 31) - 100, (1 << 32) - 201])
+def test_it_moves_over_more_than_there_is_memory_for(following: int) -> None:
+    before, after, zeros = b"as it came", b"as it goes", bytes(200)
+    found = derived(0, before + zeros, after + zeros, following=following)
+    assert found == derived(0, before, after, following=following + 200)
+
+
 @given(HEADS, st.binary(min_size=1, max_size=300), st.integers(1, (1 << 32) - 1))
 def test_what_was_wrong_stays_wrong_by_the_same_bits(heads: tuple[bytes, bytes], body: bytes, wrong: int) -> None:
     before, after = heads

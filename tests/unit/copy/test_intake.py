@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +16,7 @@ from mirrorless.batches.header import BatchHeader, FormatError, scan
 from mirrorless.batches.stamp import stamp
 from mirrorless.copy.intake import PassedTo, take_in
 from mirrorless.copy.unopened import Ready
+from mirrorless.errors import without_frames
 
 SIZES = st.lists(st.integers(1, 40), min_size=1, max_size=12)
 # Long runs of one record a batch among others, which go another way.
@@ -125,6 +129,32 @@ def test_a_bad_batch_among_many_of_one_record() -> None:
         taken.extend(take_in(log[:at] + b"\xff" + log[at + 1 :], [], wanted_from=0, until=None, max_batch_bytes=None))
     assert values_of(taken) == values[:42]
     assert taken[-1] == PassedTo(42, 0)
+
+
+class _Answer(bytearray):
+    """Memory that can be watched."""
+
+
+def test_an_error_that_is_kept_does_not_keep_the_answer() -> None:
+    log, _ = log_of([100] * 3, value_bytes=40)
+    answer = _Answer(log[:-1] + b"\xff")
+    watched = weakref.ref(answer)
+
+    def kept(records: memoryview) -> FormatError:
+        try:
+            list(take_in(records, [], wanted_from=0, until=None, max_batch_bytes=None, verify=True))
+        except FormatError as error:
+            return without_frames(error)
+        raise AssertionError
+
+    gc.disable()
+    try:
+        error = kept(memoryview(answer))
+        del answer
+        assert watched() is None
+        assert error.offset == 200
+    finally:
+        gc.enable()
 
 
 def test_a_damaged_batch_that_is_not_opened_does_not_become_a_good_one() -> None:

@@ -18,7 +18,7 @@ from mirrorless.protocol.produce import Acknowledged
 from mirrorless.protocol.requests import appended, produce
 from mirrorless.protocol.transport import Chunks, Protocol
 
-SIZES = st.sampled_from([0, 1, 65, 66, 4_095, 4_096, 16_321, 16_322, 70_000])
+SIZES = st.sampled_from([0, 1, 65, 66, 4_034, 4_035, 4_096, 16_321, 16_322, 70_000])
 NAMES = st.sampled_from(["t", "größe", "a" * 200])
 PLACES = st.dictionaries(st.tuples(NAMES, st.integers(0, 5_000)), SIZES, min_size=1, max_size=12)
 IDS = {"t": UUID(int=1), "größe": UUID(int=2), "a" * 200: UUID(int=3)}
