@@ -22,8 +22,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from mirrorless.batches.header import HEADER_BYTES, scan
 from mirrorless.batches.stamp import Stamped, body_of
 from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.protocol.brokers import Second
 from mirrorless.protocol.event_loop import EventLoop
-from mirrorless.protocol.transport import Second
 from mirrorless.protocol.wire import LATEST, Wire
 from mirrorless.settings import Cluster
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.topics import Place
     from mirrorless.local.kafka import EmbeddedCluster
-    from mirrorless.protocol.transport import Node
+    from mirrorless.protocol.brokers import Node
 
     Ready = Callable[[], object]
     """Called when everything is there that a client needs to begin; returns when it shall."""

@@ -11,15 +11,15 @@ from kafka import errors as kafka_errors
 
 from mirrorless.copy.partition import BATCHES_IN_FLIGHT
 from mirrorless.errors import ClusterError
-from mirrorless.protocol.transport import Second
+from mirrorless.protocol.brokers import Second
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.partition import PartitionCopy, Pending
+    from mirrorless.protocol.brokers import Node
     from mirrorless.protocol.requests import Appended
-    from mirrorless.protocol.transport import Node
     from mirrorless.protocol.wire import Wire
 
     _Picked = dict[Place, tuple[PartitionCopy, Pending]]

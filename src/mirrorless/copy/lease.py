@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
-
-from kafka import errors as kafka_errors
 
 from mirrorless.copy.appender import Appender
 from mirrorless.copy.budget import Budget
 from mirrorless.copy.fetcher import Fetcher
 from mirrorless.copy.partition import Left, PartitionCopy, State
 from mirrorless.copy.producer_identity import producer_id
+from mirrorless.copy.resumer import Resumer
 from mirrorless.copy.tally import Tally
 from mirrorless.copy.verdicts import Verdicts
-from mirrorless.errors import ClusterError, Gap, MirrorlessError, PartitionError
-from mirrorless.protocol.leaders import TROUBLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -25,7 +21,6 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.ledger import Ledger
     from mirrorless.copy.positions import Positions
-    from mirrorless.copy.resume import Decision, TargetState
     from mirrorless.copy.rows import LeaseRow, Report
     from mirrorless.protocol.event_loop import EventLoop
     from mirrorless.protocol.wire import Wire
@@ -35,7 +30,6 @@ _OBSERVED_SHARE = 50
 """Reports of thousands of partitions are written less often, so that they take a fiftieth of the time at most."""
 _LEADERS_EVERY_S = 1.0
 _LANDING_S = 3.0
-_HURRIES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,9 +93,7 @@ class Lease:
         left: Mapping[Place, Left],
     ) -> None:
         self._net = net
-        self._target = target
         self._ledger = ledger
-        self._positions = positions
         self._terms = terms
         self._watch = watch
         self._source_id = source_id
@@ -124,6 +116,13 @@ class Lease:
             buffer_bytes=terms.buffer_bytes,
             budget=Budget(terms.bytes_per_second, now=time.monotonic()),
             sleep=net.sleep,
+            spawn=self._spawn,
+        )
+        self._resumer = Resumer(
+            target=target,
+            positions=positions,
+            verdicts=self._verdicts,
+            fetcher=self._fetcher,
             spawn=self._spawn,
         )
         for row in rows:
@@ -248,7 +247,7 @@ class Lease:
                 self._watch.observe(self.reports())
                 took = time.monotonic() - now
                 observe_due = now + max(observe, took * _OBSERVED_SHARE)
-            self._resume_due(now)
+            self._resumer.begin_due(now)
             self._ledger.tick(now)
             await self._net.sleep(min(_TICK_S, deadline - now))
         if self._crash is not None:
@@ -305,51 +304,3 @@ class Lease:
             copy.drop_queue()
         self._ledger.land(max(0.5, until - time.monotonic()))
         self._landed = True
-
-    # Resuming
-
-    def _resume_due(self, now: float) -> None:
-        by_node: dict[int, list[PartitionCopy]] = defaultdict(list)
-        for copy in [copy for copy in self._verdicts.to_resume if copy.in_flight == 0 and copy.retry_at <= now]:
-            node = self._target.leader(copy.remote_place)
-            if node is None:
-                self._verdicts.later(copy, f"{copy.row.remote_topic}-{copy.row.partition} has no leader at the moment")
-            else:
-                del self._verdicts.to_resume[copy]
-                by_node[node].append(copy)
-        for node, copies in by_node.items():
-            self._spawn(self._resume(node, copies))
-        self._fetcher.hurried = any(copy.attempts < _HURRIES for copy in self._verdicts.to_resume)
-
-    async def _resume(self, node: int, copies: Sequence[PartitionCopy]) -> None:
-        try:
-            decisions = await self._positions.decisions(node, copies)
-        except (kafka_errors.KafkaError, ClusterError) as error:
-            for copy in copies:
-                self._not_resumed(copy, error)
-            return
-        for copy, one in decisions.items():
-            if isinstance(one, tuple):
-                self._spawn(self._settle(copy, node, *one))
-            else:
-                self._not_resumed(copy, one)
-
-    async def _settle(self, copy: PartitionCopy, node: int, state: TargetState, decision: Decision) -> None:
-        try:
-            await self._positions.settle(copy, node, state, decision)
-        except (kafka_errors.KafkaError, MirrorlessError) as error:
-            self._not_resumed(copy, error)
-        else:
-            copy.error = None
-            self._verdicts.moved(copy)
-            self._fetcher.add(copy)
-
-    def _not_resumed(self, copy: PartitionCopy, error: BaseException) -> None:
-        if isinstance(error, Gap):
-            self._verdicts.gap(copy, error)
-        elif isinstance(error, (*TROUBLE, ClusterError)):
-            self._verdicts.later(copy, error)
-        elif isinstance(error, PartitionError):
-            self._verdicts.halt(copy, error)
-        else:
-            self._verdicts.halt(copy, copy.error_at_append(str(error)))

@@ -16,8 +16,8 @@ from kafka.structs import TopicPartition
 from mirrorless.errors import ClusterError, ClusterUnavailable, without_frames
 from mirrorless.protocol import requests
 from mirrorless.protocol.broker_errors import RETRIABLE, error_for, refusal
+from mirrorless.protocol.brokers import Connections, Node
 from mirrorless.protocol.fetch_session import NOT_KNOWN, Asked
-from mirrorless.protocol.transport import Manager, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,7 +53,7 @@ class Wire:
     def __init__(self, net: EventLoop, *, cluster: str, config: Mapping[str, Any]) -> None:
         self._net = net
         self._cluster = cluster
-        self._manager: Any = Manager(
+        self._manager: Any = Connections(
             net,
             **{
                 **config,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mirrorless.protocol import transport
-from mirrorless.protocol.transport import Second
+from mirrorless.protocol import brokers
+from mirrorless.protocol.brokers import Second
 from tests.support.world import World, fill
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def nobody_knows_it(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def _mislead(monkeypatch: pytest.MonkeyPatch, answer: Callable[[Any], Any]) -> list[Any]:
     asked: list[Any] = []
-    where = transport._Metadata.broker_metadata
+    where = brokers._Metadata.broker_metadata
 
     def misled(self: Any, broker_id: Any) -> Any:  # noqa: ANN401
         found = where(self, broker_id)
@@ -41,7 +41,7 @@ def _mislead(monkeypatch: pytest.MonkeyPatch, answer: Callable[[Any], Any]) -> l
         asked.append(broker_id)
         return answer(found)
 
-    monkeypatch.setattr(transport._Metadata, "broker_metadata", misled)
+    monkeypatch.setattr(brokers._Metadata, "broker_metadata", misled)
     return asked
 
 

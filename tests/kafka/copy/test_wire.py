@@ -15,11 +15,11 @@ from mirrorless.batches.stamp import Stamped
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.protocol import transport
+from mirrorless.protocol.brokers import Node, Second
 from mirrorless.protocol.event_loop import EventLoop
 from mirrorless.protocol.leaders import TROUBLE
 from mirrorless.protocol.produce import Produce
 from mirrorless.protocol.requests import Appended, Offset
-from mirrorless.protocol.transport import Node, Second
 from mirrorless.protocol.wire import EARLIEST, EARLIEST_LOCAL, LATEST, READ_UNCOMMITTED, Wire
 from mirrorless.settings import Cluster
 from tests.support.world import World, fill
@@ -101,7 +101,7 @@ def test_the_library_comes_by_what_is_replaced_of_it(
     hooks = {
         selector: ["log_trace", "_initialize_coro"],
         transport: ["read_answers", "write_pieces"],
-        transport._Plain: ["write"],
+        transport.Plain: ["write"],
         transport.Protocol: ["send_bytes"],
         EventLoop: ["_unschedule", "_schedule_tasks", "register_event", "wakeup"],
     }

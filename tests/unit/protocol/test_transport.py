@@ -14,7 +14,7 @@ from kafka import errors as kafka_errors
 from kafka.net.transport import KafkaTCPTransport
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
-from mirrorless.protocol.transport import Chunks, Protocol, _Plain, read_answers, write_pieces
+from mirrorless.protocol.transport import Chunks, Plain, Protocol, read_answers, write_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -179,7 +179,7 @@ class Owner:
 def transport_over(loop: Any, sock: socket.socket) -> tuple[Any, Owner]:  # noqa: ANN401 -- the library's are untyped
     sock.setblocking(False)
     transport: Any = KafkaTCPTransport(loop, sock)
-    transport.__class__ = _Plain
+    transport.__class__ = Plain
     owner = Owner()
     transport.set_protocol(owner)
     return transport, owner
