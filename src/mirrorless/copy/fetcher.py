@@ -20,7 +20,7 @@ from mirrorless.protocol.leaders import TROUBLE
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.appender import Appender
@@ -140,12 +140,13 @@ class Fetcher:
     ) -> list[Fetched]:
         """Fetch once and queue what came; returns what was taken note of."""
         asked = {copy.place: copy.fetch_from for copy in wanted}
+        max_bytes = self._budget.most_bytes(_RESPONSE_BYTES)
         try:
             fetched = await self._source.fetch(
                 node,
                 [(copy.place, copy.fetch_from, copy.leader_epoch) for copy in wanted],
                 max_wait_ms=_CROWDED_WAIT_MS if hurry else _WAIT_MS,
-                max_bytes=self._budget.most_bytes(_RESPONSE_BYTES),
+                max_bytes=max_bytes,
                 partition_max_bytes=_PARTITION_BYTES,
                 session=session,
             )
@@ -160,8 +161,10 @@ class Fetcher:
             return []
         if self._stopped:
             return []
+        behind = [copy for copy in wanted if copy.source_end > copy.fetch_from]
+        silence = _silence(fetched, max_bytes, len(behind))
         if session is not None:
-            _note_silence(wanted, fetched)
+            _note_silence(behind, fetched, silence)
         # The lease that began meanwhile may not have all of them.
         known = [part for part in fetched if part.place in asked and part.place in self._copies]
         line = self._led.get(node, {})
@@ -172,7 +175,7 @@ class Fetcher:
                 self._budget.spend(len(part.records))
                 if copy in line:
                     line[copy] = line.pop(copy)
-            self._take(copy, part, asked[part.place])
+            self._take(copy, part, asked[part.place], silence)
             if part.error_code == OFFSET_OUT_OF_RANGE:
                 outside.append(copy)
         self._appender.pump()
@@ -208,7 +211,7 @@ class Fetcher:
                 self._keeper.later(copy, f"{copy.row.topic} was created again, or is gone")
         return _readable(wanted), any(copy.queue for copy in led)
 
-    def _take(self, copy: PartitionCopy, fetched: Fetched, asked_from: int) -> None:
+    def _take(self, copy: PartitionCopy, fetched: Fetched, asked_from: int, silence: float) -> None:
         """Queue what a fetch brought for one partition."""
         if copy.state not in READABLE or copy.fetch_from != asked_from:
             return  # it was resumed elsewhere in the meantime
@@ -222,7 +225,7 @@ class Fetcher:
         if not self._bounded:
             copy.source_end = fetched.last_stable_offset
         if not fetched.records and fetched.last_stable_offset > copy.fetch_from:
-            copy.empty_answers += 1
+            copy.empty_answers += silence
             return
         copy.empty_answers = 0
         try:
@@ -286,9 +289,18 @@ def _readable(copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:
     return [copy for copy in copies if copy.state in READABLE and copy.detour is None]
 
 
-def _note_silence(wanted: Iterable[PartitionCopy], fetched: Iterable[Fetched]) -> None:
+def _silence(fetched: Sequence[Fetched], max_bytes: int, behind: int) -> float:
+    """How much of an empty answer it is to come away with nothing: one, unless the others had filled the answer.
+
+    Then the share that was served of those that are behind, which is how often one has its turn.
+    """
+    served = [len(part.records) for part in fetched if len(part.records)]
+    return min(1.0, len(served) / max(1, behind)) if sum(served) > max_bytes // 2 else 1.0
+
+
+def _note_silence(behind: Iterable[PartitionCopy], fetched: Iterable[Fetched], silence: float) -> None:
     """Count as an empty answer that nothing at all is said of a copy that is behind."""
     told = {part.place for part in fetched}
-    for copy in wanted:
-        if copy.source_end > copy.fetch_from and copy.place not in told:
-            copy.empty_answers += 1
+    for copy in behind:
+        if copy.place not in told:
+            copy.empty_answers += silence
