@@ -20,7 +20,7 @@ from mirrorless.protocol.leaders import TROUBLE
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
 
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.appender import Appender
@@ -40,6 +40,8 @@ _RESPONSE_BYTES = 8 << 20
 _SHARES = 8
 """Of the buffer, how many there are; the copies with something queued may fill one of them together."""
 _DOUBTS = 3
+_LOOK_EVERY_S = 0.5
+"""Where answers are full, nearly all who came away with nothing only wait for their turn."""
 
 
 class Fetcher:
@@ -111,6 +113,7 @@ class Fetcher:
 
     async def _loop(self, node: int) -> None:
         session = self._sessions[node]
+        look_due = 0.0
         try:
             while not self._stopped and node in self._led:
                 if pause := self._budget.pause_s(time.monotonic()):
@@ -124,8 +127,9 @@ class Fetcher:
                     await self._sleep(_CROWDED_S if crowded else _IDLE_S)
                     continue
                 await self._fetch(node, wanted, session, hurry=crowded or self.hurried)
-                if doubtful := [copy for copy in _readable(wanted) if copy.empty_answers > _DOUBTS]:
-                    await self._look_closer(node, doubtful[0])
+                if time.monotonic() >= look_due and (doubtful := _doubtful(wanted)):
+                    look_due = time.monotonic() + _LOOK_EVERY_S
+                    await self._look_closer(node, doubtful)
         finally:
             del self._sessions[node]
         await self._source.forget(node, session)
@@ -140,13 +144,12 @@ class Fetcher:
     ) -> list[Fetched]:
         """Fetch once and queue what came; returns what was taken note of."""
         asked = {copy.place: copy.fetch_from for copy in wanted}
-        max_bytes = self._budget.most_bytes(_RESPONSE_BYTES)
         try:
             fetched = await self._source.fetch(
                 node,
                 [(copy.place, copy.fetch_from, copy.leader_epoch) for copy in wanted],
                 max_wait_ms=_CROWDED_WAIT_MS if hurry else _WAIT_MS,
-                max_bytes=max_bytes,
+                max_bytes=self._budget.most_bytes(_RESPONSE_BYTES),
                 partition_max_bytes=_PARTITION_BYTES,
                 session=session,
             )
@@ -161,10 +164,8 @@ class Fetcher:
             return []
         if self._stopped:
             return []
-        behind = [copy for copy in wanted if copy.source_end > copy.fetch_from]
-        silence = _silence(fetched, max_bytes, len(behind))
         if session is not None:
-            _note_silence(behind, fetched, silence)
+            _note_silence(wanted, fetched)
         # The lease that began meanwhile may not have all of them.
         known = [part for part in fetched if part.place in asked and part.place in self._copies]
         line = self._led.get(node, {})
@@ -175,7 +176,7 @@ class Fetcher:
                 self._budget.spend(len(part.records))
                 if copy in line:
                     line[copy] = line.pop(copy)
-            self._take(copy, part, asked[part.place], silence)
+            self._take(copy, part, asked[part.place])
             if part.error_code == OFFSET_OUT_OF_RANGE:
                 outside.append(copy)
         self._appender.pump()
@@ -211,7 +212,7 @@ class Fetcher:
                 self._keeper.later(copy, f"{copy.row.topic} was created again, or is gone")
         return _readable(wanted), any(copy.queue for copy in led)
 
-    def _take(self, copy: PartitionCopy, fetched: Fetched, asked_from: int, silence: float) -> None:
+    def _take(self, copy: PartitionCopy, fetched: Fetched, asked_from: int) -> None:
         """Queue what a fetch brought for one partition."""
         if copy.state not in READABLE or copy.fetch_from != asked_from:
             return  # it was resumed elsewhere in the meantime
@@ -225,7 +226,7 @@ class Fetcher:
         if not self._bounded:
             copy.source_end = fetched.last_stable_offset
         if not fetched.records and fetched.last_stable_offset > copy.fetch_from:
-            copy.empty_answers += silence
+            copy.empty_answers += 1
             return
         copy.empty_answers = 0
         try:
@@ -289,18 +290,15 @@ def _readable(copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:
     return [copy for copy in copies if copy.state in READABLE and copy.detour is None]
 
 
-def _silence(fetched: Sequence[Fetched], max_bytes: int, behind: int) -> float:
-    """How much of an empty answer it is to come away with nothing: one, unless the others had filled the answer.
-
-    Then the share that was served of those that are behind, which is how often one has its turn.
-    """
-    served = [len(part.records) for part in fetched if len(part.records)]
-    return min(1.0, len(served) / max(1, behind)) if sum(served) > max_bytes // 2 else 1.0
+def _doubtful(copies: Iterable[PartitionCopy]) -> PartitionCopy | None:
+    """The copy that was answered with nothing most often, if it was too often."""
+    most = max(_readable(copies), key=lambda copy: copy.empty_answers, default=None)
+    return most if most is not None and most.empty_answers > _DOUBTS else None
 
 
-def _note_silence(behind: Iterable[PartitionCopy], fetched: Iterable[Fetched], silence: float) -> None:
+def _note_silence(wanted: Iterable[PartitionCopy], fetched: Iterable[Fetched]) -> None:
     """Count as an empty answer that nothing at all is said of a copy that is behind."""
     told = {part.place for part in fetched}
-    for copy in behind:
-        if copy.place not in told:
-            copy.empty_answers += silence
+    for copy in wanted:
+        if copy.source_end > copy.fetch_from and copy.place not in told:
+            copy.empty_answers += 1

@@ -117,7 +117,7 @@ class PartitionCopy:
     node: int = -1
     window: int = 1
     in_doubt: bool = False
-    empty_answers: float = 0
+    empty_answers: int = 0
     max_batch_bytes: int | None = None
     acked: Progress | None = None
     journaled: Progress | None = None

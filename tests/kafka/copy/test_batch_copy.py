@@ -10,14 +10,12 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from mirrorless.copy.fetcher import Fetcher
 from mirrorless.errors import SameClusterError
 from tests.support.world import World, fill, producer, read, values
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mirrorless.copy.partition import PartitionCopy
     from mirrorless.local.kafka import EmbeddedCluster
 
 
@@ -47,25 +45,6 @@ def test_where_nothing_is_in_the_way_nothing_is_resumed(world: World, troubles: 
     world.copy_to_the_end()
     assert world.assert_equal(topic) == 200_100
     assert not troubles
-
-
-def test_full_answers_are_no_reason_to_ask_for_one_partition_alone(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    alone: list[str] = []
-    look_closer = Fetcher._look_closer
-
-    async def noted(self: Fetcher, node: int, copy: PartitionCopy) -> None:
-        alone.append(f"{copy.place}, {copy.empty_answers} empty answers")
-        await look_closer(self, node, copy)
-
-    monkeypatch.setattr(Fetcher, "_look_closer", noted)
-    topic = world.topic(partitions=100)
-    some = random.randbytes(100_000)
-    fill(world.source, topic, (b"%d" % n + some for n in range(600)), partitions=100)  # of 60 MB eight fit an answer
-    reports = world.copy()
-    assert sum(report.records for report in reports) == 600
-    assert not alone
 
 
 def test_keys_values_headers_and_timestamps_arrive_untouched(world: World) -> None:
