@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import statistics
 import time
 from collections import defaultdict, deque
 from contextlib import contextmanager
@@ -58,11 +59,20 @@ class Limits:
 
 
 def fastest(found: Sequence[Limits]) -> Limits:
-    """The least of each of several measurements; what both took together bounds what each takes alone."""
-    both_s = min(one.both_s for one in found)
+    """The least of each of several measurements."""
+    return _of_each(found, min)
+
+
+def median(found: Sequence[Limits]) -> Limits:
+    """The one in the middle of each of several measurements."""
+    return _of_each(found, statistics.median)
+
+
+def _of_each(found: Sequence[Limits], chosen: Callable[[list[float]], float]) -> Limits:
+    both_s = chosen([one.both_s for one in found])  # what both take together bounds what each takes alone
     return Limits(
-        fetch_s=min(both_s, *(one.fetch_s for one in found)),
-        append_s=min(both_s, *(one.append_s for one in found)),
+        fetch_s=min(both_s, chosen([one.fetch_s for one in found])),
+        append_s=min(both_s, chosen([one.append_s for one in found])),
         both_s=both_s,
     )
 

@@ -91,9 +91,10 @@ def limits(found: dict[str, Any]) -> Iterator[str]:
             "of the limit",
             f"{OURS}, of the limit",
             "of both at once",
+            "of the fastest limit",
         )
     )
-    yield _row("---" for _ in range(7))
+    yield _row("---" for _ in range(8))
     for workload, one in found["limits"].items():
         ours = _of(found, workload, OURS)
         if not ours:
@@ -104,6 +105,7 @@ def limits(found: dict[str, Any]) -> Iterator[str]:
             _share(found, workload, ours[0]["records"] / one["both_s"], "fetch_s", "append_s"),
             _share(found, workload, rate, "fetch_s", "append_s"),
             _share(found, workload, rate, "both_s"),
+            _share(found, workload, rate, "fetch_s", "append_s", of="fastest"),
         )
         yield _row((workload, *times, *shares))
 
@@ -130,9 +132,9 @@ def _cpu_us(many: list[dict[str, Any]]) -> float:
     return spent
 
 
-def _share(found: dict[str, Any], workload: str, rate: float, *limits: str) -> str:
+def _share(found: dict[str, Any], workload: str, rate: float, *limits: str, of: str = "limits") -> str:
     """A rate as a share of that of the slowest of `limits`; empty where they were not measured."""
-    measured = found["limits"].get(workload, {})
+    measured = found.get(of, {}).get(workload, {})
     if any(limit not in measured for limit in limits):
         return ""
     records = next(one["records"] for one in found["samples"] if one["workload"] == workload)

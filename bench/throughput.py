@@ -8,10 +8,10 @@ are from the first record that is seen on the target to the last one, whose time
 then would add half of the time between two to a copy of a second. While records come, looks are at log files only: to
 ask a broker for the ends of 1,000 partitions costs it and this process 35 ms. CPU is that of the engine's whole process
 tree in that time, and beside it with its start. Before the first round of a workload stands what the brokers alone can
-do (`bench.limits`), again and again until it is no faster; once more behind the last round; the fastest counts. Then
-every engine copies once or more without being counted (`Workload.warm_rounds`): brokers that have run for weeks have
-compiled what an engine asks of them, these have not. The quick run is one round of the first workload against tuned
-MirrorMaker 2 and prints the ratios alone.
+do (`bench.limits`), again and again until it is no faster. Then every engine copies once or more without being counted
+(`Workload.warm_rounds`): brokers that have run for weeks have compiled what an engine asks of them, these have not.
+Each round begins with the limit, for a machine's speed is another one minutes later; of it and of the engines the
+medians count. The quick run is one round of the first workload against tuned MirrorMaker 2 and prints the ratios alone.
 """
 
 from __future__ import annotations
@@ -155,10 +155,11 @@ def measure(
 
 def run(
     clusters: dict[str, EmbeddedCluster], name: str, engines: list[str], rounds: int, *, limit: bool
-) -> tuple[list[Sample], limits.Limits | None]:
+) -> tuple[list[Sample], list[limits.Limits]]:
     """Fill a topic once, and let every engine copy it in every round.
 
-    With `limit`, the brokers' own limit before that, and rounds that are not counted.
+    With `limit`, each round begins with the brokers' own limit, and rounds go before that are not counted; returned are
+    all measurements of the limit, those of the rounds last.
     """
     source, target = clusters["source"], clusters["target"]
     topic = f"bench-{time.monotonic_ns()}"
@@ -167,24 +168,23 @@ def run(
     found: list[limits.Limits] = []
 
     def look() -> None:
-        found.append(limits.measure(source, target, topic, workload.partitions))
+        if limit and workload.raw:
+            found.append(limits.measure(source, target, topic, workload.partitions))
 
-    if alone := limit and workload.raw:
-        # Engines that take seconds would else be measured with brokers that are slower than at their limit.
-        while len(found) < _WARM_ROUNDS or (len(found) < _WARMEST_ROUNDS and _still_faster(found)):
-            look()
     if limit:
+        # Engines that take seconds would else be measured with brokers that are slower than at their limit.
+        while workload.raw and (len(found) < _WARM_ROUNDS or (len(found) < _WARMEST_ROUNDS and _still_faster(found))):
+            look()
         for engine in engines * workload.warm_rounds:
             _copy_once(clusters, engine, name, topic, records)
     samples = []
     for number in range(rounds):
+        look()
         begins = number % len(engines)
         turn = (*engines[begins:], *engines[:begins])
         samples += [_copy_once(clusters, engine, name, topic, records) for engine in turn]
-    if alone:
-        look()
     tidy(source, [topic])
-    return samples, limits.fastest(found) if found else None
+    return samples, found
 
 
 def _still_faster(found: list[limits.Limits]) -> bool:
@@ -229,15 +229,21 @@ def main() -> None:
     workloads = given.workload or (list(WORKLOADS)[:1] if given.quick else list(WORKLOADS))
     engines = given.engine or ([TUNED, OURS] if given.quick else list(ENGINES))
     samples: list[Sample] = []
-    most: dict[str, limits.Limits] = {}
+    usual: dict[str, limits.Limits] = {}
+    least: dict[str, limits.Limits] = {}
     with source_and_target() as clusters:
         warm(clusters)
         for workload in workloads:
-            found, limit = run(clusters, workload, engines, 1 if given.quick else given.rounds, limit=not given.quick)
+            rounds = 1 if given.quick else given.rounds
+            found, bounds = run(clusters, workload, engines, rounds, limit=not given.quick)
             samples += found
-            if limit is not None:
-                most[workload] = limit
-            measured = {"samples": [asdict(one) for one in samples], "limits": {k: asdict(v) for k, v in most.items()}}
+            if bounds:
+                usual[workload], least[workload] = limits.median(bounds[-rounds:]), limits.fastest(bounds)
+            measured = {
+                "samples": [asdict(one) for one in samples],
+                "limits": {name: asdict(one) for name, one in usual.items()},
+                "fastest": {name: asdict(one) for name, one in least.items()},
+            }
             if given.json:  # after each one: the whole takes long
                 given.json.write_text(json.dumps(measured, indent=1) + "\n")
     print(*(tables.ratios if given.quick else tables.throughput)(measured), sep="\n")
