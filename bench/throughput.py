@@ -45,6 +45,7 @@ _PATIENCE_S = 600.0
 _QUIET_S = 2.0
 _FIRST_LOOKS_S = 0.01
 _LOOK_S = 0.3
+_SETTLE_S = 8.0
 _WARMING = "1 KB, lz4"
 _WARM_ROUNDS = 4
 _WARMEST_ROUNDS = 10
@@ -179,6 +180,7 @@ def run(
             _copy_once(clusters, engine, name, topic, records)
     samples = []
     for number in range(rounds):
+        time.sleep(_SETTLE_S)  # an engine's start gives the brokers as long to delete the last one's topic
         look()
         begins = number % len(engines)
         turn = (*engines[begins:], *engines[:begins])
