@@ -136,7 +136,7 @@ def measure(
                 size, last, cpu = found, time.monotonic(), now.family.look()
             elif time.monotonic() > last + _QUIET_S:
                 total = ends.total()
-            assert time.monotonic() < begun + _PATIENCE_S, f"{engine}: {size:,} bytes came, of {records:,} records"
+            assert time.monotonic() < begun + _PATIENCE_S, f"{engine}: not all of {records:,} records came"
         stored = sum(stored_bytes(world.target, topic) for topic in remote)
         assert stored == logs.size_bytes(), f"{engine}: a log has a second segment"
         last = min(last, max(appended_at(world.target, topic) for topic in remote) - since_1970)
@@ -169,19 +169,20 @@ def run(
     found: list[limits.Limits] = []
 
     def look() -> None:
-        if limit and workload.raw:
-            found.append(limits.measure(source, target, topic, workload.partitions))
+        found.append(limits.measure(source, target, topic, workload.partitions))
 
-    if limit:
+    if alone := limit and workload.raw:
         # Engines that take seconds would else be measured with brokers that are slower than at their limit.
-        while workload.raw and (len(found) < _WARM_ROUNDS or (len(found) < _WARMEST_ROUNDS and _still_faster(found))):
+        while len(found) < _WARM_ROUNDS or (len(found) < _WARMEST_ROUNDS and _still_faster(found)):
             look()
+    if limit:
         for engine in engines * workload.warm_rounds:
             _copy_once(clusters, engine, name, topic, records)
     samples = []
     for number in range(rounds):
-        time.sleep(_SETTLE_S)  # an engine's start gives the brokers as long to delete the last one's topic
-        look()
+        if alone:
+            time.sleep(_SETTLE_S)  # an engine's start gives the brokers as long to delete the last one's topic
+            look()
         begins = number % len(engines)
         turn = (*engines[begins:], *engines[:begins])
         samples += [_copy_once(clusters, engine, name, topic, records) for engine in turn]
