@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import psutil
+import pytest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +31,7 @@ class Mirrorless:
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
                 # What a killed process leaves behind goes with the test's own folder.
-                env=os.environ | {"TMPDIR": str(file.parent)},
+                env=os.environ | {"TMPDIR": str(file.parent), "PYTHONFAULTHANDLER": "1"},
             )
         self._root = psutil.Process(self.process.pid)
         self._family: dict[int, psutil.Process] = {}
@@ -58,11 +60,14 @@ class Mirrorless:
                 process.kill()
 
     def wait(self, seconds: float = 120) -> int:
-        """Wait for the end and return the exit status."""
+        """Wait for the end and return the exit status; one that comes too late tells where its threads stand."""
         until = time.monotonic() + seconds
         while self.process.poll() is None:
             self.family()
-            assert time.monotonic() < until, f"still running after {seconds} s:\n{self.text()}"
+            if time.monotonic() >= until:
+                self.process.send_signal(signal.SIGABRT)
+                self.process.wait()
+                pytest.fail(f"still running after {seconds} s:\n{self.text()}")
             time.sleep(0.02)
         return self.process.returncode
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyspark
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, SQLContext
 
 from mirrorless.local.java import java_executable
 
@@ -43,6 +44,8 @@ def spark_session(*, master: str, folder: Path, jars: str | None = None) -> Iter
     Java that Spark can use.
     """
     java_executable()
+    for logger in (None, "py4j.java_gateway", "py4j.clientserver"):
+        logging.getLogger(logger).addFilter(_by_others)
     log = folder / "spark.log"
     log4j = folder / "log4j2.properties"
     log4j.write_text(_LOG4J.format(log=log))
@@ -87,19 +90,22 @@ def _end(session: SparkSession, *, at_once: bool) -> None:
     context = session.sparkContext
     gateway = context._gateway
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
-    if at_once and process is not None:
+    if process is None or gateway is None:
+        session.stop()
+        return
+    if at_once:
+        process.kill()
         # Neither is Spark asked to stop, nor does anybody wait for the server of accumulators, which looks up twice a
         # second only: on a busy machine these take longer than all the rest of an end.
         context._jsc = None  # type: ignore[assignment]
         server, context._accumulatorServer = context._accumulatorServer, None  # type: ignore[assignment]
         server.handle_error = lambda *_: None  # type: ignore[method-assign] # the JVM's connection ends: so it shall
         threading.Thread(target=server.shutdown, daemon=True).start()
-    session.stop()
-    if gateway is None or process is None:
-        return
-    gateway.shutdown()  # type: ignore[no-untyped-call]
-    if at_once:
-        process.kill()
+        context.stop()
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
+        SQLContext._instantiatedContext = None
+    else:
+        session.stop()
     # The JVM ends when its standard input does.
     if process.stdin is not None:
         process.stdin.close()
@@ -108,9 +114,17 @@ def _end(session: SparkSession, *, at_once: bool) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    # Behind the JVM only: py4j closes a connection's stream before its socket, and so waits for whoever reads there,
+    # such as the thread of a query that did not stop in time; without an end, if Java does not answer that one.
+    gateway.shutdown()  # type: ignore[no-untyped-call]
     # A later session of this process starts a JVM of its own.
     SparkContext._gateway = None
     SparkContext._jvm = None
+
+
+def _by_others(record: logging.LogRecord) -> bool:
+    """Whether it is not py4j's, which raises as well whatever it logs, and logs what cannot be but at an end."""
+    return record.module not in ("java_gateway", "clientserver")
 
 
 @contextmanager

@@ -1,0 +1,42 @@
+"""The end of a Spark session, whatever Java is at."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_QUERY_THAT_DOES_NOT_STOP = """
+import sys, threading, time
+from pathlib import Path
+from mirrorless.local.spark import spark_session
+
+called = threading.Event()
+
+def call(rows, batch):
+    park = jvm.java.util.concurrent.locks.LockSupport.parkNanos
+    called.set()
+    park(10**12)
+
+with spark_session(master="local[1]", folder=Path(sys.argv[1])) as spark:
+    jvm = spark._jvm
+    spark.readStream.format("rate").load().writeStream.foreachBatch(call).start()
+    assert called.wait(60)
+    time.sleep(1)
+print("ended")
+"""
+
+
+def test_it_ends_although_a_query_is_in_the_middle_of_a_call(tmp_path: Path) -> None:
+    """Python waits for an answer from Java then, in a thread of Java's, and holds the connection for so long."""
+    ended = subprocess.run(
+        [sys.executable, "-c", _QUERY_THAT_DOES_NOT_STOP, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ended\n", "")
