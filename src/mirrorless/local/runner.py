@@ -8,9 +8,10 @@ import signal
 import tempfile
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from mirrorless.copy.job import LANDING_S
@@ -41,6 +42,17 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.event = threading.Event()
+        self._asked = False
+        self._wake: SimpleQueue[None] = SimpleQueue()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for a signal, in the main thread.
+
+        That must not wait for the event: a handler runs between any two steps of the main thread, and would wait for
+        the event's lock in it for ever. `SimpleQueue.put` is made for that.
+        """
+        with suppress(Empty):
+            self._wake.get(timeout=seconds)
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
@@ -59,9 +71,11 @@ class StopRequest:
             signal.signal(number, self._ask)
 
     def _ask(self, *_: object) -> None:
-        if self.event.is_set():
+        if self._asked:
             # A second one is meant. It unwinds, so that what was started is stopped; the default would not.
             raise KeyboardInterrupt
+        self._asked = True
+        self._wake.put(None)
         self.event.set()
 
 
@@ -132,7 +146,7 @@ def _watch(runs: Sequence[FlowRun], *, display: Display, stop: StopRequest) -> N
             topics = run.job.watch.look()
             took += time.monotonic() - began
             display.show(run.name, topics)
-        stop.event.wait(min(_SELDOM_S, max(_LOOK_EVERY_S, _LOOKED_SHARE * took)))
+        stop.wait(min(_SELDOM_S, max(_LOOK_EVERY_S, _LOOKED_SHARE * took)))
 
 
 def _land(runs: Sequence[FlowRun], display: Display, *, whole: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 
 import pytest
 
@@ -34,3 +35,14 @@ def test_the_handlers_from_before_come_back() -> None:
     with StopRequest().on_signals():
         assert signal.getsignal(signal.SIGTERM) != before
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_signal_in_the_midst_of_waiting_locks_nothing() -> None:
+    for _ in range(500):
+        stop = StopRequest()
+        with stop.on_signals():
+            sender = threading.Timer(0.001, os.kill, (os.getpid(), signal.SIGTERM))
+            sender.start()
+            while not stop.event.is_set():
+                stop.wait(0)
+            sender.join()
