@@ -94,13 +94,13 @@ def _end(session: SparkSession, *, at_once: bool) -> None:
         session.stop()
         return
     if at_once:
-        process.kill()
         # Neither is Spark asked to stop, nor does anybody wait for the server of accumulators, which looks up twice a
         # second only: on a busy machine these take longer than all the rest of an end.
         context._jsc = None  # type: ignore[assignment]
         server, context._accumulatorServer = context._accumulatorServer, None  # type: ignore[assignment]
         server.handle_error = lambda *_: None  # type: ignore[method-assign] # the JVM's connection ends: so it shall
         threading.Thread(target=server.shutdown, daemon=True).start()
+        process.kill()
         context.stop()
         SparkSession._instantiatedSession = SparkSession._activeSession = None
         SQLContext._instantiatedContext = None
