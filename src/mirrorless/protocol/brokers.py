@@ -8,14 +8,17 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka import errors as kafka_errors
 from kafka.cluster import ClusterMetadata
-from kafka.net.inet import create_connection
+from kafka.net.inet import KafkaNetSocket
 from kafka.net.manager import KafkaConnectionManager
 
 from mirrorless.protocol.transport import Plain, Tls
+
+if TYPE_CHECKING:
+    import socket
 
 _BOOTSTRAP_PARTS = 3
 
@@ -109,14 +112,7 @@ class Connections(KafkaConnectionManager):
         return super().least_loaded_node()  # type: ignore[no-untyped-call]
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:  # noqa: ANN401
-        sock = await create_connection(
-            self._net,
-            node.host,
-            node.port,
-            self.config["socket_options"],
-            proxy_url=self.config["proxy_url"],
-            timeout_at=timeout_at,
-        )
+        sock = await self._connected(node.host, node.port, until=timeout_at)
         if not self.ssl_enabled:
             return Plain(self._net, sock, host=node.host)  # type: ignore[no-untyped-call]
         how = {key: value for key, value in self.config.items() if key.startswith("ssl_")}
@@ -127,3 +123,31 @@ class Connections(KafkaConnectionManager):
             transport.abort()
             raise kafka_errors.KafkaConnectionError(f"Handshake failed: {error}") from error
         return transport
+
+    async def _connected(self, host: str, port: int, *, until: float | None) -> socket.socket:
+        """Connect to the first address of a name that takes it, with a part of the time for each (KIP-302).
+
+        The library gives the first one all of it, and leaves sockets that were refused to the garbage collector.
+        """
+        network: Any = KafkaNetSocket()
+        options: Any = self.config["socket_options"]
+        failure: Exception = kafka_errors.KafkaConnectionError(f"{host} has no address")
+        found = network.dns_lookup(host, port)
+        for left, (family, kind, protocol, _, address) in zip(range(len(found), 0, -1), found, strict=True):
+            now = time.monotonic()
+            sock: socket.socket = network.socket(family, kind, protocol)
+            try:
+                sock.setblocking(False)
+                for option in options:
+                    sock.setsockopt(*option)
+                await network.sock_connect(
+                    self._net, sock, address, timeout_at=None if until is None else now + (until - now) / left
+                )
+            except BaseException as error:
+                sock.close()
+                if not isinstance(error, OSError | kafka_errors.KafkaError):
+                    raise
+                failure = error
+            else:
+                return sock
+        raise kafka_errors.KafkaConnectionError(f"{host}:{port} cannot be reached: {failure}")

@@ -38,6 +38,22 @@ def holes() -> Iterator[list[socket.socket]]:
         yield [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
 
 
+@pytest.fixture
+def full() -> Iterator[tuple[str, int]]:
+    """An address that lets nobody connect, and refuses nobody: the queue of who wants to is full."""
+    with ExitStack() as stack:
+        server = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        address: tuple[str, int] = server.getsockname()
+        while True:
+            waiting = stack.enter_context(socket.socket())
+            waiting.settimeout(0.5)
+            try:
+                waiting.connect(address)
+            except TimeoutError:
+                break
+        yield address
+
+
 @pytest.fixture(autouse=True)
 def unlucky(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever draws a server gets the first of those it draws from, and whoever shuffles gets what there was."""
@@ -67,6 +83,23 @@ def test_the_next_bootstrap_server_is_tried_in_time(
     servers = [*map(address, holes), source.bootstrap_servers]
     with closing(Wire(net, cluster="A", config={"bootstrap_servers": servers})) as wire:
         net.run(lambda: wire.connect(timeout_ms=15_000, topics=[]))
+
+
+def test_the_next_address_of_a_name_is_tried_in_time(
+    net: EventLoop, source: EmbeddedCluster, full: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a zone is away whose address is the first of a cluster's name."""
+    host, _, port = source.bootstrap_servers.rpartition(":")
+    lookup = socket.getaddrinfo
+
+    def found(name: str, *rest: Any) -> list[Any]:  # noqa: ANN401
+        if name != "a-name-with-two-addresses":
+            return lookup(name, *rest)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in (full, (host, int(port)))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    with closing(Wire(net, cluster="A", config={"bootstrap_servers": ["a-name-with-two-addresses:9092"]})) as wire:
+        net.run(lambda: wire.connect(timeout_ms=6_000, topics=[]))
 
 
 def test_a_tls_handshake_ends_in_time_too(net: EventLoop, holes: list[socket.socket]) -> None:
