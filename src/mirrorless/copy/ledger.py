@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _EVERY_S = 1.0
 _LOOK_S = 0.1
+_WRITING_S = 0.005
+"""Of a look: thousands of partitions take turns, since nothing is copied while progress is written."""
 
 
 class Ledger:
@@ -63,10 +65,17 @@ class Ledger:
             self._syncs.tick()
 
     def write(self, now: float | None) -> None:
-        """Write progress that changed, each partition at most once a second; all of it where `now` is None."""
+        """Write progress that changed, each partition at most once a second; all of it where `now` is None.
+
+        Those that wait longest come first, and not for long: what is left is written later.
+        """
+        until = time.monotonic() + _WRITING_S
         for copy in list(self._unwritten):
-            if now is not None and now - copy.written_at < _EVERY_S:
-                continue
+            if now is not None:
+                if now - copy.written_at < _EVERY_S:
+                    continue
+                if time.monotonic() > until:
+                    break
             self._write(copy)
 
     def halted(self, copy: PartitionCopy, gap: Gap) -> None:
