@@ -130,24 +130,28 @@ class Connections(KafkaConnectionManager):
         The library gives the first one all of it, and leaves sockets that were refused to the garbage collector.
         """
         network: Any = KafkaNetSocket()
-        options: Any = self.config["socket_options"]
         failure: Exception = kafka_errors.KafkaConnectionError(f"{host} has no address")
         found = network.dns_lookup(host, port)
-        for left, (family, kind, protocol, _, address) in zip(range(len(found), 0, -1), found, strict=True):
+        for left, one in zip(range(len(found), 0, -1), found, strict=True):
             now = time.monotonic()
-            sock: socket.socket = network.socket(family, kind, protocol)
             try:
-                sock.setblocking(False)
-                for option in options:
-                    sock.setsockopt(*option)
-                await network.sock_connect(
-                    self._net, sock, address, timeout_at=None if until is None else now + (until - now) / left
+                return await self._connected_at(
+                    network, one, until=None if until is None else now + (until - now) / left
                 )
-            except BaseException as error:
-                sock.close()
-                if not isinstance(error, OSError | kafka_errors.KafkaError):
-                    raise
+            except (OSError, kafka_errors.KafkaError) as error:
                 failure = error
-            else:
-                return sock
         raise kafka_errors.KafkaConnectionError(f"{host}:{port} cannot be reached: {failure}")
+
+    async def _connected_at(self, network: Any, found: Any, *, until: float | None) -> socket.socket:  # noqa: ANN401
+        family, kind, protocol, _, address = found
+        options: Any = self.config["socket_options"]
+        sock: socket.socket = network.socket(family, kind, protocol)
+        try:
+            sock.setblocking(False)
+            for option in options:
+                sock.setsockopt(*option)
+            await network.sock_connect(self._net, sock, address, timeout_at=until)
+        except BaseException:
+            sock.close()
+            raise
+        return sock

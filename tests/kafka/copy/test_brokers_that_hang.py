@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topics import Place
     from mirrorless.local.kafka import EmbeddedCluster
 
+_NO_FAMILY = 255
+"""Addresses of this family no machine can reach: it has no such sockets."""
+
 
 @pytest.fixture
 def net() -> Iterator[EventLoop]:
@@ -88,17 +91,18 @@ def test_the_next_bootstrap_server_is_tried_in_time(
 def test_the_next_address_of_a_name_is_tried_in_time(
     net: EventLoop, source: EmbeddedCluster, full: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when a zone is away whose address is the first of a cluster's name."""
+    """As when a zone is away whose address comes first, behind one of a kind that this machine does not have (IPv6)."""
     host, _, port = source.bootstrap_servers.rpartition(":")
     lookup = socket.getaddrinfo
 
     def found(name: str, *rest: Any) -> list[Any]:  # noqa: ANN401
-        if name != "a-name-with-two-addresses":
+        if name != "a-name-with-three-addresses":
             return lookup(name, *rest)
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in (full, (host, int(port)))]
+        there = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", address) for address in (full, (host, int(port)))]
+        return [(_NO_FAMILY, socket.SOCK_STREAM, 6, "", full), *there]
 
     monkeypatch.setattr(socket, "getaddrinfo", found)
-    with closing(Wire(net, cluster="A", config={"bootstrap_servers": ["a-name-with-two-addresses:9092"]})) as wire:
+    with closing(Wire(net, cluster="A", config={"bootstrap_servers": ["a-name-with-three-addresses:9092"]})) as wire:
         net.run(lambda: wire.connect(timeout_ms=6_000, topics=[]))
 
 
