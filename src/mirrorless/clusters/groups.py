@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from enum import Enum
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topics import Place
     from mirrorless.settings import Cluster
 
+_NO_COORDINATOR: Final = (kafka_errors.CoordinatorNotAvailableError, kafka_errors.CoordinatorLoadInProgressError)
+"""A new cluster makes the topic of offsets when it is first asked; whoever has just become coordinator reads it."""
 _GROUPS_A_REQUEST: Final = 100
 _PATIENCE_S: Final = 5.0
 _PAUSE_S: Final = 0.5
@@ -86,7 +89,7 @@ class GroupOffsets:
         until = time.monotonic() + _PATIENCE_S
         for some in _batched(groups):
             try:
-                found = _patiently(until, self._connected().list_group_offsets, dict.fromkeys(some))
+                found = self._patiently(until, partial(_list, groups=some))
             except kafka_errors.KafkaError:
                 # One group spoils the answer for all of them: ask for each alone, to learn which and why.
                 for group in some:
@@ -95,20 +98,29 @@ class GroupOffsets:
             for group in some:
                 yield group, _readable(found.get(group, {}))
 
-    def commit(self, wanted: Mapping[str, Mapping[Place, Committed]]) -> dict[str, dict[Place, str | None] | str]:
+    def commit(
+        self, wanted: Mapping[str, Mapping[Place, Committed]], *, stopping: Callable[[], bool] = lambda: False
+    ) -> dict[str, dict[Place, str | None] | str]:
         """Commit offsets for groups without members; says for each partition None, or why not.
 
-        Brokers refuse groups that have members. Where a whole group failed, the reason stands for the group.
+        Brokers refuse groups that have members. Where a whole group failed, the reason stands for the group. Once
+        `stopping` says so no other group is begun; of those that are left nothing is said.
         """
         outcomes: dict[str, dict[Place, str | None] | str] = {}
         until = time.monotonic() + _PATIENCE_S
         for group, offsets in wanted.items():
-            request = {
-                TopicPartition(*place): OffsetAndMetadata(one.offset, one.metadata, -1)
-                for place, one in offsets.items()
-            }
+            if stopping():
+                break
+            commit = partial(
+                _alter,
+                group=group,
+                offsets={
+                    TopicPartition(*place): OffsetAndMetadata(one.offset, one.metadata, -1)
+                    for place, one in offsets.items()
+                },
+            )
             try:
-                answer = _patiently(until, self._connected().alter_group_offsets, group, request)
+                answer = self._patiently(until, commit)
             except kafka_errors.KafkaError as error:
                 outcomes[group] = _said(error, "READ on the group")
             else:
@@ -135,6 +147,22 @@ class GroupOffsets:
                 raise ClusterUnavailable(reason, cluster=self._cluster.alias) from error
         return self._client
 
+    def _patiently(self, until: float, call: Callable[[KafkaAdminClient], Any]) -> Any:  # noqa: ANN401 -- as the library
+        """Ask again where a group has no coordinator yet or any more, or another one by now.
+
+        The library asks only once who it is. `until`, on the monotonic clock, is for all groups together: many that
+        have none must not wait one after the other.
+        """
+        while True:
+            try:
+                return call(self._connected())
+            except (kafka_errors.RetriableError, kafka_errors.UnknownBrokerIdError) as error:
+                if not isinstance(error, _NO_COORDINATOR):
+                    self.close()
+                if time.monotonic() > until:
+                    raise
+                time.sleep(_PAUSE_S)
+
     def _committed_alone(self, group: str) -> dict[Place, Committed] | str:
         try:
             return _readable(self._connected().list_group_offsets({group: None})[group])
@@ -142,18 +170,19 @@ class GroupOffsets:
             return _said(error, "DESCRIBE on the group")
 
 
-def _patiently(until: float, call: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401 -- the library's answers
-    """Ask again where there is no coordinator: a new cluster makes the topic of offsets when it is first asked.
+def _list(client: KafkaAdminClient, *, groups: list[str]) -> Any:  # noqa: ANN401 -- the library's answers
+    return client.list_group_offsets(dict.fromkeys(groups))
 
-    `until`, on the monotonic clock, is for all groups together: many that have none must not wait one after the other.
-    """
-    while True:
-        try:
-            return call(*arguments)
-        except (kafka_errors.CoordinatorNotAvailableError, kafka_errors.CoordinatorLoadInProgressError):
-            if time.monotonic() > until:
-                raise
-            time.sleep(_PAUSE_S)
+
+def _alter(
+    client: KafkaAdminClient, *, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+) -> dict[TopicPartition, type[kafka_errors.BrokerResponseError]]:
+    """Commit; raises where the broker is not the coordinator, which it says of each partition."""
+    answer: dict[TopicPartition, type[kafka_errors.BrokerResponseError]] = client.alter_group_offsets(group, offsets)
+    for error in answer.values():
+        if issubclass(error, (kafka_errors.NotCoordinatorError, *_NO_COORDINATOR)):
+            raise error
+    return answer
 
 
 def _said(error: kafka_errors.KafkaError, right: str) -> str:
