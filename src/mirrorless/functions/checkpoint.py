@@ -72,7 +72,8 @@ def _pass_of(checkpoints: Checkpoints, invocation: Invocation) -> dict[str, Any]
         if budget.is_used_up():
             left.append("group offsets on the target")
         elif _are_groups_due(invocation):
-            groups = checkpoints.sync_groups()
+            groups = checkpoints.sync_groups(stopping=budget.is_used_up)
+            left += [f"group {group} on the target" for group in groups.left]
             _groups_at[invocation.flow.name] = time.monotonic()
             invocation.measure("group-offset-count", groups.written)
             done |= {"group_offsets": groups.written, "active_groups": len(groups.active)}

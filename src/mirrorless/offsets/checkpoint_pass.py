@@ -14,11 +14,12 @@ from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.failures import grant
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic, ensure
+from mirrorless.clusters.topics import last_stable_offsets
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoints import CheckpointTopic, is_news, offsets_to_commit
-from mirrorless.offsets.translation import Translated
+from mirrorless.offsets.translation import How, Translated
 from mirrorless.offsets.translator import Translator
 from mirrorless.offsets.way_back import WayBack
 
@@ -58,11 +59,15 @@ class PassReport:
 
 @dataclass(slots=True)
 class GroupSyncReport:
-    """What became of the groups on the target: offsets written, groups left alone because they are active there."""
+    """What became of the groups on the target: offsets written, groups left alone because they are active there.
+
+    `left` are groups that were not come to.
+    """
 
     written: int = 0
     active: list[str] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
 
 
 class Checkpoints:
@@ -84,6 +89,7 @@ class Checkpoints:
         self._topic = CheckpointTopic(topic, self._target, wanted=self._wants_group)
         self._troubles: list[str] = []
         self._latencies_ms: list[int] = []
+        self._on_source: set[str] = set()
         self.translator = Translator(
             flow, source=self._source, target=self._target, must_read_to_end=not self._loaded()
         )
@@ -136,26 +142,39 @@ class Checkpoints:
         report.malformed = self._topic.malformed + self.translator.syncs.malformed
         return report
 
-    def sync_groups(self) -> GroupSyncReport:
+    def sync_groups(self, *, stopping: Callable[[], bool] = lambda: False) -> GroupSyncReport:
         """Commit the last checkpoints for groups on the target that have no members; raises `ClusterError`.
 
-        Active groups are left alone, offsets never go back, and what is missing is written (reference, section 3.9).
+        Only for groups that the last `emit` found on the source: one that was deleted there is nobody's to make again,
+        or to move on. Active groups are left alone, offsets never go back, and what is missing is written (reference,
+        section 3.9), but never behind a remote partition's end. Once `stopping` says so no other group is begun.
         """
         report = GroupSyncReport()
         activity, troubles = list_groups(self._target)
         report.troubles += troubles
-        known = self._topic.read()
+        known = {group: last for group, last in self._topic.read().items() if group in self._on_source}
         report.active = [group for group in known if activity.get(group) is Activity.ACTIVE]
         idle = [group for group in known if activity.get(group) is not Activity.ACTIVE]
-        wanted: dict[str, Mapping[Place, Committed]] = {}
+        ahead: dict[str, dict[Place, Checkpoint]] = {}
         for group, offsets in self._target_groups.committed(idle):
             if isinstance(offsets, str):
                 report.troubles.append(f"group {group}: {offsets}")
-                continue
-            chosen = offsets_to_commit(known[group], {place: one.offset for place, one in offsets.items()})
-            if chosen:
-                wanted[group] = {place: Committed(one.downstream, one.metadata) for place, one in chosen.items()}
-        for group, outcome in self._target_groups.commit(wanted).items():
+            elif chosen := offsets_to_commit(known[group], {place: one.offset for place, one in offsets.items()}):
+                ahead[group] = chosen
+        # Asked for now: a remote topic that was made anew is shorter than the old one was.
+        ends, _ = last_stable_offsets(self._target, {place for chosen in ahead.values() for place in chosen})
+        wanted: dict[str, Mapping[Place, Committed]] = {}
+        for group, chosen in ahead.items():
+            there = {
+                place: Committed(one.downstream, one.metadata)
+                for place, one in chosen.items()
+                if one.downstream <= ends.get(place, one.downstream)
+            }
+            if there:
+                wanted[group] = there
+        outcomes = self._target_groups.commit(wanted, stopping=stopping)
+        report.left = [group for group in wanted if group not in outcomes]
+        for group, outcome in outcomes.items():
             if isinstance(outcome, str):
                 report.troubles.append(f"group {group}: {outcome}")
                 continue
@@ -195,7 +214,9 @@ class Checkpoints:
         groups, troubles = list_groups(self._source)
         report.troubles += troubles
         chosen: dict[str, dict[Place, Committed]] = {}
+        self._on_source = set()
         for group, offsets in self._source_groups.committed(filter(self._wants_group, groups)):
+            self._on_source.add(group)
             if isinstance(offsets, str):
                 report.troubles.append(f"group {group}: {offsets}")
             elif mine := {place: one for place, one in offsets.items() if self._wants(place[0])}:
@@ -222,7 +243,12 @@ class Checkpoints:
                 downstream=answer.downstream,
                 metadata=one.metadata,
             )
-            if is_news(checkpoint, self._topic.last(group, (checkpoint.topic, checkpoint.partition))):
+            if is_news(
+                checkpoint,
+                self._topic.last(group, (checkpoint.topic, checkpoint.partition)),
+                exact=answer.how is not How.WALK and answer.exact,
+                end=self.translator.target_ends.get(place),
+            ):
                 self._write(checkpoint, now_ms)
                 report.emitted += 1
 

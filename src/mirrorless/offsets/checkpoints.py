@@ -27,12 +27,16 @@ def remote_topic(topic: str, *, source: str, target: str, policy: ReplicationPol
     return policy.format_remote_topic(source, topic)
 
 
-def is_news(checkpoint: Checkpoint, last: Checkpoint | None) -> bool:
+def is_news(checkpoint: Checkpoint, last: Checkpoint | None, *, exact: bool = False, end: int | None = None) -> bool:
     """Whether a checkpoint is to be written after `last`.
 
-    A group that went back may take its downstream offset back with it; otherwise that only ever grows.
+    A group that went back may take its downstream offset back with it; otherwise that only ever grows. Unless the
+    remote topic was made anew, or lost records: `last` then lies behind its `end`, or behind an answer that is `exact`,
+    and whoever went on from it would miss what lies between.
     """
-    return last is None or checkpoint.upstream < last.upstream or checkpoint.downstream > last.downstream
+    if last is None or checkpoint.upstream < last.upstream or checkpoint.downstream > last.downstream:
+        return True
+    return checkpoint.downstream < last.downstream and (exact or (end is not None and last.downstream > end))
 
 
 class CheckpointTopic:

@@ -7,9 +7,11 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from click.testing import CliRunner
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from mirrorless.cli import root
 from mirrorless.filters import GroupFilter, TopicFilter
 from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoint_pass import Checkpoints
@@ -23,7 +25,7 @@ from tests.support.offsets import (
     plant_syncs,
     transactions,
 )
-from tests.support.world import fill, read
+from tests.support.world import delete, fill, read
 
 if TYPE_CHECKING:
     import pytest
@@ -203,4 +205,81 @@ def test_group_offsets_on_the_target(world: World) -> None:
     assert committed(world.target, f"{topic}-new") == {(remote, 0): 50, (remote, 1): 60}
     assert committed(world.target, f"{topic}-idle") == {(remote, 0): 90, (remote, 1): 60, (remote, 2): 70}
     assert passes.sync_groups().written == 0
+    passes.close()
+
+
+def test_a_group_that_was_deleted_on_the_source_is_not_made_again_and_not_moved(world: World) -> None:
+    topic = world.topic()
+    fill(world.source, topic, (b"%d" % number for number in range(100)))
+    world.copy()
+    flow = flow_of(world, groups=f"{topic}.*")
+    gone, reset, stays = (f"{topic}-{name}" for name in ("gone", "reset", "stays"))
+    for group in (gone, reset, stays):
+        commit(world.source, group, {(topic, 0): 50})
+    passes = Checkpoints(flow)
+    passes.emit()
+    assert passes.sync_groups().written == 3
+    there = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
+    there.delete_consumer_groups([gone])[gone].result()
+    commit(world.target, reset, {(world.remote(topic), 0): 10})
+    admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
+    for future in admin.delete_consumer_groups([gone, reset]).values():
+        future.result()
+    commit(world.source, stays, {(topic, 0): 60})
+    passes.emit()
+    report = passes.sync_groups()
+    passes.close()
+    assert (report.written, report.troubles) == (1, [])
+    assert committed(world.target, gone) == {}
+    assert committed(world.target, reset) == {(world.remote(topic), 0): 10}
+    assert committed(world.target, stays) == {(world.remote(topic), 0): 60}
+
+
+def test_where_the_remote_topic_was_made_anew_no_group_is_sent_behind_what_it_read(world: World) -> None:
+    topic = world.topic()
+    fill(world.source, topic, (b"%d" % number for number in range(1_000)))
+    world.copy()
+    flow = flow_of(world, groups=f"{topic}.*")
+    groups = {f"{topic}-{offset}": offset for offset in (900, 1_000)}
+    for group, offset in groups.items():
+        commit(world.source, group, {(topic, 0): offset})
+    passes = Checkpoints(flow)
+    passes.emit()
+    assert passes.sync_groups().written == 2
+    # The source has the later half only, and the remote topic is to begin with it.
+    source = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
+    place = TopicPartition(topic, 0, 500)
+    source.delete_records([place])[place].result()
+    delete(world.target, world.remote(topic))
+    world.discover()
+    passes.sync_groups()  # before anything was copied into the new one
+    arguments = ["offsets", "reset", str(world.file), "--topic", topic, "--to", "earliest", "--yes"]
+    assert CliRunner().invoke(root, arguments).exit_code == 0
+    world.copy()
+    passes.emit()
+    report = passes.sync_groups()
+    passes.close()
+    assert report.troubles == []
+    assert {group: committed(world.target, group) for group in groups} == {
+        group: {(world.remote(topic), 0): offset - 500} for group, offset in groups.items()
+    }
+    last = {one.group: one.downstream for one in checkpoints(world)}
+    assert last == {group: offset - 500 for group, offset in groups.items()}
+
+
+def test_near_the_time_limit_groups_are_left_to_the_next_pass(world: World) -> None:
+    topic = world.topic()
+    fill(world.source, topic, [b"1", b"2", b"3"])
+    world.copy()
+    flow = flow_of(world, groups=f"{topic}.*")
+    groups = [f"{topic}-{number}" for number in range(5)]
+    for group in groups:
+        commit(world.source, group, {(topic, 0): 2})
+    passes = Checkpoints(flow)
+    passes.emit()
+    asked = iter([False, False, True])
+    report = passes.sync_groups(stopping=lambda: next(asked))
+    assert (report.written, len(report.left)) == (2, 3)
+    assert all(committed(world.target, group) == {} for group in report.left)
+    assert passes.sync_groups().written == 3
     passes.close()

@@ -29,6 +29,20 @@ def test_what_is_news(upstream: int, downstream: int, news: bool) -> None:
     assert is_news(checkpoint(upstream, downstream), checkpoint(10, 5)) is news
 
 
+@pytest.mark.parametrize(
+    ("downstream", "exact", "end", "news"),
+    [
+        pytest.param(4, True, 100, True, id="an exact answer before the last one"),
+        pytest.param(5, True, 100, False, id="an exact answer that is the last one"),
+        pytest.param(4, False, 5, False, id="a rough answer, and the last one may be right"),
+        pytest.param(4, False, 4, True, id="the last one lies behind the end"),
+        pytest.param(4, False, None, False, id="nothing is known of the end"),
+    ],
+)
+def test_news_where_the_remote_topic_was_made_anew(downstream: int, exact: bool, end: int | None, news: bool) -> None:
+    assert is_news(checkpoint(11, downstream), checkpoint(10, 5), exact=exact, end=end) is news
+
+
 def test_the_first_is_always_news() -> None:
     assert is_news(checkpoint(0, 0), None)
 
