@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import permutations
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings.properties import ARROW, NOBODYS, Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 # In the order in which their settings count, where several connectors of a flow say different things.
 _CONNECTORS: Final = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector")
-_COPIES: Final = _CONNECTORS[0]
+_COPIES, _CHECKPOINTS, _BEATS = _CONNECTORS
 # Of one connector alone, so that each may have its own.
 _ITS_OWN: Final = ("name", "connector.class", "source.cluster.alias", "target.cluster.alias", "enabled")
 _WORKER_S: Final = "offset.storage."
@@ -26,10 +27,8 @@ _PROGRESS: Final = f"{_WORKER_S}topic"
 # KIP-618: a connector's own progress topic, which Connect reads before the worker's.
 _OWN_PROGRESS: Final = "offsets.storage.topic"
 _NAME: Final = "mirrorless.connector.name"
-_EMITS: Final = {
-    "MirrorCheckpointConnector": "emit.checkpoints.enabled",
-    "MirrorHeartbeatConnector": "emit.heartbeats.enabled",
-}
+_EMIT_CHECKPOINTS: Final = "emit.checkpoints.enabled"
+_EMIT_HEARTBEATS: Final = "emit.heartbeats.enabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +84,12 @@ def read_connectors(texts: Sequence[tuple[str, str]]) -> Connectors:
     _copying(connectors, warnings)
     aliases = dict.fromkeys(alias for one in connectors for alias in (one.source, one.target))
     entries["clusters"] = Entry(",".join(aliases), 0, texts[0][0], "source.cluster.alias")
+    copied = {connector.flow for connector in connectors if connector.kind == _COPIES}
     for connector in connectors:
-        warnings += _add(connector, entries)
+        warnings += _add(connector, entries, only_heartbeats=connector.flow not in copied)
         if connector.kind == _COPIES:
             warnings += _go_on(connector, entries)
-    _add_absent(connectors, entries)
+    _add_absent(connectors, aliases, entries)
     return Connectors(entries, tuple(warnings))
 
 
@@ -171,14 +171,17 @@ def _connector(name: str | None, settings: Mapping[str, Any], *, file: str) -> _
 
 
 def _copying(connectors: list[_Connector], warnings: list[str]) -> None:
-    """Leave out what has no MirrorSourceConnector; refuse what would leave nothing."""
+    """Leave out what has no MirrorSourceConnector, but for heartbeats; refuse what would leave nothing."""
     flows = {connector.flow for connector in connectors if connector.kind == _COPIES}
     if not flows:
         one = connectors[0]
         raise ConfigurationError(
             f"{one.kind} alone copies nothing; add the {_COPIES} of {one.flow}", file=one.file, key=one.called
         )
+    aliases = {alias for flow in flows for alias in flow.split(ARROW)}
     for connector in [connector for connector in connectors if connector.flow not in flows]:
+        if connector.kind == _BEATS and {connector.source, connector.target} <= aliases:
+            continue  # what beats into a source is copied from there
         connectors.remove(connector)
         warnings.append(
             f"{connector.file}: connector {connector.called}: is left out, as there is no {_COPIES} of {connector.flow}"
@@ -192,10 +195,12 @@ def _copying(connectors: list[_Connector], warnings: list[str]) -> None:
                 raise ConfigurationError(f"{names} are both a {kind} of {flow}; {way}", file=same[1].file)
 
 
-def _add(connector: _Connector, entries: dict[str, Entry]) -> Iterator[str]:
+def _add(connector: _Connector, entries: dict[str, Entry], *, only_heartbeats: bool) -> Iterator[str]:
     place = f"{connector.file}#{connector.called}"
     for key, value in _with_own_progress(connector).items():
         if key in _ITS_OWN and not (key == "enabled" and connector.kind == _COPIES):
+            continue
+        if only_heartbeats and "heartbeats" not in key:
             continue
         # A connector says nothing of Connect's own topics; here it may, because there is no worker's file.
         full = f"{connector.target if key.startswith(_WORKER_S) else connector.flow}.{key}"
@@ -220,14 +225,19 @@ def _with_own_progress(connector: _Connector) -> Mapping[str, str]:
     return others | {_PROGRESS: connector.settings[_OWN_PROGRESS]}
 
 
-def _add_absent(connectors: Sequence[_Connector], entries: dict[str, Entry]) -> None:
-    """What no connector does is switched off."""
+def _add_absent(connectors: Sequence[_Connector], aliases: Iterable[str], entries: dict[str, Entry]) -> None:
+    """What no connector does is switched off; heartbeats are sent between any two clusters otherwise."""
     present = {(connector.flow, connector.kind) for connector in connectors}
+    file = connectors[0].file
     for connector in connectors:
-        for kind, key in _EMITS.items():
-            if connector.kind == _COPIES and (connector.flow, kind) not in present:
-                full = f"{connector.flow}.{key}"
-                entries[full] = Entry("false", NOBODYS, f"{connector.file}: there is no {kind}", key)
+        if connector.kind == _COPIES and (connector.flow, _CHECKPOINTS) not in present:
+            place = f"{connector.file}: there is no {_CHECKPOINTS}"
+            entries[f"{connector.flow}.{_EMIT_CHECKPOINTS}"] = Entry("false", NOBODYS, place, _EMIT_CHECKPOINTS)
+    for source, target in permutations(aliases, 2):
+        flow = f"{source}{ARROW}{target}"
+        if (flow, _BEATS) not in present:
+            place = f"{file}: there is no {_BEATS}"
+            entries[f"{flow}.{_EMIT_HEARTBEATS}"] = Entry("false", NOBODYS, place, _EMIT_HEARTBEATS)
 
 
 def _line(text: str) -> str:

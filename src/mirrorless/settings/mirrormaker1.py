@@ -29,7 +29,7 @@ _SAME_NAMES: Final = {
     "offset.storage.replication.factor": "-1",
     f"{_FLOW}.topics.exclude": "__.*",  # the consumer's exclude.internal.topics
     f"{_FLOW}.heartbeats.replication.enabled": "false",
-    f"{_FLOW}.emit.heartbeats.enabled": "false",
+    "emit.heartbeats.enabled": "false",  # of the way back as well, which would write to the source
     f"{_FLOW}.emit.checkpoints.enabled": "false",
     f"{_FLOW}.emit.offset-syncs.enabled": "false",
     f"{_FLOW}.sync.topic.configs.enabled": "false",

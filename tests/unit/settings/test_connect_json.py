@@ -167,14 +167,14 @@ def test_several_flows(tmp_path: Path) -> None:
 
 def test_a_connector_without_a_copy_and_a_stranger_are_left_out_with_a_warning(tmp_path: Path) -> None:
     stranger = {"name": "jdbc", "config": {"connector.class": "io.Jdbc", "connection.password": "swordfish"}}
-    back = HEARTBEAT | {"source.cluster.alias": "B", "target.cluster.alias": "A"}
+    back = CHECKPOINT | {"source.cluster.alias": "B", "target.cluster.alias": "A"}
     settings = load(*write(tmp_path, [connector(SOURCE), stranger, connector(back)]))
 
     assert [flow.name for flow in settings.flows] == ["A->B"]
     file = tmp_path / "0.json"
     assert f"{file}: connector jdbc: is none of MirrorMaker 2's and is left out" in settings.warnings
     assert (
-        f"{file}: connector MirrorHeartbeatConnector: is left out, as there is no MirrorSourceConnector of B->A"
+        f"{file}: connector MirrorCheckpointConnector: is left out, as there is no MirrorSourceConnector of B->A"
         in settings.warnings
     )
 
@@ -242,3 +242,25 @@ def test_no_secret_is_shown(tmp_path: Path) -> None:
 def test_a_connector_that_is_switched_off_is_no_flow(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"A->B\.enabled=false: no flow is enabled|enabled=false"):
         settings_of(tmp_path, SOURCE | {"enabled": "false"})
+
+
+BACK = HEARTBEAT | {"source.cluster.alias": "B", "target.cluster.alias": "A", "emit.heartbeats.interval.seconds": 7}
+
+
+@pytest.mark.parametrize(
+    ("connectors", "beats"),
+    [
+        pytest.param([SOURCE, CHECKPOINT], [], id="none"),
+        pytest.param([SOURCE, HEARTBEAT], ["A->B"], id="with the copy"),
+        pytest.param([SOURCE, BACK], ["B->A"], id="into the source, to be copied from there"),
+        pytest.param([SOURCE, BACK | {"emit.heartbeats.enabled": False}], [], id="switched off"),
+        pytest.param([SOURCE, HEARTBEAT, BACK], ["A->B", "B->A"], id="both ways"),
+    ],
+)
+def test_heartbeats_are_sent_where_a_connector_sends_them(
+    tmp_path: Path, connectors: list[dict[str, Any]], beats: list[str]
+) -> None:
+    settings = load(*write(tmp_path, [connector(one) for one in connectors]))
+    assert [flow.name for flow in settings.flows] == ["A->B"]
+    assert sorted(flow.name for flow in settings.heartbeats) == beats
+    assert [flow.emit_heartbeats_interval_seconds for flow in settings.heartbeats if flow.name == "B->A"] in ([], [7])

@@ -45,6 +45,12 @@ def test_the_flow(tmp_path: Path) -> None:
     assert load(settings.file) == settings
 
 
+def test_nothing_is_written_that_is_no_copy(tmp_path: Path) -> None:
+    settings = loaded(tmp_path)
+    assert settings.heartbeats == ()
+    assert not settings.flow("source->target").writes_checkpoints
+
+
 def test_names_stay_as_they_are(tmp_path: Path) -> None:
     flow = loaded(tmp_path).flow("source->target")
     policy = policy_for(flow)
