@@ -220,7 +220,7 @@ class Fetcher:
             self._failed(copy, fetched)
             return
         if fetched.diverges_at is not None:
-            self._keeper.gap(copy, cut_at(copy, fetched.diverges_at))
+            self._keeper.gap(copy, cut_at(copy, min(fetched.diverges_at, asked_from)))
             return
         copy.suspected = None  # what was looked for is there
         if not self._bounded:

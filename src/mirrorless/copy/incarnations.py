@@ -77,19 +77,11 @@ class Incarnations:
         self._offsets: Together[tuple[int, int], Place, Offset] = Together(net, self._ask_offsets)
         self._announcing: Together[int, _Said, Announcement] = Together(net, self._announce_all)
 
-    async def begin(self, copy: PartitionCopy, node: int, announcement: Announcement) -> None:
-        """Announce a first epoch and put the copy where it begins; `node` is the target's leader that was asked."""
+    async def begin(self, copy: PartitionCopy, announcement: Announcement) -> Announcement:
+        """Announce an epoch of a copy, and return the announcement that holds."""
         holds = await self.announce(copy.place, announcement)
         copy.announced[holds.epoch] = holds
-        copy.resume_at(
-            holds.start,
-            epoch=holds.epoch,
-            sequence=0,
-            last_downstream=holds.downstream - 1,
-            node=node,
-            remembered=False,
-        )
-        copy.written = copy.acked  # nothing was copied yet that the progress topic should hear of
+        return holds
 
     async def turn(self, copy: PartitionCopy, state: TargetState, *, start: int, reason: str) -> Announcement:
         """Announce the epoch that passes over something, to begin at upstream `start`; the next resume begins it.
@@ -111,9 +103,7 @@ class Incarnations:
             topic_id=self.topic_id(copy),
             after=after,
         )
-        holds = await self.announce(copy.place, announcement)
-        copy.announced[holds.epoch] = holds
-        return holds
+        return await self.begin(copy, announcement)
 
     def topic_id(self, copy: PartitionCopy) -> str | None:
         """The source topic's own id as it is written down."""

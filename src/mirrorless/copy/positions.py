@@ -118,7 +118,7 @@ class Positions:
         """
         self._refuse_halted(copy)
         if isinstance(copy.detour, Gap):
-            await self._pass_over(copy, state, copy.detour)
+            await self._pass_over(copy, node, state, decision, copy.detour)
         copy.source_id = self._source.topic_id(copy.row.topic)
         copy.remote_id = self._target.topic_id(copy.row.remote_topic)
         match decision:
@@ -130,18 +130,8 @@ class Positions:
             case Unexplained(epoch=epoch):
                 reason = f"the target holds records of epoch {epoch}, which the progress topic does not announce"
                 raise copy.gap(reason, GapKind.UNEXPLAINED)
-            case Begin(epoch=epoch, start=start, reason=reason):
-                first = await self._incarnations.first_offset(copy.place) if start is None else start
-                if start is not None and start > copy.source_end:
-                    await self._look_at_end(copy, start, None)
-                announcement = Announcement(
-                    epoch=epoch,
-                    start=first,
-                    downstream=state.log_end,
-                    reason=reason,
-                    topic_id=self._incarnations.topic_id(copy),
-                )
-                await self._incarnations.begin(copy, node, announcement)
+            case Begin():
+                await self._begin(copy, node, state, decision)
             case GoOn():
                 await self._go_on(copy, node, state, decision)
 
@@ -152,18 +142,36 @@ class Positions:
             copy.suspected = copy.gap(halt.reason, halt.kind, offset=halt.offset, records=halt.records)
             raise copy.suspected
 
+    async def _begin(self, copy: PartitionCopy, node: int, state: TargetState, decision: Begin) -> None:
+        """Begin an epoch where it was announced, though nothing was copied and the source has moved on since."""
+        start = decision.start
+        if (known := copy.announced.get(decision.epoch)) is not None:
+            self._refuse_another_topic(copy, decision.epoch)
+            start = known.start
+        first = await self._incarnations.first_offset(copy.place) if start is None else start
+        if start is not None and start > copy.source_end:
+            await self._look_at_end(copy, start, None)
+        announcement = Announcement(
+            epoch=decision.epoch,
+            start=first,
+            downstream=state.log_end,
+            reason=decision.reason,
+            topic_id=self._incarnations.topic_id(copy),
+        )
+        holds = await self._incarnations.begin(copy, announcement)
+        self._refuse_another_topic(copy, holds.epoch)
+        copy.resume_at(
+            holds.start,
+            epoch=holds.epoch,
+            sequence=0,
+            last_downstream=holds.downstream - 1,
+            node=node,
+            remembered=False,
+        )
+        copy.written = copy.acked  # nothing was copied yet that the progress topic should hear of
+
     async def _go_on(self, copy: PartitionCopy, node: int, state: TargetState, decision: GoOn) -> None:
-        self._refuse_another_topic(copy, decision.epoch)
-        progress = copy.known_progress
-        offset, leader_epoch = decision.walk_from, None
-        if progress is not None and progress.last_offset + 1 == offset:
-            leader_epoch = progress.leader_epoch
-        if decision.walk_records:
-            walked = await walk(self._source, copy, offset, decision.walk_records, leader_epoch=leader_epoch)
-            await self._compare(copy, node, state, decision, walked)
-            offset, leader_epoch = walked.offset, walked.leader_epoch
-        if offset > copy.source_end:
-            await self._look_at_end(copy, offset, leader_epoch)
+        offset, leader_epoch = await self._reached(copy, node, state, decision)
         if isinstance(copy.detour, LeaveOut):
             await self._leave_out(copy, state, copy.detour, offset)
         copy.resume_at(
@@ -176,13 +184,31 @@ class Positions:
             leader_epoch=leader_epoch,
         )
 
+    async def _reached(
+        self, copy: PartitionCopy, node: int, state: TargetState, decision: GoOn
+    ) -> tuple[int, int | None]:
+        """Upstream offset behind what the target holds, and the source's leader epoch before it, if it is known."""
+        self._refuse_another_topic(copy, decision.epoch)
+        progress = copy.known_progress
+        offset, leader_epoch = decision.walk_from, None
+        # A new epoch does not know it: it may begin where the source's log was cut.
+        if progress is not None and progress.epoch == decision.epoch and progress.last_offset + 1 == offset:
+            leader_epoch = progress.leader_epoch
+        if decision.walk_records:
+            walked = await walk(self._source, copy, offset, decision.walk_records, leader_epoch=leader_epoch)
+            await self._compare(copy, node, state, decision, walked)
+            offset, leader_epoch = walked.offset, walked.leader_epoch
+        if offset > copy.source_end:
+            await self._look_at_end(copy, offset, leader_epoch)
+        return offset, leader_epoch
+
     async def _look_at_end(self, copy: PartitionCopy, offset: int, leader_epoch: int | None) -> None:
         """Raise `Gap` where the source does not reach to `offset`: with nothing to fetch, nobody would notice."""
         node = leader_of(self._source, copy.place)
         wanted = copy.place, offset, -1 if leader_epoch is None else leader_epoch
         fetched = await self._source.fetch_one(node, wanted, partition_max_bytes=1)
         if fetched.diverges_at is not None:
-            raise cut_at(copy, fetched.diverges_at)
+            raise cut_at(copy, min(fetched.diverges_at, offset))
         if fetched.error_code == OFFSET_OUT_OF_RANGE:
             end = (await self._source.offsets(node, [copy.place], at=wires.LATEST))[copy.place]
             if not end.error_code and end.offset < offset:
@@ -227,11 +253,15 @@ class Positions:
             records = await self._target.read_at(node, copy.remote_place, decision.last_downstream)
         except kafka_errors.OffsetOutOfRangeError:
             return None  # retention took it
-        for header, at in scan(records):
-            number = (decision.sequence - 1 - header.base_sequence) % SEQUENCES
-            ours = header.producer_id == copy.producer_id and header.producer_epoch == decision.epoch
-            if ours and number < header.record_count:
-                return records_of(header, body_of(records, at, header)).rests[number]
+        try:
+            for header, at in scan(records):
+                number = (decision.sequence - 1 - header.base_sequence) % SEQUENCES
+                ours = header.producer_id == copy.producer_id and header.producer_epoch == decision.epoch
+                if ours and number < header.record_count:
+                    return records_of(header, body_of(records, at, header)).rests[number]
+        except FormatError as error:
+            where = f"{copy.row.remote_topic}-{copy.row.partition} at offset {decision.last_downstream}"
+            raise copy.error_at_append(f"the target's own {where} cannot be read: {error}") from None
         return None
 
     async def _leave_out(self, copy: PartitionCopy, state: TargetState, left_out: LeaveOut, offset: int) -> None:
@@ -249,7 +279,23 @@ class Positions:
         copy.tally.left_out += 1
         raise turned
 
-    async def _pass_over(self, copy: PartitionCopy, state: TargetState, gap: Gap) -> None:
+    async def _pass_over(
+        self, copy: PartitionCopy, node: int, state: TargetState, decision: Decision, gap: Gap
+    ) -> None:
+        """Turn to an epoch behind a gap, as it is now: it may be remembered from long ago."""
+        match decision:
+            case Wait(reason=reason):
+                raise NotNow(reason)
+            case Lost(reason=reason, records=records) if records is not None:
+                gap = copy.gap(reason, GapKind.TARGET_LOST, records=records)
+            case Lost() | Unexplained():
+                return  # nothing says where the copy is: that is told, and not passed over
+            case GoOn() if gap.kind is GapKind.TARGET_LOST:
+                start, _ = await self._reached(copy, node, state, decision)
+                reason = f"{gap.kind.value}: {gap.reason}; it has them again, and the copy goes on at {start}"
+                raise await self._turn(copy, state, start=start, reason=reason)
+            case _:
+                pass
         start = await self._incarnations.first_left(copy, gap)
         reason = f"{gap.kind.value}: {gap.reason}; the copy goes on at {start}"
         turned = await self._turn(copy, state, start=start, reason=reason)

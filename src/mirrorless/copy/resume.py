@@ -105,9 +105,12 @@ def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], 
         return _behind_mirrormaker(progress.last_offset + 1, announced, target)
     newest = announced[max(announced)] if announced else None
     if newest is not None and _is_next(newest, progress, target):
+        passed = newest.start
+        if progress is not None and progress.epoch == newest.epoch:
+            passed = max(passed, progress.last_offset + 1)  # markers, and what was aborted
         return GoOn(
             epoch=newest.epoch,
-            walk_from=newest.start,
+            walk_from=passed,
             walk_records=0,
             sequence=0,
             last_downstream=target.log_end - 1,
@@ -142,7 +145,7 @@ def _is_next(newest: Announcement, progress: Progress | None, target: TargetStat
     """Whether the newest epoch was announced and nothing is appended in it yet, so that it begins now."""
     if progress is not None and progress.epoch is not None and progress.epoch > newest.epoch:
         return False
-    if progress is not None and progress.epoch == newest.epoch and progress.last_offset + 1 != newest.start:
+    if progress is not None and progress.epoch == newest.epoch and progress.sequence:
         return False  # it was begun
     if target.epoch is None or target.last_sequence is None:
         # Forgotten: only the length of the log can tell that nothing was appended.

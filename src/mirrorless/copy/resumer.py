@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka import errors as kafka_errors
 
+from mirrorless.batches.header import FormatError
 from mirrorless.errors import ClusterError, Gap, MirrorlessError, PartitionError
 from mirrorless.protocol.leaders import TROUBLE
 
@@ -75,7 +76,7 @@ class Resumer:
     async def _settle(self, copy: PartitionCopy, node: int, state: TargetState, decision: Decision) -> None:
         try:
             await self._positions.settle(copy, node, state, decision)
-        except (kafka_errors.KafkaError, MirrorlessError) as error:
+        except (kafka_errors.KafkaError, MirrorlessError, FormatError) as error:
             self._not_resumed(copy, error)
         else:
             copy.error = None

@@ -9,6 +9,7 @@ from mirrorless.batches.header import BatchHeader, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.errors import CorruptBatch, Gap, GapKind, UnsupportedBatch
+from mirrorless.protocol import wire as wires
 from mirrorless.protocol.broker_errors import error_for
 from mirrorless.protocol.leaders import NotNow, leader_of
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _FETCH_BYTES = 8 << 20
 _PATIENCE = 4
+_PATIENCE_AT_END = 16
+"""So many resumes, the last ones five seconds apart, until a leader is believed that has less than was copied."""
 
 
 class Walked(NamedTuple):
@@ -156,9 +159,24 @@ async def _batches(
             if not dropped and header.record_count:
                 yield _Batch(header, fetched.records, at, cleaned)
         if offset == before:
-            if until is not None:
-                return
-            raise _Ended(fetched.last_stable_offset, cleaned=cleaned)
+            end = fetched.last_stable_offset
+            await _refuse_slow(source, copy, offset)
+            if until is None:
+                # A hole up to the end is the cleaner's as well.
+                raise _Ended(min(offset, end), cleaned=cleaned or end > offset)
+            if end < until and copy.attempts < _PATIENCE_AT_END:
+                raise NotNow(f"the source's leader tells of nothing behind offset {end} yet")
+            return
+
+
+async def _refuse_slow(source: Wire, copy: PartitionCopy, offset: int) -> None:
+    """Raise `NotNow` where an answer with nothing says nothing: tiered storage is slow (`DelayedRemoteFetch`)."""
+    node = leader_of(source, copy.place)
+    local = (await source.offsets(node, [copy.place], at=wires.EARLIEST_LOCAL))[copy.place]
+    if local.error_code:
+        raise error_for(local.error_code)
+    if offset < local.offset:
+        raise NotNow(f"the source answers with nothing at offset {offset}: its tiered storage is slow")
 
 
 def _malformed(copy: PartitionCopy, error: FormatError) -> CorruptBatch | UnsupportedBatch:

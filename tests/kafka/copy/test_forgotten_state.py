@@ -33,11 +33,17 @@ def world(source: EmbeddedCluster, forgetful: EmbeddedCluster, tmp_path: Path) -
 
 
 def wait_until_forgotten(world: World, topic: str) -> None:
+    """Wait until no partition of a topic on the target remembers a producer."""
     admin = KafkaAdminClient(bootstrap_servers=world.target.bootstrap_servers)
-    place = TopicPartition(world.remote(topic), 0)
+    partitions = (
+        AdminClient({"bootstrap.servers": world.target.bootstrap_servers}).list_topics().topics[topic].partitions
+    )
+    until = time.monotonic() + 120
     try:
-        while admin.describe_producers([place])[place].active_producers:
-            time.sleep(0.2)
+        for place in [TopicPartition(topic, number) for number in partitions]:
+            while admin.describe_producers([place])[place].active_producers:
+                assert time.monotonic() < until
+                time.sleep(0.2)
     finally:
         admin.close()
 
@@ -53,7 +59,7 @@ def copied(world: World) -> str:
 
 def test_the_last_batch_says_it(world: World, copied: str) -> None:
     write_progress(world, copied, b'{"offset":39,"sequence":40,"epoch":0,"downstream":39}')
-    wait_until_forgotten(world, copied)
+    wait_until_forgotten(world, world.remote(copied))
     fill(world.source, copied, [b"new"] * 10)
     (report,) = world.copy()
     assert report.records == 10
@@ -62,10 +68,21 @@ def test_the_last_batch_says_it(world: World, copied: str) -> None:
 
 def test_the_log_was_emptied_by_retention(world: World, copied: str) -> None:
     write_progress(world, copied, b'{"offset":39,"sequence":40,"epoch":0,"downstream":39}')
-    wait_until_forgotten(world, copied)
+    wait_until_forgotten(world, world.remote(copied))
     admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
     for future in admin.delete_records([ConfluentPartition(world.remote(copied), 0, 200)]).values():
         future.result()
     fill(world.source, copied, [b"new"] * 10)
     (report,) = world.copy()
     assert (report.state, report.records, report.first_offset) == ("caught up", 10, 200)
+
+
+def test_where_latest_was_holds_though_nothing_came_for_long(world: World) -> None:
+    topic = world.topic()
+    fill(world.source, topic, [b"before"] * 5)
+    world.write_settings(**{f"{world.source_alias}.consumer.auto.offset.reset": "latest"})
+    world.copy_unbounded(seconds=3)
+    wait_until_forgotten(world, world.progress_topic)
+    fill(world.source, topic, [b"after"] * 10)
+    (report,) = world.copy()
+    assert (report.state, report.records, report.first_offset) == ("caught up", 10, 5)

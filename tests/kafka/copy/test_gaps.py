@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.world import World, fill, read, values
 
 if TYPE_CHECKING:
@@ -93,6 +94,54 @@ def test_a_source_topic_that_was_created_again(world: World, copied: str, again:
     report = copy_of(world, copied)
     assert (report.state, report.records, report.gaps) == ("caught up", again, 1)
     assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 100) + numbers(1_000, 1_000 + again)
+
+
+def test_a_source_topic_that_was_created_again_before_anything_was_copied(world: World) -> None:
+    topic = world.topic()
+    fill(world.source, topic, numbers(0, 100))
+    delete_before(world.source, topic, 100)
+    world.copy_unbounded(seconds=3)
+    create_again(world.source, topic)
+    fill(world.source, topic, numbers(1_000, 1_150))
+    report = copy_of(world, topic)
+    assert report.state == "halted"
+    assert report.error is not None
+    assert report.error.startswith(f"{topic}-0: this topic has the id ")
+    world.write_settings(**{"mirrorless.on.gap": "continue"})
+    report = copy_of(world, topic)
+    assert (report.state, report.records) == ("caught up", 150)
+    assert world.assert_equal(topic) == 150
+
+
+def test_what_a_halt_remembers_of_the_target_is_not_what_is_true_later(world: World, copied: str) -> None:
+    remote = world.remote(copied)
+    fill(world.source, copied, numbers(100, 110))
+    write_progress(world, copied, b'{"offset":109,"sequence":110,"epoch":0,"downstream":109}')
+    report = copy_of(world, copied)
+    assert (report.state, report.gaps) == ("halted", 0)
+    assert "the remote partition ends at 100, before the acknowledged record 109" in (report.error or "")
+    # More is lost before somebody looks: all of it.
+    create_again(world.target, remote)
+    world.write_settings(**{"mirrorless.on.gap": "continue"})
+    report = copy_of(world, copied)
+    assert (report.state, report.records, report.gaps) == ("caught up", 110, 1)
+    assert world.assert_equal(copied) == 110
+
+
+def test_what_the_target_has_again_is_not_copied_twice(world: World, copied: str) -> None:
+    fill(world.source, copied, numbers(100, 110))
+    write_progress(world, copied, b'{"offset":109,"sequence":110,"epoch":0,"downstream":109}')
+    assert copy_of(world, copied).state == "halted"
+    # As if the disk were back with which the target had lost them.
+    write_progress(world, copied, b'{"offset":99,"sequence":100,"epoch":0,"downstream":99}')
+    world.write_settings(**{"mirrorless.on.gap": "continue"})
+    report = copy_of(world, copied)
+    assert (report.state, report.records, report.gaps) == ("caught up", 10, 0)
+    assert "it has them again, and the copy goes on at 100" in report.events
+    assert world.assert_equal(copied) == 110
+    world.write_settings(**{"mirrorless.on.gap": "halt"})
+    fill(world.source, copied, numbers(110, 120))
+    assert copy_of(world, copied).records == 10  # the halt is left behind
 
 
 def test_a_remote_topic_that_was_created_again(world: World, copied: str) -> None:

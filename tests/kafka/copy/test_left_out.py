@@ -94,3 +94,28 @@ def test_a_record_whose_time_the_remote_topic_does_not_take(tolerant: World) -> 
     assert (report.state, report.records, report.left_out) == ("caught up", 9, 1)
     assert "INVALID_TIMESTAMP" in report.events
     assert values(read(world.target, world.remote(topic))[0]) == [b"%d" % n for n in range(10) if n != 4]
+
+
+def test_a_transaction_whose_last_record_is_left_out_is_followed_by_the_next_one(tolerant: World) -> None:
+    """The new epoch begins at a marker: it passes that, and has nothing on the target when the lease ends."""
+    world = tolerant
+    topic = world.topic()
+    world.discover()
+    limit(world.target, world.remote(topic), 2_000)
+    client = Producer({"bootstrap.servers": world.source.bootstrap_servers, "transactional.id": topic, "linger.ms": 0})
+    client.init_transactions(30)
+
+    def transaction(*values: bytes) -> None:
+        client.begin_transaction()
+        for value in values:
+            client.produce(topic, value=value)
+            client.flush()
+        client.commit_transaction()
+
+    transaction(*[b"%d" % n for n in range(5)], b"x" * 5_000)
+    report = copy(world)
+    assert (report.state, report.records, report.left_out) == ("caught up", 5, 1)
+    transaction(*[b"%d" % n for n in range(5, 8)])
+    report = copy(world)
+    assert (report.state, report.records, report.gaps) == ("caught up", 3, 0)
+    assert values(read(world.target, world.remote(topic))[0]) == [b"%d" % n for n in range(8)]

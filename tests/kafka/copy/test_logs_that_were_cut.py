@@ -9,6 +9,7 @@ import pytest
 
 from mirrorless.batches.header import scan
 from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.world import World, fill, read, values
 
 if TYPE_CHECKING:
@@ -89,3 +90,24 @@ def test_the_targets(world: World) -> None:
     report = copy_of(world, topic)
     assert (report.state, report.records) == ("caught up", 100)
     assert world.assert_equal(topic) == 200
+
+
+def test_what_was_cut_ahead_of_the_copy_is_no_reason_to_jump_there(world: World) -> None:
+    """The progress may say a leader epoch that is newer than its record's, never an older one."""
+    topic = world.topic()
+    fill(world.source, topic, numbers(0, 5))
+    world.copy()
+    fill(world.source, topic, numbers(5, 10))
+    world.source.stop_broker(1)
+    world.source.start_broker(1)
+    fill(world.source, topic, numbers(10, 20), linger_ms=300)
+    (segment,) = Path(world.source.directory).rglob(f"{topic}-0/*.log")
+    newer = {header.base_offset: header.partition_leader_epoch for header, _ in scan(segment.read_bytes())}[10]
+    progress = b'{"offset":4,"sequence":5,"epoch":0,"downstream":4,"leaderEpoch":%d}' % newer
+    write_progress(world, topic, progress)
+    cut(world.source, topic, 10)
+    fill(world.source, topic, numbers(1_000, 1_010))
+    world.write_settings(**{"mirrorless.on.gap": "continue"})
+    report = copy_of(world, topic)
+    assert (report.state, report.records, report.gaps) == ("caught up", 15, 1)
+    assert values(read(world.target, world.remote(topic))[0]) == numbers(0, 10) + numbers(1_000, 1_010)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -97,3 +98,28 @@ def test_a_target_that_lost_records_stops_the_partition_and_says_so(world: World
     )
     assert reports[other].state == "caught up"
     assert world.assert_equal(other) == 100
+
+
+def test_one_batch_that_rotted_on_the_target_stops_its_partition_alone(world: World) -> None:
+    topic, other = world.topic(), world.topic()
+    for name in (topic, other):
+        for batch in range(3):
+            fill(world.source, name, (b"%d %d " % (batch, n) + b"." * 100 for n in range(50)), compression_type="lz4")
+    world.copy()
+    (segment,) = Path(world.target.directory).rglob(f"{world.remote(topic)}-0/*.log")
+    content = segment.read_bytes()
+    with segment.open("r+b") as file:
+        file.seek(len(content) - 60)
+        file.write(bytes(byte ^ 0xFF for byte in content[-60:-20]))
+    for name in (topic, other):
+        write_progress(world, name, b'{"offset":49,"sequence":50,"epoch":0,"downstream":49}')
+        fill(world.source, name, [b"more"] * 10)
+    reports = {report.topic: report for report in world.copy()}
+    assert (reports[other].state, reports[other].records) == ("caught up", 10)
+    assert reports[topic].state == "halted"
+    assert "cannot be read" in (reports[topic].error or "")
+    with segment.open("r+b") as file:
+        file.write(content)
+    world.copy()
+    assert world.assert_equal(topic) == 160
+    assert world.assert_equal(other) == 160

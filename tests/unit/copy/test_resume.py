@@ -130,3 +130,15 @@ def test_a_takeover_that_was_cut_off_before_its_first_append_goes_on() -> None:
     begun = Progress(last_offset=499, sequence=0, epoch=0, last_downstream=479)
     still_theirs = TargetState(log_end=480, foreign_tail=True)
     assert decide(progress=begun, announced=announced((0, 500, 480)), target=still_theirs) == go_on(500, 0, 0, 479)
+
+
+def test_an_epoch_that_has_only_passed_what_is_not_copied_was_not_begun() -> None:
+    """Markers, aborted records: its progress goes on, and nothing of it is on the target."""
+    known = announced((0, 0, 0), (1, 501, 100))
+    passed = Progress(last_offset=501, sequence=0, epoch=1, last_downstream=99)
+    state = remembered(100, epoch=0, last_sequence=99)
+    assert decide(progress=passed, announced=known, target=state) == go_on(502, 0, 0, 99, epoch=1)
+    forgotten = TargetState(log_end=100)
+    assert decide(progress=passed, announced=known, target=forgotten) == go_on(502, 0, 0, 99, epoch=1)
+    begun = remembered(110, epoch=1, last_sequence=9)
+    assert decide(progress=passed, announced=known, target=begun) == go_on(502, 10, 10, 109, epoch=1)
