@@ -245,6 +245,16 @@ def needed(flow: Flow, functions: Iterable[Function] | None = None) -> list[Row]
     return [row for row in ROWS if row.function in chosen and (row.when is None or _HOLDS[row.when](flow))]
 
 
+def of_the_way_back(opposite: Flow) -> list[Row]:
+    """Return what `checkpoint` needs besides, where the flow `opposite` is there too: rows of that one, on its sides.
+
+    A group that failed over returns by what that flow's checkpoints are made of, and by which topics are compacted.
+    """
+    made_of = {On.TOPICS, On.REMOTE_TOPICS, On.OFFSET_SYNCS, On.PROGRESS}
+    rows = [row for row in needed(opposite, [_CHECKPOINT]) if row.on in made_of and row.when is not When.GROUP_OFFSETS]
+    return [*rows, Row(_CHECKPOINT, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "know which are compacted")]
+
+
 def without_implied(rows: Iterable[Row]) -> list[Row]:
     """Leave out required rows whose right comes with that of another row, on the same resource."""
     kept = list(rows)

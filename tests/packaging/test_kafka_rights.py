@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from mirrorless.rights import CONNECT, Function, On, Row, Side, name_of, needed
+from mirrorless.rights import CONNECT, Function, On, Row, Side, name_of, needed, of_the_way_back
 from mirrorless.settings import load
 from tests.packaging.test_aws_rights import actions, statements
 from tests.support.template import cluster_arn, environment
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from mirrorless.settings import Flow
 
-CLUSTERS: Final = {Side.SOURCE: cluster_arn("primary"), Side.TARGET: cluster_arn("backup")}
-MANY: Final = {On.TOPICS: "orders", On.REMOTE_TOPICS: "primary.orders", On.GROUPS: "billing"}
+MANY: Final = {On.TOPICS: "orders", On.GROUPS: "billing"}
 BESIDE_THE_TABLE: Final = {
     ("heartbeat", "SourceCluster"): "heartbeats of the way back, where that has no function of its own",
     ("heartbeat", "SourceHeartbeats"): "heartbeats of the way back, where that has no function of its own",
@@ -45,34 +44,44 @@ SETTINGS: Final = {
 }
 
 
-def flow(folder: Path, lines: str) -> Flow:
-    """Return the flow of the template's two clusters."""
+def flows(folder: Path, lines: str) -> tuple[Flow, Flow]:
+    """Return the flow of the template's two clusters, and the opposite one."""
     file = folder / "mm2.properties"
     file.write_text(
         "clusters=primary,backup\nprimary.bootstrap.servers=a:1\nbackup.bootstrap.servers=b:1\n"
-        "primary->backup.enabled=true\n" + lines
+        "primary->backup.enabled=true\nbackup->primary.enabled=true\n" + lines
     )
-    return load(str(file)).flow("primary->backup")
+    settings = load(str(file))
+    return settings.flow("primary->backup"), settings.flow("backup->primary")
+
+
+def cluster(flow: Flow, side: Side) -> str:
+    """Return the ARN of one end of a flow."""
+    return cluster_arn(flow.source.alias if side is Side.SOURCE else flow.target.alias)
 
 
 def resource(flow: Flow, row: Row) -> str:
     """Return the ARN of what a row is about; one of them, where there are many."""
-    arn = CLUSTERS[row.side]
+    arn = cluster(flow, row.side)
     if row.on is On.CLUSTER:
         return arn
     name = MANY.get(row.on) or name_of(flow, row.on)
-    if row.on is On.REMOTE_TOPICS and flow.replication_policy_separator != ".":
-        name = f"primary{flow.replication_policy_separator}orders"
+    if row.on is On.REMOTE_TOPICS:
+        name = f"{flow.source.alias}{flow.replication_policy_separator}orders"
     return arn.replace(":cluster/", f":{row.on.kind}/") + f"/{name}"
 
 
+@pytest.mark.parametrize("both_ways", [False, True], ids=["one way", "both ways"])
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("function", Function)
 def test_every_right_of_the_table_is_granted_and_nothing_else(
-    function: Function, settings: str, tmp_path: Path
+    function: Function, settings: str, both_ways: bool, tmp_path: Path
 ) -> None:
     lines, parameters = SETTINGS[settings]
-    one_way = flow(tmp_path, lines)
+    one_way, back = flows(tmp_path, lines)
+    if both_ways:
+        # So that topics of one flow are no remote topics of the other.
+        parameters = parameters | {"BackwardEnabled": "true", "FirstTopics": "ord*", "SecondTopics": "ord*"}
     roles = environment(**parameters).nested["Forward"].nested["Roles"]
     granted = {
         (action, pattern): statement["Sid"]
@@ -83,7 +92,9 @@ def test_every_right_of_the_table_is_granted_and_nothing_else(
     }
     rows = needed(one_way, [function])
     asked = {(action, resource(one_way, row)) for row in rows for action in row.iam_actions}
-    asked |= {(CONNECT, CLUSTERS[row.side]) for row in rows}
+    asked |= {(CONNECT, cluster(one_way, row.side)) for row in rows}
+    if both_ways and function is Function.CHECKPOINT:
+        asked |= {(action, resource(back, row)) for row in of_the_way_back(back) for action in row.iam_actions}
     missing = {
         (action, arn)
         for action, arn in asked
