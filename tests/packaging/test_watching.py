@@ -76,7 +76,8 @@ def test_the_alarm_of_errors_adds_up_all_functions(watch: Stack) -> None:
     (expression,) = [one["Expression"] for one in metrics if "Expression" in one]
     functions = environment().nested["Forward"].of_type("AWS::Serverless::Function")
     assert sorted(sums.values()) == sorted(f"<{name}>" for name in functions)
-    assert set(re.findall(r"\w+", expression)) == set(sums)
+    assert sorted(re.findall(r"FILL\((\w+), 0\)", expression)) == sorted(sums)
+    assert expression.count("+") == len(sums) - 1
 
 
 def test_the_dashboard_shows_metrics_as_they_are_emitted(watch: Stack) -> None:
