@@ -63,6 +63,12 @@ def test_a_comparison_that_failed_and_one_that_found_something_are_alarms_of_the
     assert sorted(shown) == sorted(f"<{name}.Arn>" for name in alarms(watch))
 
 
+@pytest.mark.parametrize(("seconds", "missing"), [(180, "breaching"), (0, "notBreaching")])
+def test_heartbeats_are_missed_unless_they_are_switched_off(seconds: int, missing: str) -> None:
+    watch = environment(HeartbeatAlarmSeconds=seconds).nested["Forward"].nested["Watch"]
+    assert alarms(watch)["HeartbeatMissing"]["TreatMissingData"] == missing
+
+
 def test_every_alarm_is_sent_on_and_off(watch: Stack) -> None:
     for one in alarms(watch).values():
         assert one["AlarmActions"] == one["OKActions"] == ["arn:aws:sns:eu-central-1:111122223333:alarms"]
