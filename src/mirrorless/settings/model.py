@@ -174,8 +174,8 @@ class Flow(_Frozen):
     checkpoints_topic_replication_factor: CountOrDefault = 3
     """Replicas of the checkpoints topic."""
     sync_group_offsets_enabled: Boolean = False
-    """Whether translated offsets are also committed for the groups on the target: never for a group that is active
-    there, never backwards."""
+    """Whether translated offsets are also committed for the groups on the target, as long as they are on the source:
+    never for a group that is active there, never backwards."""
     sync_group_offsets_interval_seconds: PositiveInt = 60
     """How often translated offsets are committed."""
     emit_heartbeats_enabled: Boolean = True
