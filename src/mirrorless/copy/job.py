@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from mirrorless.clusters.topics import Place
     from mirrorless.copy.control import Control
     from mirrorless.copy.flow_place import FlowPlace
     from mirrorless.copy.rows import Report
@@ -81,7 +82,7 @@ class _Job:
         self._trouble = ""
         self._last: list[Report] = []
         self._fruitless = 0
-        self._reached = -1
+        self._reached: dict[Place, int] = {}
         self.landed = threading.Event()
         self.complete = False
         self.stuck = False
@@ -122,9 +123,11 @@ class _Job:
 
     def _at_the_end(self, reports: list[Report]) -> None:
         totals = summary(reports)
-        reached = sum(report.next_offset or 0 for report in reports)
-        self._fruitless = 0 if reached > self._reached else self._fruitless + 1
-        self._reached = reached
+        # Of all that were ever reported: what is caught up has no part in the next lease.
+        before = sum(self._reached.values())
+        known = bool(self._reached)
+        self._reached |= {(report.topic, report.partition): report.next_offset or 0 for report in reports}
+        self._fruitless = self._fruitless + 1 if known and sum(self._reached.values()) <= before else 0
         self.complete = totals.over and not totals.errors
         self.stuck = not totals.over and self._fruitless >= _FRUITLESS_LEASES
         if totals.over or self.stuck:

@@ -1,0 +1,57 @@
+"""When a copy with an end gives up: after leases that got nowhere, not after those in which partitions were done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mirrorless.copy.control import Control
+from mirrorless.copy.flow_place import FlowPlace
+from mirrorless.copy.job import _Job
+from mirrorless.copy.rows import Report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FAR = 1_000_000_000
+
+
+def at(partition: int, offset: int, *, state: str = "copying") -> Report:
+    return Report(
+        topic="t",
+        partition=partition,
+        remote_topic="A.t",
+        state=state,
+        records=0,
+        copied_bytes=0,
+        first_offset=None,
+        next_offset=FAR + offset,
+        lag_records=0 if state == "caught up" else 1,
+        latency_ms=None,
+        began_ms=None,
+        ended_ms=None,
+    )
+
+
+def job(folder: Path) -> _Job:
+    place = FlowPlace(location="mm2.properties", flow="A->B", bounded=True)
+    return _Job(place, Control(str(folder)), lambda _: None, None)
+
+
+def test_a_partition_that_is_done_takes_nothing_from_the_others(tmp_path: Path) -> None:
+    one = job(tmp_path)
+    for lease in range(6):
+        # The next lease has only those that were not done.
+        done = [at(lease, 10, state="caught up")]
+        one.lease_ended(done + [at(partition, lease + 1) for partition in range(lease + 1, 8)])
+    assert not one.stuck
+    one.lease_ended([at(partition, 10, state="caught up") for partition in (6, 7)])
+    assert one.complete
+
+
+def test_three_leases_that_get_nowhere_are_enough(tmp_path: Path) -> None:
+    one = job(tmp_path)
+    for lease in range(4):
+        assert not one.stuck
+        one.lease_ended([at(0, 5), at(1, 5)])
+        assert one.stuck is (lease == 3)
+    assert not one.complete
