@@ -112,6 +112,8 @@ class Resetter:
         if not partitions:
             raise ConfigurationError(f"{self._flow.source.alias} has no such topic", key="topic", value=topic)
         remote_partitions = self._target.partition_count(remote)
+        if not remote_partitions:
+            raise ConfigurationError(_range(remote, 0), key="topic", value=topic)
         numbers = sorted(set(wanted)) or range(min(partitions, remote_partitions))
         for number in numbers:
             for name, count in ((topic, partitions), (remote, remote_partitions)):

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from confluent_kafka.admin import AdminClient
 
 from mirrorless.cli import root
-from tests.support.world import World, fill, read, values
+from tests.support.world import World, delete, fill, read, values
 
 
 def numbers(start: int, end: int) -> list[bytes]:
@@ -61,6 +61,13 @@ def test_into_a_remote_topic_that_was_emptied(world: World, copied: str) -> None
     assert "once more" not in said
     world.copy()
     assert world.assert_equal(copied) == 100
+
+
+def test_a_remote_topic_that_is_not_there_yet_is_told(world: World, copied: str) -> None:
+    delete(world.target, world.remote(copied))
+    result = CliRunner().invoke(root, ["offsets", "reset", str(world.file), "--topic", copied, "--yes"])
+    assert result.exit_code != 0
+    assert f"{world.remote(copied)} is not there yet" in str(result.exception)
 
 
 @pytest.mark.parametrize(("to", "first"), [("latest", 200), ("170", 170), ("40", 40)])
