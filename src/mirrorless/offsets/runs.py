@@ -133,7 +133,7 @@ def _thinned(runs: list[Run]) -> list[Run]:
 def points(progress: Progress | None, announced: Mapping[int, Announcement]) -> list[Run]:
     """What the progress topic knows for certain: where each incarnation began, and how far the copy is (section 5).
 
-    Earlier incarnations count only as far as a later one did not begin before them, on either side.
+    Earlier incarnations count only as far as a later one did not begin before them, on either side, or where they did.
     """
     known = [(epoch, Run(one.start, one.downstream, 0)) for epoch, one in sorted(announced.items())]
     if progress is not None and progress.epoch is not None and progress.last_downstream is not None:
@@ -141,7 +141,7 @@ def points(progress: Progress | None, announced: Mapping[int, Announcement]) -> 
         known.sort()
     chain: list[Run] = []
     for _, point in known:
-        while chain and not chain[-1].before(point):
+        while chain and not (chain[-1].before(point) and chain[-1].first_upstream < point.first_upstream):
             chain.pop()
         chain.append(point)
     return chain

@@ -179,6 +179,11 @@ def test_a_source_topic_that_was_created_again_voids_what_was_before() -> None:
     )
 
 
+def test_of_two_incarnations_that_begin_at_the_same_offset_the_later_one_counts() -> None:
+    known = Known([sync(49, 1049, 50)], epochs=((0, 0), (0, 1000)), progress=Progress(49, 50, 1, 1049))
+    assert known.line.runs[0] == Run(0, 1000, 50)
+
+
 def test_no_answer_reaches_behind_the_targets_end() -> None:
     assert Known([sync(99, 99, 100)], target_end=40).at(70) == Translated(40, How.BEYOND)
 
