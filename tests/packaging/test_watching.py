@@ -66,7 +66,10 @@ def test_a_comparison_that_failed_and_one_that_found_something_are_alarms_of_the
 @pytest.mark.parametrize(("seconds", "missing"), [(180, "breaching"), (0, "notBreaching")])
 def test_heartbeats_are_missed_unless_they_are_switched_off(seconds: int, missing: str) -> None:
     watch = environment(HeartbeatAlarmSeconds=seconds).nested["Forward"].nested["Watch"]
-    assert alarms(watch)["HeartbeatMissing"]["TreatMissingData"] == missing
+    alarm = alarms(watch)["HeartbeatMissing"]
+    assert alarm["TreatMissingData"] == missing
+    # A heartbeat of long ago stays in its topic, which is compacted, and its age is told on.
+    assert alarm["Threshold"] == seconds or alarm["Threshold"] > 1e11
 
 
 def test_every_alarm_is_sent_on_and_off(watch: Stack) -> None:
@@ -84,6 +87,12 @@ def test_the_alarm_of_errors_adds_up_all_functions(watch: Stack) -> None:
     assert sorted(sums.values()) == sorted(f"<{name}>" for name in functions)
     assert sorted(re.findall(r"FILL\((\w+), 0\)", expression)) == sorted(sums)
     assert expression.count("+") == len(sums) - 1
+
+
+def test_a_function_that_fails_every_ten_minutes_is_an_alarm(watch: Stack) -> None:
+    alarm = alarms(watch)["FunctionErrors"]
+    (period_s,) = {one["MetricStat"]["Period"] for one in alarm["Metrics"] if "MetricStat" in one}
+    assert alarm["EvaluationPeriods"] * period_s / 600 >= alarm["DatapointsToAlarm"]
 
 
 def test_the_dashboard_shows_metrics_as_they_are_emitted(watch: Stack) -> None:
