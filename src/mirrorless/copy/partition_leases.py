@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -10,7 +11,14 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from mirrorless.copy.control import Control
 from mirrorless.copy.flow_place import FlowPlace
 from mirrorless.copy.rows import LeaseRow, as_tuple, spark_schema
-from mirrorless.errors import ConfigurationError, FlowNotEnabled, FlowPaused, MirrorlessError, MirrorMaker2MayRun
+from mirrorless.errors import (
+    ClusterUnavailable,
+    ConfigurationError,
+    FlowNotEnabled,
+    FlowPaused,
+    MirrorlessError,
+    MirrorMaker2MayRun,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -98,6 +106,8 @@ class LeaseReader(DataSourceStreamReader):
                 if not error.retriable or (self._place.bounded and attempts == _ATTEMPTS):
                     raise
                 self._control.complain(str(error), unreachable=True)
+                if attempts == _ATTEMPTS and isinstance(error, ClusterUnavailable):
+                    self._log_in_anew()
                 time.sleep(_RETRY_S)
             else:
                 self._control.complain(self._mistake or self._waiting)
@@ -120,6 +130,8 @@ class LeaseReader(DataSourceStreamReader):
             self._mistake = str(error)
         if self._planner is not None and self._planner.flow.connections != flow.connections:
             self.stop()
+        elif self._planner is not None and self._planner.missing:
+            self._log_in_anew()
         if self._planner is None:
             # Only where leases are planned: the processes that merely know of this class would load all clients first.
             from mirrorless.copy.planning import Planner  # noqa: PLC0415
@@ -129,6 +141,11 @@ class LeaseReader(DataSourceStreamReader):
         piles = self._planner.plan(flow)
         self._waiting = self._planner.waiting
         return piles
+
+    def _log_in_anew(self) -> None:
+        if self._planner is not None:
+            with suppress(MirrorlessError):
+                self._planner = self._planner.anew()
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         """Hand a slot its rows."""

@@ -34,7 +34,8 @@ _log = logging.getLogger(__name__)
 class Planner:
     """Keeps connections to both ends of a flow between leases; `bounded` fixes the source's end at the first plan.
 
-    `waiting` says why partitions were left out of the last plan, empty if none were.
+    `waiting` says why partitions were left out of the last plan, or may get nowhere in it; empty if there are none.
+    `missing` says that some brokers of the source did not answer it.
     """
 
     def __init__(self, flow: Flow, *, bounded: bool) -> None:
@@ -46,6 +47,7 @@ class Planner:
         self._progress = ProgressTopic(flow, self._target)
         self._rival = Rival(flow)
         self.waiting = ""
+        self.missing = False
         self._sizes: Sizes | None = Sizes(flow)
         self._states = TargetStates(flow, admin=self._target)
 
@@ -71,9 +73,9 @@ class Planner:
             for topic, remote_topic in remote.items()
             for partition in range(min(counts[topic], remote_counts.get(remote_topic, 0)))
         ]
-        ends = self._source_ends(places)
+        ends, unknown = self._source_ends(places)
         known, waiting = self._rival.read(self._progress, ends.keys() & set(places))
-        self.waiting = str(self._rival.may_run(waiting)) if waiting else ""
+        self.waiting = str(self._rival.may_run(waiting)) if waiting else unknown
         places = [place for place in places if place in ends and place not in waiting]
         rows = [_row(place, remote[place[0]], ends[place], known.get(place)) for place in places]
         if self._bounded:
@@ -105,18 +107,36 @@ class Planner:
 
         return [row for row in rows if row.lag_records > 0 or is_short(row)]
 
-    def _source_ends(self, places: list[Place]) -> Mapping[Place, int]:
+    def _source_ends(self, places: list[Place]) -> tuple[Mapping[Place, int], str]:
+        """Where the source's partitions end, and a line on those of which it does not say.
+
+        These have the end that was known last, if any: their slot, which has connections of its own, asks for itself,
+        and reports what it meets.
+        """
         if self._bounded and self._ends:
-            return self._ends
+            return self._ends, ""
         ends, missing = last_stable_offsets(self._source, places)
+        text = ""
+        self.missing = bool(missing)
         if missing:
             (topic, partition), reason = next(iter(missing.items()))
             text = f"the end of {len(missing)} partitions is not known, among them {topic}-{partition}: {reason}"
             if self._bounded:
                 raise ClusterUnavailable(text, cluster=self.flow.source.alias)
-            _log.warning("%s: %s; they wait for the next lease", self.flow.name, text)
+            ends |= {place: self._ends.get(place, 0) for place in missing}
         self._ends = ends
-        return ends
+        return ends, text
+
+    def anew(self) -> Planner:
+        """Return a planner with clients that log in anew, which goes on from what this one knows; it is closed then.
+
+        A client keeps the login that it was made with, and it may have been exchanged since. Raises `MirrorlessError`
+        where none can be made, and this one goes on.
+        """
+        planner = Planner(self.flow, bounded=self._bounded)
+        planner._ends, planner._rival = self._ends, self._rival
+        self.close()
+        return planner
 
     def _lag_bytes(self, rows: list[LeaseRow]) -> dict[Place, int]:
         """How much each partition has left to copy, in bytes; in records, where sizes may not be asked for."""

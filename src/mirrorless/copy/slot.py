@@ -72,6 +72,11 @@ class Slot:
 
         return self._ends.run(copy)
 
+    @property
+    def login_refused(self) -> bool:
+        """Whether a broker of either end did not let us in: a slot of its own reads the login anew."""
+        return self._ends.source.login_refused or self._ends.target.login_refused
+
     def close(self) -> None:
         """End a copy that still goes on, and close all connections."""
         try:
@@ -179,8 +184,8 @@ def run_lease(
     watch = control.of(lease, slot)
     try:
         reports = known.copy(rows, terms=terms, watch=watch)
-        if all(report.state == State.RESUMING for report in reports):
-            _forget(place)  # perhaps the brokers moved: the next lease asks the bootstrap servers again
+        if known.login_refused or all(report.state == State.RESUMING for report in reports):
+            _forget(place)  # perhaps the brokers moved: the next lease asks the bootstrap servers again, and logs in
         return reports
     except ClusterError as error:
         _forget(place)

@@ -47,10 +47,12 @@ _SOON_S = 0.001
 class Wire:
     """Connections to one cluster; every coroutine runs on `net` and raises kafka-python's errors.
 
-    `config` are parameters of kafka-python's `KafkaConnectionManager`.
+    `config` are parameters of kafka-python's `KafkaConnectionManager`. `login_refused` says that a broker did not let
+    us in: the login was right when the first connections were made, and may have been exchanged since.
     """
 
     def __init__(self, net: EventLoop, *, cluster: str, config: Mapping[str, Any]) -> None:
+        self.login_refused = False
         self._net = net
         self._cluster = cluster
         self._manager: Any = Connections(
@@ -100,7 +102,11 @@ class Wire:
         """
         while quiet_s := self.quiet_s(node):
             await self._net.sleep(quiet_s)
-        return await self._answer(self._manager.send(request, node), node, timeout_ms)
+        try:
+            return await self._answer(self._manager.send(request, node), node, timeout_ms)
+        except kafka_errors.SaslAuthenticationFailedError as error:
+            self._note_login(error)
+            raise
 
     async def _answer(self, answer: Any, node: Node, timeout_ms: int) -> Any:  # noqa: ANN401
         if self._is_in_flight(answer, node):
@@ -239,6 +245,7 @@ class Wire:
         except kafka_errors.KafkaError as error:  # the broker is not known any more, or has refused the login
             refused = without_frames(error)
         if refused is not None:
+            self._note_login(refused)
             self._net.call_soon(lambda: heard(refused))
             return False
 
@@ -250,11 +257,18 @@ class Wire:
             else:
                 heard(answers)
 
+        def failed(error: BaseException) -> None:
+            self._note_login(error)
+            heard(error)
+
         answer.add_callback(came)
-        answer.add_errback(heard)
+        answer.add_errback(failed)
         if not self._is_in_flight(answer, node):
             self._net.call_soon(self._limit(answer, node, timeout_ms + _REQUEST_TIMEOUT_MS))
         return True
+
+    def _note_login(self, error: BaseException) -> None:
+        self.login_refused |= isinstance(error, kafka_errors.SaslAuthenticationFailedError)
 
     async def _limit(self, answer: Any, node: Node, timeout_ms: int) -> None:  # noqa: ANN401
         try:

@@ -1,0 +1,134 @@
+"""A login that was exchanged while connections were open: whoever is refused connects anew, with the one that holds."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka.admin import NewTopic
+from kafka import errors as kafka_errors
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.clusters.topics import last_stable_offsets
+from mirrorless.copy import partition_leases, planning
+from mirrorless.copy import slot as slots
+from mirrorless.copy.control import Control
+from mirrorless.copy.partition_leases import LeaseReader
+from mirrorless.copy.planning import Planner
+from mirrorless.copy.slot import Slot, run_lease
+from mirrorless.errors import ClusterUnavailable
+from mirrorless.local.kafka import ClusterSpec, start_clusters
+from mirrorless.protocol.event_loop import EventLoop
+from mirrorless.protocol.wire import LATEST, Wire
+from mirrorless.settings import Cluster
+from tests.support.world import World, fill
+
+if TYPE_CHECKING:
+    from mirrorless.settings import Flow
+
+OF_YESTERDAY = "zeroth"
+
+
+def test_a_broker_that_refuses_the_login_is_noticed() -> None:
+    topic, net = "t", EventLoop()
+    with start_clusters([ClusterSpec(name="exchanged", users={"admin": "first"})]) as started:
+        cluster = started["exchanged"]
+        login = cluster.client_settings()
+        here = Cluster(alias="A", bootstrap_servers=cluster.bootstrap_servers, client=login)
+        admin = Admin(here)
+        admin.result(admin.client.create_topics([NewTopic(topic, 1, 1)])[topic])
+        wire = Wire(net, cluster="A", config=for_kafka_python(here, role="consumer"))
+
+        def refused() -> bool:
+            return wire.login_refused
+
+        async def ask() -> int:
+            await wire.connect(timeout_ms=30_000, topics=[topic])
+            found = await wire.offsets(1, [(topic, 0)], at=LATEST)
+            return found[topic, 0].offset
+
+        assert net.run(ask) == 0
+        assert not refused()
+        wire._manager.config["sasl_plain_password"] = OF_YESTERDAY
+        wire._manager._conns[1].close()
+        with pytest.raises(kafka_errors.SaslAuthenticationFailedError):
+            net.run(lambda: wire.offsets(1, [(topic, 0)], at=LATEST))
+        assert refused()
+        wire.close()
+        net.close()
+
+
+def test_a_slot_that_was_refused_is_not_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(world.source, world.topic(), [b"one"])
+    world.discover()
+    place = world.place(bounded=False)
+    world.write_settings(**{"mirrorless.lease.seconds": "1"})
+    with closing(Planner(place.load(), bounded=False)) as planner:
+        (rows,) = planner.plan(place.load())
+    try:
+        run_lease(place, rows, control=Control(), lease=1, slot=0)
+        first = slots._slots[world.flow]
+        run_lease(place, rows, control=Control(), lease=2, slot=0)
+        assert slots._slots[world.flow] is first
+        monkeypatch.setattr(Slot, "login_refused", True)
+        run_lease(place, rows, control=Control(), lease=3, slot=0)
+        assert world.flow not in slots._slots
+    finally:
+        if (left := slots._slots.pop(world.flow, None)) is not None:
+            left.close()
+
+
+def test_a_planner_that_gets_no_answer_is_followed_by_one_with_new_clients(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.topic()
+    world.discover()
+    control = Control(str(world.folder))
+    reader = LeaseReader(world.place(bounded=False), control)
+    assert len(reader.partitions({"lease": 0}, {"lease": 1})) == 1
+    first = reader._planner
+    assert first is not None
+    plan = Planner.plan
+
+    def refused(self: Planner, flow: Flow) -> Any:  # noqa: ANN401
+        if self is first:
+            raise ClusterUnavailable("check user and password", cluster="A")
+        return plan(self, flow)
+
+    monkeypatch.setattr(Planner, "plan", refused)
+    monkeypatch.setattr(partition_leases, "_RETRY_S", 0.01)
+    assert reader.partitions({"lease": 1}, {"lease": 2}) == []
+    assert "check user and password" in control.complaint()
+    assert len(reader.partitions({"lease": 2}, {"lease": 3})) == 1
+    assert reader._planner is not first
+    assert reader._planner is not None
+    assert reader._planner._rival is first._rival
+    reader.stop()
+
+
+def test_partitions_whose_end_is_not_known_stay_in_the_plan(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = world.topic(partitions=2)
+    fill(world.source, topic, [b"one"] * 10, partitions=2)
+    world.discover()
+    control = Control(str(world.folder))
+    reader = LeaseReader(world.place(bounded=False), control)
+    assert len(reader.partitions({"lease": 0}, {"lease": 1})) == 1
+    first = reader._planner
+    ends = last_stable_offsets
+
+    def one_broker_is_away(*what: Any) -> Any:  # noqa: ANN401
+        found, missing = ends(*what)
+        return {place: end for place, end in found.items() if place[1]}, missing | {(topic, 0): "timed out"}
+
+    monkeypatch.setattr(planning, "last_stable_offsets", one_broker_is_away)
+    (lease,) = reader.partitions({"lease": 1}, {"lease": 2})
+    assert isinstance(lease, partition_leases.SlotLease)
+    assert [(row[1], row[3]) for row in sorted(lease.rows)] == [(0, 5), (1, 5)]
+    assert f"the end of 1 partitions is not known, among them {topic}-0: timed out" in control.complaint()
+    monkeypatch.setattr(planning, "last_stable_offsets", ends)
+    assert len(reader.partitions({"lease": 2}, {"lease": 3})) == 1
+    assert reader._planner is not first  # perhaps it was the login
+    assert control.complaint() == ""
+    reader.stop()
