@@ -18,7 +18,7 @@ from mirrorless.batches.stamp import stamp
 from mirrorless.copy.producer_identity import announcer_id
 from mirrorless.copy.progress import Announcement, SourcePartition, parse
 from mirrorless.copy.together import Together
-from mirrorless.copy.walking import count
+from mirrorless.copy.walking import PATIENCE_AT_END, count
 from mirrorless.errors import GapKind
 from mirrorless.protocol import wire as wires
 from mirrorless.protocol.broker_errors import error_for, refusal
@@ -127,17 +127,19 @@ class Incarnations:
             case GapKind.TRUNCATED:
                 return min(max(earliest, latest if gap.offset is None else gap.offset), latest)
             case GapKind.TARGET_LOST:
-                return await self._behind_the_kept(copy, gap, earliest)
+                return await self._behind_the_kept(copy, gap, earliest, latest)
             case _:
                 return earliest
 
-    async def _behind_the_kept(self, copy: PartitionCopy, gap: Gap, earliest: int) -> int:
+    async def _behind_the_kept(self, copy: PartitionCopy, gap: Gap, earliest: int, latest: int) -> int:
         """Go back from the progress by as many records as the target lost; the source may have lost some of them."""
         progress = copy.known_progress
         if progress is None or gap.records is None:
             raise copy.error_at_fetch("nothing says how many records the target lost; see mirrorless offsets reset")
         end = progress.last_offset + 1
-        start, missing = end, gap.records
+        if latest < end and copy.attempts < PATIENCE_AT_END:
+            raise NotNow(f"the source ends at {latest}, before the copy's {end}: a new leader may not know of all yet")
+        start, missing = min(end, latest), gap.records
         while missing > 0 and start > earliest:
             before = max(earliest, start - missing)
             missing -= await count(self._source, copy, start=before, end=start)

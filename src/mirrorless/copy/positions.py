@@ -10,7 +10,7 @@ from mirrorless.batches.header import SEQUENCES, BatchHeader, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.copy.partition import LeaveOut, cut_at, ends_before
-from mirrorless.copy.progress import Announcement
+from mirrorless.copy.progress import Announcement, Progress
 from mirrorless.copy.resume import Begin, Decision, GoOn, Lost, TargetState, Unexplained, Wait, decide
 from mirrorless.copy.walking import Walked, count, find, walk
 from mirrorless.errors import Gap, GapKind, MirrorlessError
@@ -217,12 +217,18 @@ class Positions:
             raise error_for(fetched.error_code)
 
     def _refuse_another_topic(self, copy: PartitionCopy, epoch: int) -> None:
+        if (gap := self._another(copy, epoch)) is not None:
+            raise gap
+
+    def _another(self, copy: PartitionCopy, epoch: int) -> Gap | None:
+        """The gap of a source topic that is another one than the one that an epoch was announced for."""
         announced = copy.announced.get(epoch)
         was = None if announced is None else announced.topic_id
         is_now = self._incarnations.topic_id(copy)
-        if was is not None and is_now is not None and was != is_now:
-            reason = f"this topic has the id {is_now}; the one that was copied had the id {was}"
-            raise copy.gap(reason, GapKind.CREATED_AGAIN)
+        if was is None or is_now is None or was == is_now:
+            return None
+        reason = f"this topic has the id {is_now}; the one that was copied had the id {was}"
+        return copy.gap(reason, GapKind.CREATED_AGAIN)
 
     async def _compare(
         self, copy: PartitionCopy, node: int, state: TargetState, decision: GoOn, walked: Walked
@@ -286,10 +292,12 @@ class Positions:
         match decision:
             case Wait(reason=reason):
                 raise NotNow(reason)
-            case Lost(reason=reason, records=records) if records is not None:
-                gap = copy.gap(reason, GapKind.TARGET_LOST, records=records)
-            case Lost() | Unexplained():
+            case Lost(records=None) | Unexplained():
                 return  # nothing says where the copy is: that is told, and not passed over
+            case Lost(reason=reason, records=records):
+                progress = copy.known_progress
+                another = None if progress is None or progress.epoch is None else self._another(copy, progress.epoch)
+                gap = another or copy.gap(reason, GapKind.TARGET_LOST, records=records)
             case GoOn() if gap.kind is GapKind.TARGET_LOST:
                 start, _ = await self._reached(copy, node, state, decision)
                 reason = f"{gap.kind.value}: {gap.reason}; it has them again, and the copy goes on at {start}"
@@ -306,6 +314,9 @@ class Positions:
         """Announce an epoch; the error has everything asked again, so that nobody begins it who should not."""
         announced = await self._incarnations.turn(copy, state, start=start, reason=reason)
         copy.detour = copy.suspected = None
+        if (progress := copy.known_progress) is not None and progress.epoch is None:
+            # Behind MirrorMaker 2's position another epoch would begin, and that is where it cannot go on.
+            copy.acked = Progress(announced.start - 1, 0, announced.epoch, announced.downstream - 1)
         topic, partition = copy.place
         copy.tally.events.append(f"{topic}-{partition}: epoch {announced.epoch}: {announced.reason}")
         return NotNow(f"epoch {announced.epoch} begins at {announced.start}")

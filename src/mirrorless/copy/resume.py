@@ -147,6 +147,8 @@ def _is_next(newest: Announcement, progress: Progress | None, target: TargetStat
         return False
     if progress is not None and progress.epoch == newest.epoch and progress.sequence:
         return False  # it was begun
+    if target.log_end < newest.downstream:
+        return False  # the target lost what was there when it was announced
     if target.epoch is None or target.last_sequence is None:
         # Forgotten: only the length of the log can tell that nothing was appended.
         begun = progress is not None and target.log_end > newest.downstream

@@ -112,6 +112,7 @@ class Verdicts:
             self.later(copy, f"{gap}; looking again")
         elif self._pass_gaps and gap.kind is not GapKind.UNEXPLAINED:
             copy.detour = gap
+            copy.attempts = 0
             self.later(copy, gap)
         else:
             self._ledger.halted(copy, gap)

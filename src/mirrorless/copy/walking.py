@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _FETCH_BYTES = 8 << 20
 _PATIENCE = 4
-_PATIENCE_AT_END = 16
-"""So many resumes, the last ones five seconds apart, until a leader is believed that has less than was copied."""
+PATIENCE_AT_END = 7
+"""So many resumes, some four seconds, until a leader is believed that has less than was copied."""
 
 
 class Walked(NamedTuple):
@@ -164,7 +164,7 @@ async def _batches(
             if until is None:
                 # A hole up to the end is the cleaner's as well.
                 raise _Ended(min(offset, end), cleaned=cleaned or end > offset)
-            if end < until and copy.attempts < _PATIENCE_AT_END:
+            if end < until and copy.attempts < PATIENCE_AT_END:
                 raise NotNow(f"the source's leader tells of nothing behind offset {end} yet")
             return
 

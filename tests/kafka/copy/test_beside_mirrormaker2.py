@@ -15,7 +15,7 @@ from mirrorless.copy.planning import Planner
 from mirrorless.copy.progress import CONNECTOR, Progress, SourcePartition
 from mirrorless.errors import MirrorMaker2Runs
 from tests.support.secured import eventually
-from tests.support.world import fill
+from tests.support.world import fill, read, values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -269,3 +269,23 @@ def test_a_source_that_ends_before_what_is_taken_over_is_told(world: World) -> N
     assert report.state == "halted"
     assert report.error is not None
     assert "the source ends at 2, 8 offsets before the copy's" in report.error
+
+
+@pytest.mark.parametrize("meanwhile", [True, False], ids=["halted, then written on", "at once"])
+def test_the_copy_goes_on_where_the_source_ends_before_what_is_taken_over(world: World, meanwhile: bool) -> None:
+    topic = world.topic()
+    fill(world.source, topic, [b"one", b"two"])
+    world.discover()
+    write(world, Progress(last_offset=9))
+    if meanwhile:
+        assert world.copy()[0].state == "halted"
+        fill(world.source, topic, [b"%d" % number for number in range(98)])
+    world.write_settings(**{"mirrorless.on.gap": "continue"})
+    (report,) = world.copy()
+    assert (report.state, report.gaps, report.records) == ("caught up", 1, 98 if meanwhile else 0)
+    fill(world.source, topic, [b"more"] * 3)
+    (report,) = world.copy()
+    assert (report.state, report.gaps, report.records) == ("caught up", 0, 3)
+    last = 101 if meanwhile else 3
+    assert values(read(world.target, world.remote(topic))[0]) == values(read(world.source, topic)[0])[2:]
+    assert len(read(world.target, world.remote(topic))[0]) == last

@@ -6,9 +6,11 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from mirrorless.cli import root
 from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.world import World, fill, read, values
 
@@ -111,6 +113,38 @@ def test_a_source_topic_that_was_created_again_before_anything_was_copied(world:
     report = copy_of(world, topic)
     assert (report.state, report.records) == ("caught up", 150)
     assert world.assert_equal(topic) == 150
+
+
+@pytest.mark.parametrize("again", [150, 10], ids=["longer", "shorter"])
+@pytest.mark.parametrize("trimmed", [60, 0])
+def test_both_topics_were_created_again(world: World, again: int, trimmed: int) -> None:
+    """What the target lost is of the old topic: the new one is copied from its beginning."""
+    topic = world.topic()
+    fill(world.source, topic, numbers(0, 100))
+    if trimmed:
+        delete_before(world.source, topic, trimmed)
+    world.copy()
+    create_again(world.source, topic)
+    fill(world.source, topic, numbers(1_000, 1_000 + again))
+    assert copy_of(world, topic).state == "halted"
+    create_again(world.target, world.remote(topic))
+    world.write_settings(**{"mirrorless.on.gap": "continue"})
+    report = copy_of(world, topic)
+    assert (report.state, report.records) == ("caught up", again)
+    assert world.assert_equal(topic) == again
+
+
+def test_a_target_that_lost_records_behind_a_reset_is_told(world: World, copied: str) -> None:
+    """Else the copy would begin before where it was announced to, and groups be sent ahead of themselves."""
+    arguments = ["offsets", "reset", str(world.file), "--topic", copied, "--to", "earliest", "--yes"]
+    assert CliRunner().invoke(root, arguments).exit_code == 0
+    create_again(world.target, world.remote(copied))
+    report = copy_of(world, copied)
+    assert report.state == "halted"
+    assert "the remote partition ends at 0, before the acknowledged record 99" in (report.error or "")
+    assert CliRunner().invoke(root, arguments).exit_code == 0
+    assert copy_of(world, copied).records == 100
+    assert world.assert_equal(copied) == 100
 
 
 def test_what_a_halt_remembers_of_the_target_is_not_what_is_true_later(world: World, copied: str) -> None:

@@ -142,3 +142,11 @@ def test_an_epoch_that_has_only_passed_what_is_not_copied_was_not_begun() -> Non
     assert decide(progress=passed, announced=known, target=forgotten) == go_on(502, 0, 0, 99, epoch=1)
     begun = remembered(110, epoch=1, last_sequence=9)
     assert decide(progress=passed, announced=known, target=begun) == go_on(502, 10, 10, 109, epoch=1)
+
+
+def test_an_epoch_does_not_begin_before_where_it_was_announced() -> None:
+    """A reset that was followed by the end of the remote topic: what it was to be appended behind is gone."""
+    known = announced((0, 0, 0), (1, 0, 1_000))
+    reset = Progress(last_offset=-1, sequence=0, epoch=1, last_downstream=999)
+    assert isinstance(decide(progress=reset, announced=known, target=TargetState(log_end=0)), Lost)
+    assert decide(progress=reset, announced=known, target=TargetState(log_end=1_000)) == go_on(0, 0, 0, 999, epoch=1)
