@@ -135,6 +135,7 @@ class Planner:
         """
         planner = Planner(self.flow, bounded=self._bounded)
         planner._ends, planner._rival = self._ends, self._rival
+        planner._progress.follow(self._progress)
         self.close()
         return planner
 

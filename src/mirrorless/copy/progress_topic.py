@@ -31,6 +31,7 @@ class ProgressTopic:
         self._connector = flow.connector_name
         self._known: dict[Place, Known] = {}
         self._before: dict[Place, Known] | None = None
+        self._was_read = False
         self.others: dict[Place, float] = {}
         # Without the topic nothing is known of how far the copy is, which is not the same as that nothing was copied.
         self._replay = Replay(topic=flow.offset_storage_topic, cluster=flow.target, admin=admin, must_exist=True)
@@ -39,23 +40,28 @@ class ProgressTopic:
         """Catch up with the topic's end and return what is known; raises `ClusterUnavailable`."""
         last: dict[bytes | None, bytes | None] = {}
         for key, value in self._replay.read(self._forget):
-            if self._before is None and value is not None and _OURS not in value:
+            if self._was_read and self._before is None and value is not None and _OURS not in value:
                 self._note_other(key, value)
             last[key] = value
         # Of most keys there are many records, of which only the last one need be parsed.
         for key, value in last.items():
             self._take(key, value)
-        if self._before:
+        if self._before is not None:
             self._note_others_since(self._before)
-        self._before = None
+        self._before, self._was_read = None, True
         return self._known
+
+    def follow(self, earlier: ProgressTopic) -> None:
+        """Take over what another reader knew before the first read, so that what others wrote since is noted."""
+        self._before = earlier._known if earlier._was_read and earlier._before is None else earlier._before
+        self._was_read, self.others = earlier._was_read, earlier.others
 
     def close(self) -> None:
         """Close the connection."""
         self._replay.close()
 
     def _forget(self) -> None:
-        if self._before is None:  # else what is known is but a part
+        if self._was_read and self._before is None:  # else what is known is but a part
             self._before = self._known
         self._known = {}
 
