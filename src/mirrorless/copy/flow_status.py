@@ -73,8 +73,8 @@ def _next_offset(known: Known | None) -> int:
 
 
 def _halt(known: Known | None) -> Halt | None:
-    """The gap at which a partition stands; one of an earlier incarnation is over."""
+    """The gap at which a partition stands."""
     if known is None or known.halt is None:
         return None
     epochs = [*known.announced, -1 if known.progress is None or known.progress.epoch is None else known.progress.epoch]
-    return known.halt if known.halt.epoch >= max(epochs) else None
+    return known.halt if known.halt.stands(newest_epoch=max(epochs), progress=known.progress) else None

@@ -95,6 +95,7 @@ class Incarnations:
         epoch = max(copy.newest_epoch, -1 if state.epoch is None else state.epoch) + 1
         if epoch > _HIGHEST_EPOCH:
             raise copy.error_at_fetch("all 32,768 epochs of this copy are used up; replicate the topic anew")
+        progress = copy.known_progress
         announcement = Announcement(
             epoch=epoch,
             start=start,
@@ -102,6 +103,7 @@ class Incarnations:
             reason=reason,
             topic_id=self.topic_id(copy),
             after=after,
+            behind=progress.last_offset + 1 if progress is not None and progress.epoch is None else None,
         )
         return await self.begin(copy, announcement)
 

@@ -80,14 +80,16 @@ class Ledger:
 
     def halted(self, copy: PartitionCopy, gap: Gap) -> None:
         """Keep a gap, so that nobody forgets it; what nothing explains is found again anyway."""
-        if gap.kind is GapKind.UNEXPLAINED or (copy.halt is not None and copy.halt.epoch == copy.newest_epoch):
+        if gap.kind is GapKind.UNEXPLAINED or copy.halted_at is not None:
             return
+        progress = copy.known_progress
         copy.halt = Halt(
             epoch=copy.newest_epoch,
             offset=copy.fetch_from if gap.offset is None else gap.offset,
             kind=gap.kind,
             reason=gap.reason,
             records=gap.records,
+            position=None if progress is None else progress.last_offset + 1,
         )
         self._journal.write(self._where(copy).halt_key(), copy.halt.to_bytes())
 

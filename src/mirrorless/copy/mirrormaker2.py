@@ -101,7 +101,7 @@ def _is_theirs(known: Known | None) -> bool:
     """Whether it was the last to copy; where this project began behind it, and no record came since, it was not."""
     if known is None or known.progress is None or known.progress.sequence is not None:
         return False
-    return all(one.start != known.progress.last_offset + 1 for one in known.announced.values())
+    return not any(one.goes_on_from(known.progress.last_offset + 1) for one in known.announced.values())
 
 
 def _named(places: Collection[Place]) -> str:

@@ -89,9 +89,9 @@ class PartitionCopy:
     `next_sequence` that of the next record to stamp. `acked` is what the target acknowledged, `journaled` what the
     progress topic said at first, `written` what went into it. `source_id` and `remote_id` are the topics' own ids.
 
-    `suspected` is a gap that was seen and is looked at again, `detour` what a new epoch will have to pass over,
-    `verifies` whether checksums are compared here, since the target refused one, `doubted` the offset of a batch that
-    came damaged once. `tally` is what the lease's report will say was done.
+    `suspected` is a gap that was seen and is looked at again, `detour` what a new epoch will have to pass over, seen in
+    epoch `detour_from`. `verifies` says whether checksums are compared here, since the target refused one, `doubted` is
+    the offset of a batch that came damaged once. `tally` is what the lease's report will say was done.
     """
 
     row: LeaseRow
@@ -109,6 +109,7 @@ class PartitionCopy:
     remote_id: UUID | None = None
     suspected: Gap | None = None
     detour: Gap | LeaveOut | None = None
+    detour_from: int = -1
     verifies: bool = False
     doubted: int | None = None
     queue: deque[Pending] = field(default_factory=deque)
@@ -186,6 +187,13 @@ class PartitionCopy:
         self.journaled = known.progress if known is not None else None
         if self.journaled is not None and self.acked is not None:
             self.acked = max(self.acked, self.journaled, key=_how_far)
+
+    @property
+    def halted_at(self) -> Halt | None:
+        """The gap at which this incarnation halted before, None if there is none or it was left behind."""
+        halt = self.halt
+        stands = halt is not None and halt.stands(newest_epoch=self.newest_epoch, progress=self.known_progress)
+        return halt if stands else None
 
     @property
     def newest_epoch(self) -> int:

@@ -10,7 +10,7 @@ from mirrorless.batches.header import SEQUENCES, BatchHeader, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.copy.partition import LeaveOut, cut_at, ends_before
-from mirrorless.copy.progress import Announcement, Progress
+from mirrorless.copy.progress import Announcement
 from mirrorless.copy.resume import Begin, Decision, GoOn, Lost, TargetState, Unexplained, Wait, decide
 from mirrorless.copy.walking import Walked, count, find, walk
 from mirrorless.errors import Gap, GapKind, MirrorlessError
@@ -137,8 +137,7 @@ class Positions:
 
     def _refuse_halted(self, copy: PartitionCopy) -> None:
         """Raise the gap at which this incarnation halted before, even if it could not be seen again."""
-        halt = copy.halt
-        if halt is not None and copy.detour is None and halt.epoch == copy.newest_epoch:
+        if copy.detour is None and (halt := copy.halted_at) is not None:
             copy.suspected = copy.gap(halt.reason, halt.kind, offset=halt.offset, records=halt.records)
             raise copy.suspected
 
@@ -289,6 +288,10 @@ class Positions:
         self, copy: PartitionCopy, node: int, state: TargetState, decision: Decision, gap: Gap
     ) -> None:
         """Turn to an epoch behind a gap, as it is now: it may be remembered from long ago."""
+        if copy.newest_epoch != copy.detour_from:
+            copy.detour = copy.suspected = None
+            raise NotNow(f"epoch {copy.newest_epoch} has passed it over: {gap.reason}")
+        first_left = self._incarnations.first_left
         match decision:
             case Wait(reason=reason):
                 raise NotNow(reason)
@@ -297,14 +300,17 @@ class Positions:
             case Lost(reason=reason, records=records):
                 progress = copy.known_progress
                 another = None if progress is None or progress.epoch is None else self._another(copy, progress.epoch)
-                gap = another or copy.gap(reason, GapKind.TARGET_LOST, records=records)
+                now = another or copy.gap(reason, GapKind.TARGET_LOST, records=records)
+                start = await first_left(copy, now)
+                if gap.kind is GapKind.TRUNCATED:
+                    start = min(start, await first_left(copy, gap))
+                gap = now
             case GoOn() if gap.kind is GapKind.TARGET_LOST:
                 start, _ = await self._reached(copy, node, state, decision)
                 reason = f"{gap.kind.value}: {gap.reason}; it has them again, and the copy goes on at {start}"
                 raise await self._turn(copy, state, start=start, reason=reason)
             case _:
-                pass
-        start = await self._incarnations.first_left(copy, gap)
+                start = await first_left(copy, gap)
         reason = f"{gap.kind.value}: {gap.reason}; the copy goes on at {start}"
         turned = await self._turn(copy, state, start=start, reason=reason)
         copy.tally.gaps += 1
@@ -314,9 +320,6 @@ class Positions:
         """Announce an epoch; the error has everything asked again, so that nobody begins it who should not."""
         announced = await self._incarnations.turn(copy, state, start=start, reason=reason)
         copy.detour = copy.suspected = None
-        if (progress := copy.known_progress) is not None and progress.epoch is None:
-            # Behind MirrorMaker 2's position another epoch would begin, and that is where it cannot go on.
-            copy.acked = Progress(announced.start - 1, 0, announced.epoch, announced.downstream - 1)
         topic, partition = copy.place
         copy.tally.events.append(f"{topic}-{partition}: epoch {announced.epoch}: {announced.reason}")
         return NotNow(f"epoch {announced.epoch} begins at {announced.start}")

@@ -77,6 +77,7 @@ class Announcement:
     `downstream`. `topic_id` is the source topic's (KIP-516), None where brokers do not know such: the incarnation is of
     that topic, and not of another one that was given its name. `after` is the epoch and the next sequence at which the
     target stood when this was decided; the target that has moved on from there makes it void. None holds always.
+    `behind` is the position of MirrorMaker 2 in whose place it begins elsewhere, since it cannot go on there.
     """
 
     epoch: int
@@ -85,6 +86,11 @@ class Announcement:
     reason: str
     topic_id: str | None = None
     after: tuple[int, int] | None = None
+    behind: int | None = None
+
+    def goes_on_from(self, position: int) -> bool:
+        """Whether this incarnation is the one that follows MirrorMaker 2 where it was going to read `position`."""
+        return position in (self.start, self.behind)
 
     def to_bytes(self) -> bytes:
         """Value of the announcement record."""
@@ -93,6 +99,8 @@ class Announcement:
             fields["topicId"] = self.topic_id
         if self.after is not None:
             fields["after"] = self.after
+        if self.behind is not None:
+            fields["behind"] = self.behind
         return _json(fields)
 
     @classmethod
@@ -105,6 +113,7 @@ class Announcement:
             reason=str(content.get("reason", "")),
             topic_id=None if content.get("topicId") is None else str(content["topicId"]),
             after=None if content.get("after") is None else (int(content["after"][0]), int(content["after"][1])),
+            behind=None if content.get("behind") is None else int(content["behind"]),
         )
 
 
@@ -112,7 +121,8 @@ class Announcement:
 class Halt:
     """A gap at which incarnation `epoch` stopped, at upstream `offset`; a later incarnation is not concerned.
 
-    It is kept because not every gap can be seen again: a log that was cut grows past the place.
+    It is kept because not every gap can be seen again: a log that was cut grows past the place. `position` is the next
+    offset that was to be copied, None where that was not known.
     """
 
     epoch: int
@@ -120,22 +130,32 @@ class Halt:
     kind: GapKind
     reason: str
     records: int | None = None
+    position: int | None = None
+
+    def stands(self, *, newest_epoch: int, progress: Progress | None) -> bool:
+        """Whether the partition is still there: no later incarnation began, nor did MirrorMaker 2 copy on meanwhile."""
+        theirs = progress is not None and progress.epoch is None
+        passed = theirs and self.position is not None and progress is not None and self.position <= progress.last_offset
+        return self.epoch >= newest_epoch and not passed
 
     def to_bytes(self) -> bytes:
         """Value of the record that keeps it."""
-        fields = {"epoch": self.epoch, "offset": self.offset, "kind": self.kind.name, "reason": self.reason}
-        return _json(fields if self.records is None else fields | {"records": self.records})
+        fields: dict[str, Any] = {"epoch": self.epoch, "offset": self.offset, "kind": self.kind.name}
+        fields["reason"] = self.reason
+        more = {"records": self.records, "position": self.position}
+        return _json(fields | {key: value for key, value in more.items() if value is not None})
 
     @classmethod
     def read(cls, content: Mapping[str, Any]) -> Halt:
         """Read the value of a halt; raises KeyError, TypeError or ValueError."""
-        records = content.get("records")
+        records, position = content.get("records"), content.get("position")
         return cls(
             epoch=int(content["epoch"]),
             offset=int(content["offset"]),
             kind=GapKind[str(content["kind"])],
             reason=str(content["reason"]),
             records=None if records is None else int(records),
+            position=None if position is None else int(position),
         )
 
 

@@ -196,10 +196,15 @@ def _behind_mirrormaker(start: int, announced: Mapping[int, Announcement], targe
     known = -1 if target.epoch is None else target.epoch
     if target.last_sequence is not None and known not in announced:
         return Unexplained(epoch=known)
-    if target.last_sequence is not None and announced[known].start == start:
+    stands = None if target.last_sequence is None else (known, (target.last_sequence + 1) % SEQUENCES)
+    begun = [
+        epoch
+        for epoch, one in announced.items()
+        if one.goes_on_from(start) and epoch > known and one.after in (None, stands)
+    ]
+    if not begun and target.last_sequence is not None and announced[known].goes_on_from(start):
         # Our own incarnation behind this very position, whose first progress was not written yet.
         return _from_announcement(known, target.last_sequence, announced, target)
-    begun = [epoch for epoch, announcement in announced.items() if announcement.start == start and epoch > known]
     epoch = max(begun) if begun else max([known, *announced]) + 1
     return Begin(epoch=epoch, start=start, reason="behind MirrorMaker 2")
 

@@ -166,7 +166,7 @@ def run_lease(
         if known is None:
             raise
         flow = known.flow  # somebody is editing the file; the driver complains
-    if known is not None and known.flow.connections != flow.connections:
+    if known is not None and (known.login_refused or known.flow.connections != flow.connections):
         known.close()
         known = None
     if known is None:

@@ -105,13 +105,12 @@ class Verdicts:
     def gap(self, copy: PartitionCopy, gap: Gap) -> None:
         """Look again, with all that is known, before a gap is believed; then halt at it, or pass over it."""
         gap = without_frames(gap)
-        known = copy.halt is not None and copy.halt.epoch == copy.newest_epoch
-        patience = _PATIENCE if gap.kind in _MAY_PASS and not known else 0
+        patience = _PATIENCE if gap.kind in _MAY_PASS and copy.halted_at is None else 0
         if copy.suspected is None or copy.attempts < patience:
             copy.suspected = gap
             self.later(copy, f"{gap}; looking again")
         elif self._pass_gaps and gap.kind is not GapKind.UNEXPLAINED:
-            copy.detour = gap
+            copy.detour, copy.detour_from = gap, copy.newest_epoch
             copy.attempts = 0
             self.later(copy, gap)
         else:

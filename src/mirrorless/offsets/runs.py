@@ -149,7 +149,7 @@ def points(progress: Progress | None, announced: Mapping[int, Announcement]) -> 
 
 def taken_over(announced: Mapping[int, Announcement]) -> list[int]:
     """Upstream offsets up to which MirrorMaker 2 had copied when we went on."""
-    return [one.start for one in announced.values() if one.reason == BEHIND_MIRRORMAKER]
+    return [one.start for one in announced.values() if one.reason == BEHIND_MIRRORMAKER or one.behind is not None]
 
 
 @dataclass(frozen=True, slots=True)

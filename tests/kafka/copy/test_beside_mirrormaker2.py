@@ -14,6 +14,7 @@ from mirrorless.copy.partition_leases import LeaseReader, SlotLease
 from mirrorless.copy.planning import Planner
 from mirrorless.copy.progress import CONNECTOR, Progress, SourcePartition
 from mirrorless.errors import MirrorMaker2Runs
+from tests.kafka.copy.test_gaps import delete_before
 from tests.support.secured import eventually
 from tests.support.world import fill, read, values
 
@@ -294,6 +295,27 @@ def test_the_copy_goes_on_where_the_source_ends_before_what_is_taken_over(world:
     fill(world.source, topic, [b"more"] * 3)
     (report,) = world.copy()
     assert (report.state, report.gaps, report.records) == ("caught up", 0, 3)
-    last = 101 if meanwhile else 3
+    write(world, Progress(last_offset=9))  # as if this run had died before it wrote its own
+    fill(world.source, topic, [b"one more"])
+    (report,) = world.copy()
+    assert (report.state, report.gaps, report.records) == ("caught up", 0, 1)
     assert values(read(world.target, world.remote(topic))[0]) == values(read(world.source, topic)[0])[2:]
-    assert len(read(world.target, world.remote(topic))[0]) == last
+
+
+def test_a_gap_that_mirrormaker2_has_passed_is_over(world: World) -> None:
+    topic = world.topic()
+    fill(world.source, topic, [b"%d" % number for number in range(100)])
+    world.copy()
+    fill(world.source, topic, [b"%d" % number for number in range(100, 200)])
+    delete_before(world.source, topic, 150)
+    assert world.copy()[0].state == "halted"
+    fill(world.target, world.remote(topic), [b"%d" % number for number in range(150, 200)])
+    write(world, Progress(last_offset=199))
+    fill(world.source, topic, [b"more"] * 5)
+    (report,) = world.copy()
+    assert (report.state, report.records, report.gaps) == ("caught up", 5, 0)
+    world.write_settings(**{"mirrorless.on.gap": "continue"})
+    fill(world.source, topic, [b"more"] * 5)
+    (report,) = world.copy()
+    assert (report.state, report.records, report.gaps) == ("caught up", 5, 0)
+    assert len(read(world.target, world.remote(topic))[0]) == 160

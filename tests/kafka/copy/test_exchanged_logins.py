@@ -72,8 +72,11 @@ def test_a_slot_that_was_refused_is_not_kept(world: World, monkeypatch: pytest.M
         first = slots._slots[world.flow]
         run_lease(place, rows, control=Control(), lease=2, slot=0)
         assert slots._slots[world.flow] is first
-        monkeypatch.setattr(Slot, "login_refused", True)
+        first._ends.source.login_refused = True  # behind the lease
         run_lease(place, rows, control=Control(), lease=3, slot=0)
+        assert slots._slots[world.flow] is not first
+        monkeypatch.setattr(Slot, "login_refused", True)
+        run_lease(place, rows, control=Control(), lease=4, slot=0)
         assert world.flow not in slots._slots
     finally:
         if (left := slots._slots.pop(world.flow, None)) is not None:

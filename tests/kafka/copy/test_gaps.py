@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,10 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.cli import root
+from mirrorless.copy import slot as slots
+from mirrorless.copy.control import Control
+from mirrorless.copy.planning import Planner
+from mirrorless.copy.slot import run_lease
 from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.world import World, fill, read, values
 
@@ -176,6 +181,23 @@ def test_what_the_target_has_again_is_not_copied_twice(world: World, copied: str
     world.write_settings(**{"mirrorless.on.gap": "halt"})
     fill(world.source, copied, numbers(110, 120))
     assert copy_of(world, copied).records == 10  # the halt is left behind
+
+
+def test_a_gap_that_another_one_has_passed_is_not_passed_again(world: World, copied: str) -> None:
+    fill(world.source, copied, numbers(100, 300))
+    delete_before(world.source, copied, 250)
+    assert copy_of(world, copied).state == "halted"
+    world.write_settings(**{"mirrorless.on.gap": "continue"})
+    place = world.place()
+    with closing(Planner(place.load(), bounded=True)) as planner:
+        old_rows = [row for pile in planner.plan(place.load()) for row in pile]
+    assert copy_of(world, copied).records == 50
+    try:
+        (report,) = run_lease(place, old_rows, control=Control(), lease=2, slot=0)
+    finally:
+        slots._slots.pop(world.flow).close()
+    assert (report.state, report.records, report.gaps) == ("caught up", 0, 0)
+    assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 100) + numbers(250, 300)
 
 
 def test_a_remote_topic_that_was_created_again(world: World, copied: str) -> None:

@@ -111,3 +111,17 @@ def test_what_was_cut_ahead_of_the_copy_is_no_reason_to_jump_there(world: World)
     report = copy_of(world, topic)
     assert (report.state, report.records, report.gaps) == ("caught up", 15, 1)
     assert values(read(world.target, world.remote(topic))[0]) == numbers(0, 10) + numbers(1_000, 1_010)
+
+
+def test_what_the_target_lost_besides_does_not_hide_the_cut(world: World) -> None:
+    topic = world.topic()
+    fill_in_tens(world.source, topic, numbers(0, 100))
+    world.copy()
+    cut(world.source, topic, 60)
+    fill(world.source, topic, numbers(1_000, 1_100))
+    assert copy_of(world, topic).state == "halted"
+    write_progress(world, topic, b'{"offset":99,"sequence":110,"epoch":0,"downstream":109}')
+    world.write_settings(**{"mirrorless.on.gap": "continue"})
+    report = copy_of(world, topic)
+    assert (report.state, report.records, report.gaps) == ("caught up", 100, 1)
+    assert values(read(world.target, world.remote(topic))[0]) == numbers(0, 100) + numbers(1_000, 1_100)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2
 
 from mirrorless.copy.producer_identity import announcer_id, producer_id
-from mirrorless.copy.progress import Announcement, Progress, SourcePartition, parse
+from mirrorless.copy.progress import Announcement, Halt, Progress, SourcePartition, parse
+from mirrorless.errors import GapKind
 
 HERE = SourcePartition("A", "t", 0)
 
@@ -38,6 +39,22 @@ def test_progress_survives_the_round_trip(offset: int, sequence: int, epoch: int
     assert parse(where.progress_key(), progress.to_bytes()) == (where, progress)
     announcement = Announcement(epoch=epoch, start=offset, downstream=downstream, reason="first copy")
     assert parse(where.announcement_key(epoch), announcement.to_bytes()) == (where, announcement)
+
+
+def test_what_is_said_besides_survives_the_round_trip() -> None:
+    said = Announcement(epoch=3, start=7, downstream=9, reason="cut", topic_id="x", after=(2, 5), behind=40)
+    assert parse(HERE.announcement_key(3), said.to_bytes()) == (HERE, said)
+    for more in ({}, {"records": 4}, {"position": 6}, {"records": 0, "position": 0}):
+        halt = Halt(epoch=3, offset=7, kind=GapKind.TRUNCATED, reason="cut", **more)
+        assert parse(HERE.halt_key(), halt.to_bytes()) == (HERE, halt)
+
+
+def test_a_halt_stands_until_a_later_epoch_begins_or_mirrormaker_copies_on() -> None:
+    halt = Halt(epoch=3, offset=7, kind=GapKind.RETENTION, reason="gone", position=6)
+    assert halt.stands(newest_epoch=3, progress=Progress(5, 6, 3, 5))
+    assert not halt.stands(newest_epoch=4, progress=Progress(5, 6, 3, 5))
+    assert halt.stands(newest_epoch=3, progress=Progress(last_offset=5))
+    assert not halt.stands(newest_epoch=3, progress=Progress(last_offset=6))
 
 
 def test_mirrormakers_record_has_only_an_offset() -> None:

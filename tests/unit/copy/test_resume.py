@@ -150,3 +150,16 @@ def test_an_epoch_does_not_begin_before_where_it_was_announced() -> None:
     reset = Progress(last_offset=-1, sequence=0, epoch=1, last_downstream=999)
     assert isinstance(decide(progress=reset, announced=known, target=TargetState(log_end=0)), Lost)
     assert decide(progress=reset, announced=known, target=TargetState(log_end=1_000)) == go_on(0, 0, 0, 999, epoch=1)
+
+
+def test_an_epoch_that_cannot_begin_at_mirrormakers_position_is_known_by_it() -> None:
+    elsewhere = {0: Announcement(epoch=0, start=2, downstream=10, reason="cut", behind=500)}
+    nothing_yet = TargetState(log_end=10, foreign_tail=True)
+    assert decide(progress=THEIRS, announced=elsewhere, target=nothing_yet) == Begin(epoch=0, start=500, reason=BEHIND)
+    begun = remembered(13, epoch=0, last_sequence=2)
+    assert decide(progress=THEIRS, announced=elsewhere, target=begun) == go_on(2, 3, 3, 12)
+    # What was appended in it turned out to be another record: the next epoch is for that state of the target alone.
+    more = elsewhere | {1: Announcement(epoch=1, start=7, downstream=13, reason="cleaned", after=(0, 3), behind=500)}
+    assert decide(progress=THEIRS, announced=more, target=begun) == Begin(epoch=1, start=500, reason=BEHIND)
+    moved_on = remembered(14, epoch=0, last_sequence=3)
+    assert decide(progress=THEIRS, announced=more, target=moved_on) == go_on(2, 4, 4, 13)
