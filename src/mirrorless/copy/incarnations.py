@@ -95,7 +95,8 @@ class Incarnations:
         epoch = max(copy.newest_epoch, -1 if state.epoch is None else state.epoch) + 1
         if epoch > _HIGHEST_EPOCH:
             raise copy.error_at_fetch("all 32,768 epochs of this copy are used up; replicate the topic anew")
-        progress = copy.known_progress
+        theirs = copy.journaled if copy.journaled is not None and copy.journaled.epoch is None else None
+        appended = copy.acked is not None and copy.acked.sequence
         announcement = Announcement(
             epoch=epoch,
             start=start,
@@ -103,7 +104,7 @@ class Incarnations:
             reason=reason,
             topic_id=self.topic_id(copy),
             after=after,
-            behind=progress.last_offset + 1 if progress is not None and progress.epoch is None else None,
+            behind=None if theirs is None or appended else theirs.last_offset + 1,
         )
         return await self.begin(copy, announcement)
 

@@ -89,7 +89,7 @@ class Ledger:
             kind=gap.kind,
             reason=gap.reason,
             records=gap.records,
-            position=None if progress is None else progress.last_offset + 1,
+            position=0 if progress is None else progress.last_offset + 1,
         )
         self._journal.write(self._where(copy).halt_key(), copy.halt.to_bytes())
 

@@ -150,14 +150,17 @@ class Positions:
         first = await self._incarnations.first_offset(copy.place) if start is None else start
         if start is not None and start > copy.source_end:
             await self._look_at_end(copy, start, None)
-        announcement = Announcement(
-            epoch=decision.epoch,
-            start=first,
-            downstream=state.log_end,
-            reason=decision.reason,
-            topic_id=self._incarnations.topic_id(copy),
+        holds = await self._incarnations.begin(
+            copy,
+            known
+            or Announcement(
+                epoch=decision.epoch,
+                start=first,
+                downstream=state.log_end,
+                reason=decision.reason,
+                topic_id=self._incarnations.topic_id(copy),
+            ),
         )
-        holds = await self._incarnations.begin(copy, announcement)
         self._refuse_another_topic(copy, holds.epoch)
         copy.resume_at(
             holds.start,
@@ -309,7 +312,8 @@ class Positions:
                 start, _ = await self._reached(copy, node, state, decision)
                 reason = f"{gap.kind.value}: {gap.reason}; it has them again, and the copy goes on at {start}"
                 raise await self._turn(copy, state, start=start, reason=reason)
-            case _:
+            case GoOn(epoch=epoch) | Begin(epoch=epoch):
+                gap = self._another(copy, epoch) or gap
                 start = await first_left(copy, gap)
         reason = f"{gap.kind.value}: {gap.reason}; the copy goes on at {start}"
         turned = await self._turn(copy, state, start=start, reason=reason)

@@ -122,7 +122,7 @@ class Halt:
     """A gap at which incarnation `epoch` stopped, at upstream `offset`; a later incarnation is not concerned.
 
     It is kept because not every gap can be seen again: a log that was cut grows past the place. `position` is the next
-    offset that was to be copied, None where that was not known.
+    offset that was to be copied, 0 where nothing said so, None in records of before it was kept.
     """
 
     epoch: int
@@ -134,9 +134,10 @@ class Halt:
 
     def stands(self, *, newest_epoch: int, progress: Progress | None) -> bool:
         """Whether the partition is still there: no later incarnation began, nor did MirrorMaker 2 copy on meanwhile."""
-        theirs = progress is not None and progress.epoch is None
-        passed = theirs and self.position is not None and progress is not None and self.position <= progress.last_offset
-        return self.epoch >= newest_epoch and not passed
+        theirs = progress if progress is not None and progress.epoch is None else None
+        # Forwards or, where its position was beyond the log, to its beginning.
+        moved = theirs is not None and self.position is not None and self.position != theirs.last_offset + 1
+        return self.epoch >= newest_epoch and not moved
 
     def to_bytes(self) -> bytes:
         """Value of the record that keeps it."""

@@ -121,16 +121,12 @@ def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], 
     base = _Base(
         epoch=progress.epoch, offset=progress.last_offset + 1, sequence=progress.sequence, downstream=downstream
     )
+    if target.epoch is not None and target.last_sequence is not None and target.epoch > base.epoch:
+        return _from_announcement(target.epoch, target.last_sequence, announced, target)
     if base.downstream > target.log_end:
-        return Lost(
-            reason=f"the remote partition ends at {target.log_end}, before the acknowledged record "
-            f"{base.downstream - 1}: the target lost records, or the remote topic was created again",
-            records=base.downstream - target.log_end,
-        )
+        return _lost(base.downstream, target)
     if target.epoch is None or target.last_sequence is None:
         return _forgotten(base, target)
-    if target.epoch > base.epoch:
-        return _from_announcement(target.epoch, target.last_sequence, announced, target)
     ahead = (target.last_sequence + 1 - base.sequence) % SEQUENCES
     if target.epoch < base.epoch or ahead >= SEQUENCES // 2:
         return Lost(
@@ -139,6 +135,15 @@ def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], 
             records=SEQUENCES - ahead if target.epoch == base.epoch else base.sequence,
         )
     return _ahead(base, ahead, target)
+
+
+def _lost(downstream: int, target: TargetState) -> Lost:
+    """The target does not reach to where it was: `downstream` is the offset that was to come next."""
+    return Lost(
+        reason=f"the remote partition ends at {target.log_end}, before the acknowledged record "
+        f"{downstream - 1}: the target lost records, or the remote topic was created again",
+        records=downstream - target.log_end,
+    )
 
 
 def _is_next(newest: Announcement, progress: Progress | None, target: TargetState) -> bool:
@@ -188,7 +193,10 @@ def _forgotten(base: _Base, target: TargetState) -> Decision:
 def _without_progress(announced: Mapping[int, Announcement], target: TargetState) -> Decision:
     if target.epoch is None or target.last_sequence is None:
         # Nothing was appended by us. An epoch announced already is announced again; the first announcement holds.
-        return Begin(epoch=max(announced, default=0), start=None, reason="first copy")
+        epoch = max(announced, default=0)
+        if epoch in announced and announced[epoch].downstream > target.log_end:
+            return Begin(epoch=epoch + 1, start=announced[epoch].start, reason="first copy, the target is shorter now")
+        return Begin(epoch=epoch, start=None, reason="first copy")
     return _from_announcement(target.epoch, target.last_sequence, announced, target)
 
 
@@ -205,6 +213,8 @@ def _behind_mirrormaker(start: int, announced: Mapping[int, Announcement], targe
     if not begun and target.last_sequence is not None and announced[known].goes_on_from(start):
         # Our own incarnation behind this very position, whose first progress was not written yet.
         return _from_announcement(known, target.last_sequence, announced, target)
+    if begun and announced[max(begun)].downstream > target.log_end:
+        return _lost(announced[max(begun)].downstream, target)
     epoch = max(begun) if begun else max([known, *announced]) + 1
     return Begin(epoch=epoch, start=start, reason="behind MirrorMaker 2")
 
@@ -215,6 +225,8 @@ def _from_announcement(
     if epoch not in announced:
         return Unexplained(epoch=epoch)
     announcement = announced[epoch]
+    if announcement.downstream > target.log_end:
+        return _lost(announcement.downstream, target)
     base = _Base(epoch=epoch, offset=announcement.start, sequence=0, downstream=announcement.downstream)
     # Sequences wrap; how often, the length of the log says.
     wraps = max(0, target.log_end - base.downstream - last_sequence - 1) // SEQUENCES

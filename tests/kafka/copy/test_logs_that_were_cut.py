@@ -9,6 +9,7 @@ import pytest
 
 from mirrorless.batches.header import scan
 from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from tests.kafka.copy.test_gaps import create_again
 from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.world import World, fill, read, values
 
@@ -125,3 +126,17 @@ def test_what_the_target_lost_besides_does_not_hide_the_cut(world: World) -> Non
     report = copy_of(world, topic)
     assert (report.state, report.records, report.gaps) == ("caught up", 100, 1)
     assert values(read(world.target, world.remote(topic))[0]) == numbers(0, 100) + numbers(1_000, 1_100)
+
+
+def test_a_cut_that_was_halted_at_is_not_one_of_a_topic_that_was_created_again(world: World) -> None:
+    topic = world.topic()
+    fill_in_tens(world.source, topic, numbers(0, 100))
+    world.copy()
+    cut(world.source, topic, 60)
+    fill(world.source, topic, numbers(1_000, 1_100))
+    assert copy_of(world, topic).state == "halted"
+    create_again(world.source, topic)
+    fill(world.source, topic, numbers(2_000, 2_200))
+    world.write_settings(**{"mirrorless.on.gap": "continue"})
+    report = copy_of(world, topic)
+    assert (report.state, report.records, report.gaps) == ("caught up", 200, 1)

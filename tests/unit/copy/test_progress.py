@@ -55,6 +55,8 @@ def test_a_halt_stands_until_a_later_epoch_begins_or_mirrormaker_copies_on() -> 
     assert not halt.stands(newest_epoch=4, progress=Progress(5, 6, 3, 5))
     assert halt.stands(newest_epoch=3, progress=Progress(last_offset=5))
     assert not halt.stands(newest_epoch=3, progress=Progress(last_offset=6))
+    # Its position was beyond the log: it went back to the beginning.
+    assert not halt.stands(newest_epoch=3, progress=Progress(last_offset=2))
 
 
 def test_mirrormakers_record_has_only_an_offset() -> None:

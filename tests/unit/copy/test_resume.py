@@ -163,3 +163,23 @@ def test_an_epoch_that_cannot_begin_at_mirrormakers_position_is_known_by_it() ->
     assert decide(progress=THEIRS, announced=more, target=begun) == Begin(epoch=1, start=500, reason=BEHIND)
     moved_on = remembered(14, epoch=0, last_sequence=3)
     assert decide(progress=THEIRS, announced=more, target=moved_on) == go_on(2, 4, 4, 13)
+
+
+def test_what_was_announced_to_begin_behind_what_the_target_has_lost_is_a_gap() -> None:
+    taken_over = Progress(last_offset=99)
+    quiet = announced((0, 100, 100))
+    made_anew = decide(progress=taken_over, announced=quiet, target=TargetState(log_end=0))
+    assert isinstance(made_anew, Lost)
+    assert made_anew.records == 100
+    in_vain = remembered(50, epoch=0, last_sequence=49)
+    assert isinstance(decide(progress=taken_over, announced=quiet, target=in_vain), Lost)
+    # Without progress nothing that was acknowledged is lost: another epoch begins at the same offset.
+    first = decide(progress=None, announced=announced((0, 7, 5)), target=TargetState(log_end=0))
+    assert isinstance(first, Begin)
+    assert (first.epoch, first.start) == (1, 7)
+
+
+def test_an_older_progress_says_nothing_of_a_newer_epoch() -> None:
+    anew = announced((0, 0, 0), (1, 0, 0))
+    state = remembered(10, epoch=1, last_sequence=9)
+    assert decide(progress=OURS, announced=anew, target=state) == go_on(0, 10, 10, 9, epoch=1)
