@@ -144,6 +144,8 @@ class Positions:
     async def _begin(self, copy: PartitionCopy, node: int, state: TargetState, decision: Begin) -> None:
         """Begin an epoch where it was announced, though nothing was copied and the source has moved on since."""
         start = decision.start
+        if copy.known_progress is None:
+            self._refuse_another_topic(copy, copy.newest_epoch)
         if (known := copy.announced.get(decision.epoch)) is not None:
             self._refuse_another_topic(copy, decision.epoch)
             start = known.start
@@ -294,27 +296,32 @@ class Positions:
         if copy.newest_epoch != copy.detour_from:
             copy.detour = copy.suspected = None
             raise NotNow(f"epoch {copy.newest_epoch} has passed it over: {gap.reason}")
-        first_left = self._incarnations.first_left
+        first_left, progress = self._incarnations.first_left, copy.known_progress
+        again: int | None = None
         match decision:
             case Wait(reason=reason):
                 raise NotNow(reason)
             case Lost(records=None) | Unexplained():
                 return  # nothing says where the copy is: that is told, and not passed over
             case Lost(reason=reason, records=records):
-                progress = copy.known_progress
-                another = None if progress is None or progress.epoch is None else self._another(copy, progress.epoch)
-                now = another or copy.gap(reason, GapKind.TARGET_LOST, records=records)
+                own = progress.epoch if progress is not None and progress.epoch is not None else copy.newest_epoch
+                now = self._another(copy, own) or copy.gap(reason, GapKind.TARGET_LOST, records=records)
                 start = await first_left(copy, now)
                 if gap.kind is GapKind.TRUNCATED:
                     start = min(start, await first_left(copy, gap))
                 gap = now
             case GoOn() if gap.kind is GapKind.TARGET_LOST:
-                start, _ = await self._reached(copy, node, state, decision)
-                reason = f"{gap.kind.value}: {gap.reason}; it has them again, and the copy goes on at {start}"
-                raise await self._turn(copy, state, start=start, reason=reason)
+                again, _ = await self._reached(copy, node, state, decision)
             case GoOn(epoch=epoch) | Begin(epoch=epoch):
-                gap = self._another(copy, epoch) or gap
+                announced = copy.announced.get(epoch)
+                another = self._another(copy, epoch if announced or progress is not None else copy.newest_epoch)
+                if another is None and announced is not None and gap.kind is GapKind.TARGET_LOST:
+                    again = announced.start
+                gap = another or gap
                 start = await first_left(copy, gap)
+        if again is not None:
+            reason = f"{gap.kind.value}: {gap.reason}; it has them again, and the copy goes on at {again}"
+            raise await self._turn(copy, state, start=again, reason=reason)
         reason = f"{gap.kind.value}: {gap.reason}; the copy goes on at {start}"
         turned = await self._turn(copy, state, start=start, reason=reason)
         copy.tally.gaps += 1

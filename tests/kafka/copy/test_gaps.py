@@ -157,6 +157,22 @@ def test_a_target_that_lost_records_behind_a_reset_is_told(world: World, copied:
     assert world.assert_equal(copied) == 100
 
 
+def test_both_topics_were_created_again_before_anything_was_copied(world: World) -> None:
+    topic = world.topic()
+    fill(world.source, topic, numbers(0, 10))
+    world.discover()
+    fill(world.target, world.remote(topic), [b"not ours"] * 5)
+    world.write_settings(**{f"{world.source_alias}.consumer.auto.offset.reset": "latest"})
+    world.copy_unbounded(seconds=3)
+    world.write_settings(**{"mirrorless.lease.seconds": "60"})
+    create_again(world.source, topic)
+    create_again(world.target, world.remote(topic))
+    fill(world.source, topic, numbers(1_000, 1_030))
+    report = halted_by_its_id(world, topic)
+    assert (report.state, report.records, report.gaps) == ("caught up", 30, 1)
+    assert world.assert_equal(topic) == 30
+
+
 def test_what_a_halt_remembers_of_the_target_is_not_what_is_true_later(world: World, copied: str) -> None:
     remote = world.remote(copied)
     fill(world.source, copied, numbers(100, 110))
