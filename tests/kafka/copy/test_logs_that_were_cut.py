@@ -114,13 +114,19 @@ def test_what_was_cut_ahead_of_the_copy_is_no_reason_to_jump_there(world: World)
     assert values(read(world.target, world.remote(topic))[0]) == numbers(0, 10) + numbers(1_000, 1_010)
 
 
-def test_what_the_target_lost_besides_does_not_hide_the_cut(world: World) -> None:
+def halted_at_60(world: World) -> str:
+    """A topic of which 100 records were copied, and that was cut at 60 and grew past that again."""
     topic = world.topic()
     fill_in_tens(world.source, topic, numbers(0, 100))
     world.copy()
     cut(world.source, topic, 60)
     fill(world.source, topic, numbers(1_000, 1_100))
     assert copy_of(world, topic).state == "halted"
+    return topic
+
+
+def test_what_the_target_lost_besides_does_not_hide_the_cut(world: World) -> None:
+    topic = halted_at_60(world)
     write_progress(world, topic, b'{"offset":99,"sequence":110,"epoch":0,"downstream":109}')
     world.write_settings(**{"mirrorless.on.gap": "continue"})
     report = copy_of(world, topic)
@@ -129,12 +135,7 @@ def test_what_the_target_lost_besides_does_not_hide_the_cut(world: World) -> Non
 
 
 def test_a_cut_that_was_halted_at_is_not_one_of_a_topic_that_was_created_again(world: World) -> None:
-    topic = world.topic()
-    fill_in_tens(world.source, topic, numbers(0, 100))
-    world.copy()
-    cut(world.source, topic, 60)
-    fill(world.source, topic, numbers(1_000, 1_100))
-    assert copy_of(world, topic).state == "halted"
+    topic = halted_at_60(world)
     create_again(world.source, topic)
     fill(world.source, topic, numbers(2_000, 2_200))
     world.write_settings(**{"mirrorless.on.gap": "continue"})
