@@ -124,10 +124,9 @@ class _Job:
     def _at_the_end(self, reports: list[Report]) -> None:
         totals = summary(reports)
         # Of all that were ever reported: what is caught up has no part in the next lease.
-        before = sum(self._reached.values())
-        known = bool(self._reached)
+        before = sum(self._reached.values()) if self._reached else -1
         self._reached |= {(report.topic, report.partition): report.next_offset or 0 for report in reports}
-        self._fruitless = self._fruitless + 1 if known and sum(self._reached.values()) <= before else 0
+        self._fruitless = 0 if sum(self._reached.values()) > before else self._fruitless + 1
         self.complete = totals.over and not totals.errors
         self.stuck = not totals.over and self._fruitless >= _FRUITLESS_LEASES
         if totals.over or self.stuck:

@@ -317,8 +317,9 @@ class Positions:
                 another = self._another(copy, epoch if announced or progress is not None else copy.newest_epoch)
                 if another is None and announced is not None and gap.kind is GapKind.TARGET_LOST:
                     again = announced.start
-                gap = another or gap
-                start = await first_left(copy, gap)
+                else:
+                    gap = another or gap
+                    start = await first_left(copy, gap)
         if again is not None:
             reason = f"{gap.kind.value}: {gap.reason}; it has them again, and the copy goes on at {again}"
             raise await self._turn(copy, state, start=again, reason=reason)

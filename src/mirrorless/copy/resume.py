@@ -156,8 +156,7 @@ def _is_next(newest: Announcement, progress: Progress | None, target: TargetStat
         return False  # the target lost what was there when it was announced
     if target.epoch is None or target.last_sequence is None:
         # Forgotten: only the length of the log can tell that nothing was appended.
-        begun = progress is not None and target.log_end > newest.downstream
-        return progress is not None and not begun and (newest.after is None or target.log_end == newest.downstream)
+        return progress is not None and target.log_end == newest.downstream
     if target.epoch >= newest.epoch:
         return False
     return newest.after is None or newest.after == (target.epoch, (target.last_sequence + 1) % SEQUENCES)

@@ -104,8 +104,8 @@ class Wire:
             await self._net.sleep(quiet_s)
         try:
             return await self._answer(self._manager.send(request, node), node, timeout_ms)
-        except kafka_errors.SaslAuthenticationFailedError as error:
-            self._note_login(error)
+        except kafka_errors.SaslAuthenticationFailedError:
+            self.login_refused = True
             raise
 
     async def _answer(self, answer: Any, node: Node, timeout_ms: int) -> Any:  # noqa: ANN401
