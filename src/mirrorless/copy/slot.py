@@ -53,10 +53,11 @@ class Slot:
         self.flow = flow
         self._held: _Held | None = None
         checksum.prepare()
-        self._ends = Connections(flow)
-        self._ends.start()
+        # Whatever needs a token or a file may fail, and leaves nothing behind as long as nothing was started.
         self._journal = Journal(topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer"))
         self._syncs = SyncWriter(offset_syncs_topic(flow)) if flow.emit_offset_syncs_enabled else None
+        self._ends = Connections(flow)
+        self._ends.start()
 
     def copy(self, rows: Sequence[LeaseRow], *, terms: Terms, watch: Watch) -> list[Report]:
         """Copy the partitions of `rows` for one lease; raises `ClusterError` if an end cannot be reached."""
@@ -157,37 +158,17 @@ def run_lease(
     With `holdover`, a flow's only slot copies on behind the lease until the next one takes over; with several slots the
     next one's partitions are others, and may be dealt to another process.
 
-    A cluster that cannot be reached is in the reports, so that the query lives on and the next lease tries again.
+    A cluster that cannot be reached is in the reports, and so is a configuration that cannot be read in this process, so
+    that the query lives on and the next lease tries again.
     """
-    known = _slots.get(place.flow)
-    try:
-        flow = place.load()
-    except ConfigurationError:
-        if known is None:
-            raise
-        flow = known.flow  # somebody is editing the file; the driver complains
-    if known is not None and (known.login_refused or known.flow.connections != flow.connections):
-        known.close()
-        known = None
-    if known is None:
-        known = _slots[place.flow] = Slot(flow)
-    known.flow = flow
-    slots = max((row.slots for row in rows), default=1)
-    terms = Terms(
-        seconds=flow.lease_seconds,
-        bounded=place.bounded,
-        holdover_s=_HOLDOVER_S if holdover and slots == 1 and not place.bounded else 0.0,
-        pass_gaps=flow.on_gap == "continue",
-        leave_out=flow.errors_tolerance == "all",
-        bytes_per_second=flow.max_bytes_per_second and flow.max_bytes_per_second / slots,
-    )
     watch = control.of(lease, slot)
     try:
-        reports = known.copy(rows, terms=terms, watch=watch)
+        known = _ready(place)
+        reports = known.copy(rows, terms=_terms(known.flow, place, rows, holdover=holdover), watch=watch)
         if known.login_refused or all(report.state == State.RESUMING for report in reports):
             _forget(place)  # perhaps the brokers moved: the next lease asks the bootstrap servers again, and logs in
         return reports
-    except ClusterError as error:
+    except (ClusterError, ConfigurationError) as error:
         _forget(place)
         reports = [_unreached(row, error) for row in rows]
         watch.observe(reports)
@@ -196,16 +177,48 @@ def run_lease(
         return reports
 
 
+def _ready(place: FlowPlace) -> Slot:
+    """The slot that is kept for the flow, with its configuration as it is now, or a new one."""
+    known = _slots.get(place.flow)
+    try:
+        flow = place.load()
+    except ConfigurationError:
+        if known is None:
+            raise
+        flow = known.flow  # somebody is editing the file; the driver complains
+    if known is not None and (known.login_refused or known.flow.connections != flow.connections):
+        _forget(place)
+        known = None
+    if known is None:
+        known = _slots[place.flow] = Slot(flow)
+    known.flow = flow
+    return known
+
+
+def _terms(flow: Flow, place: FlowPlace, rows: Sequence[LeaseRow], *, holdover: bool) -> Terms:
+    slots = max((row.slots for row in rows), default=1)
+    return Terms(
+        seconds=flow.lease_seconds,
+        bounded=place.bounded,
+        holdover_s=_HOLDOVER_S if holdover and slots == 1 and not place.bounded else 0.0,
+        pass_gaps=flow.on_gap == "continue",
+        leave_out=flow.errors_tolerance == "all",
+        bytes_per_second=flow.max_bytes_per_second and flow.max_bytes_per_second / slots,
+    )
+
+
 def _forget(place: FlowPlace) -> None:
-    _slots.pop(place.flow).close()
+    if (known := _slots.pop(place.flow, None)) is not None:
+        known.close()
 
 
-def _unreached(row: LeaseRow, error: ClusterError) -> Report:
+def _unreached(row: LeaseRow, error: ClusterError | ConfigurationError) -> Report:
+    passes = error.retriable or isinstance(error, ConfigurationError)
     return Report(
         topic=row.topic,
         partition=row.partition,
         remote_topic=row.remote_topic,
-        state="unreachable" if error.retriable else "halted",
+        state="unreachable" if passes else "halted",
         records=0,
         copied_bytes=0,
         first_offset=None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JNetworkError
 
+from mirrorless import errors
 from mirrorless.copy.control import Control
 from mirrorless.copy.partition import State
 from mirrorless.copy.rows import summary
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 ON_PURPOSE: Final = "mirrorless.errors."
 """Stands in the text of every exception that was raised on purpose, when Spark hands it on."""
+_RAISED: Final = re.compile(re.escape(ON_PURPOSE) + r"(\w+)")
 _MAX_ACCIDENTS: Final = 8
 _REMEMBERED: Final = 50
 _WAIT_S: Final = 0.1
@@ -151,8 +154,14 @@ class CopyJob:
             failure = None if self._closing else str(error)  # the session ended before the query began
         except Exception as error:  # noqa: BLE001 -- Spark's, Java's, or its connection's: the run failed
             failure = str(error) or type(error).__name__
-            on_purpose = isinstance(error, MirrorlessError) or ON_PURPOSE in failure
+            on_purpose = self._is_meant(error, failure)
         self._ended(run, failure, on_purpose=on_purpose)
+
+    def _is_meant(self, error: Exception, failure: str) -> bool:
+        """Whether the next run would end the same way: not where a copy without an end met what passes by itself."""
+        raised = [type(error)] if isinstance(error, MirrorlessError) else []
+        raised += [getattr(errors, name, MirrorlessError) for name in _RAISED.findall(failure)]
+        return any(self._bounded or not kind.retriable for kind in raised)
 
     def _ended(self, run: str, failure: str | None, *, on_purpose: bool) -> None:
         with self._lock:

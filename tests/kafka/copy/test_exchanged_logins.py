@@ -15,10 +15,11 @@ from mirrorless.clusters.topics import last_stable_offsets
 from mirrorless.copy import partition_leases, planning
 from mirrorless.copy import slot as slots
 from mirrorless.copy.control import Control
+from mirrorless.copy.flow_place import FlowPlace
 from mirrorless.copy.partition_leases import LeaseReader
 from mirrorless.copy.planning import Planner
 from mirrorless.copy.slot import Slot, run_lease
-from mirrorless.errors import ClusterUnavailable
+from mirrorless.errors import ClusterUnavailable, ConfigurationError
 from mirrorless.local.kafka import ClusterSpec, start_clusters
 from mirrorless.protocol.event_loop import EventLoop
 from mirrorless.protocol.wire import LATEST, Wire
@@ -81,6 +82,36 @@ def test_a_slot_that_was_refused_is_not_kept(world: World, monkeypatch: pytest.M
     finally:
         if (left := slots._slots.pop(world.flow, None)) is not None:
             left.close()
+
+
+def test_a_slot_that_cannot_be_opened_is_opened_at_the_next_lease(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(world.source, world.topic(), [b"one"])
+    world.discover()
+    place = world.place(bounded=True)
+    with closing(Planner(place.load(), bounded=True)) as planner:
+        (rows,) = planner.plan(place.load())
+
+    def no_token(*_: Any, **__: Any) -> Any:  # noqa: ANN401
+        raise ClusterUnavailable("there is no token to log in with", cluster="B")
+
+    def no_file(_: FlowPlace) -> Flow:
+        raise ConfigurationError("cannot be read", file="mm2.properties")
+
+    monkeypatch.setattr(slots, "_PAUSE_S", 0.01)
+    for method, failing, why in ((Slot, no_token, "no token"), (FlowPlace, no_file, "mm2.properties: cannot be read")):
+        with monkeypatch.context() as context:
+            context.setattr(method, "__init__" if method is Slot else "load", failing)
+            (report,) = run_lease(place, rows, control=Control(), lease=1, slot=0)
+        assert report.state == "unreachable"
+        assert why in str(report.error)
+        assert world.flow not in slots._slots
+    try:
+        (report,) = run_lease(place, rows, control=Control(), lease=2, slot=0)
+        assert report.records == 1
+    finally:
+        slots._slots.pop(world.flow).close()
 
 
 def test_a_planner_that_gets_no_answer_is_followed_by_one_with_new_clients(

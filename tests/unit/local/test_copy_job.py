@@ -41,6 +41,10 @@ ON_PURPOSE = """
 def main(given, *, control, folder, told):
     raise RuntimeError("Spark says: mirrorless.errors.SameClusterError: one cluster")
 """
+PASSES = """
+def main(given, *, control, folder, told):
+    raise RuntimeError("Spark says: mirrorless.errors.ClusterUnavailable: cluster A: there is no token to log in with")
+"""
 
 LEAVES_BEHIND = """
 import time
@@ -131,6 +135,14 @@ def test_what_is_raised_on_purpose_would_be_raised_again(tmp_path: Path) -> None
     assert jobs.ended() == ("jr_1", "FAILED")
     assert jobs.over()
     assert jobs.job.start() == ""
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_what_passes_by_itself_ends_only_a_copy_with_an_end(tmp_path: Path, *, bounded: bool) -> None:
+    jobs = Jobs(tmp_path, PASSES, bounded=bounded)
+    jobs.job.start()
+    assert jobs.ended() == ("jr_1", "FAILED")
+    assert jobs.over() == bounded
 
 
 def test_a_copy_with_an_end_has_one(tmp_path: Path) -> None:
