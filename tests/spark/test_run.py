@@ -132,6 +132,33 @@ def test_between_two_leases_each_flow_copies_on(world: World) -> None:
     assert back.assert_equal(topic_back) == feed_back.produced
 
 
+def test_slots_that_are_added_meanwhile_copy_at_once(world: World) -> None:
+    topic = world.topic(partitions=4)
+    world.write_settings(**{"mirrorless.lease.seconds": "15"})
+
+    def ends() -> list[int]:
+        consumer = Consumer({"bootstrap.servers": world.target.bootstrap_servers, "group.id": "test"})
+        try:
+            places = [TopicPartition(world.remote(topic), partition) for partition in range(4)]
+            return [consumer.get_watermark_offsets(place, timeout=60)[1] for place in places]
+        finally:
+            consumer.close()
+
+    def all_move(seconds: float) -> bool:
+        before = ends()
+        time.sleep(seconds)
+        return all(now > then for now, then in zip(ends(), before, strict=True))
+
+    with Feed(world, topic, per_second=1_000), Mirrorless(world.file) as running:
+        wait_for(lambda: copied(world, topic, 4) > 1_000, running=running)
+        world.tasks_max = 4
+        world.write_settings(**{"mirrorless.lease.seconds": "15"})
+        # The second lease may have been planned before.
+        wait_for(lambda: len(running.lines("Lease")) >= 2, running=running)
+        wait_for(lambda: all_move(4), seconds=30, running=running)
+        assert all_move(4)
+
+
 def test_two_processes_on_the_same_flow_at_once(world: World) -> None:
     topic = world.topic(partitions=4)
     world.write_settings(**{"mirrorless.lease.seconds": "3"})

@@ -158,8 +158,8 @@ def run_lease(
     With `holdover`, a flow's only slot copies on behind the lease until the next one takes over; with several slots the
     next one's partitions are others, and may be dealt to another process.
 
-    A cluster that cannot be reached is in the reports, and so is a configuration that cannot be read in this process, so
-    that the query lives on and the next lease tries again.
+    A cluster that cannot be reached is in the reports, and so is a configuration that this process cannot read, so that
+    the query lives on and the next lease tries again.
     """
     watch = control.of(lease, slot)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -106,8 +107,9 @@ class LogLines:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         kept = {key: value for key, value in fields.items() if value is not None}
         line = json.dumps({"time": now, "level": level, "flow": flow, "event": event} | kept)
-        self._out.write(f"{line}\n")  # in one piece: several threads tell something
-        self._out.flush()
+        with suppress(OSError):  # a disk that is full, or a reader that died: no reason to end a copy
+            self._out.write(f"{line}\n")  # in one piece: several threads tell something
+            self._out.flush()
 
 
 def _events(reports: Iterable[Report]) -> list[str]:

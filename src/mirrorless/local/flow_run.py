@@ -32,6 +32,8 @@ _CHECKPOINT: Final = "checkpoint"
 _METADATA: Final = ("topic_discovery", "config_sync", "acl_sync")
 _AT_ONCE: Final = frozenset({"heartbeat", SUPERVISOR})
 """Whose schedule ticks at the start; the others have been called then, or there is nothing to do for them yet."""
+_AGAIN_S: Final = 30.0
+"""When the metadata of a flow is looked at again of which the first pass could not be made."""
 
 
 class FlowRun:
@@ -56,6 +58,7 @@ class FlowRun:
         self._bounded = bounded
         self._asked = asked
         self._ended = threading.Event()
+        self._looked = False
         self._display = display
         self._wiring = wiring(settings, flow)
         self.job = CopyJob(
@@ -87,6 +90,7 @@ class FlowRun:
         for name in _METADATA:
             # By hand, as an operator would behind a deployment; a copy must find all its topics.
             self._functions[name].invoke({}, limited=False)
+        self._looked = True
         found = [self._functions[name].sink.found for name in _METADATA]
         return [one for one in found if one is not None]
 
@@ -149,8 +153,12 @@ class FlowRun:
 
     def _start(self, name: str) -> None:
         every_s = self._every_s.get(name)
-        at_once = name in _AT_ONCE and not (name == SUPERVISOR and self._bounded)
-        self._functions[name].start(every_s=every_s, first_s=0.0 if at_once or every_s is None else every_s)
+        first_s = every_s or 0.0
+        if name in _AT_ONCE and not (name == SUPERVISOR and self._bounded):
+            first_s = 0.0
+        elif name in _METADATA and not self._looked:
+            first_s = min(first_s, _AGAIN_S)
+        self._functions[name].start(every_s=every_s, first_s=first_s)
 
     def _cluster(self, trigger: MskTrigger) -> Cluster:
         for cluster in (self._flow.source, self._flow.target):

@@ -15,6 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from mirrorless.copy.job import LANDING_S
+from mirrorless.errors import ClusterUnavailable
 from mirrorless.local.copy_job import ON_PURPOSE
 from mirrorless.local.flow_run import FlowRun
 from mirrorless.local.jars import cache_folder
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mirrorless.local.audience import Display
+    from mirrorless.metadata.passes import Pass
     from mirrorless.settings import Settings
 
 _LOOK_EVERY_S = 0.25
@@ -35,6 +37,8 @@ _STOPPING_S = 2.5
 """How long the query itself may take to end."""
 _ENDING_S = 1.0
 """How long functions may take that are under way when the run ends."""
+_THREADS = 1024
+"""So many slots at once, or as many as the configuration has: it may be given more while the flow runs."""
 
 
 class StopRequest:
@@ -87,9 +91,10 @@ def run_flows(
     `master` is Spark's, this very process with a thread for every slot if it is None.
 
     Returns whether all went well; what did not was told to `display`. Raises `MirrorlessError` before anything is
-    written if a cluster does not answer, or if a flow has one cluster at both ends.
+    written if a cluster does not answer, or if a flow has one cluster at both ends; of several flows without an end
+    those whose clusters answer begin without the others.
     """
-    threads = sum(flow.tasks_max for flow in settings.flows)
+    threads = max(_THREADS, sum(flow.tasks_max for flow in settings.flows))
     ready = threading.Event()
     with tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)
@@ -105,7 +110,7 @@ def run_flows(
             )
             for number, flow in enumerate(settings.flows)
         ]
-        first = [found for run in runs for found in run.first()]
+        first = _first(runs, display, together=bounded)
         try:
             for run in runs if not stop.event.is_set() else ():
                 run.copy()  # it asks whether the flow is paused while Spark starts
@@ -125,10 +130,28 @@ def run_flows(
             display.trouble(run.name, f"the query ended: {_first_line(run.job.failure)}; Spark's log: {_keep(folder)}")
     translated = [run.last() for run in runs] if bounded and not stop.event.is_set() else []
     asked = stop.event.is_set()
-    whole = asked or not bounded or (all(translated) and all(run.job.complete for run in runs))
+    whole = not bounded or (not asked and all(translated) and all(run.job.complete for run in runs))
     # Who asks for an end asks for what is left, too.
     in_step = all((replace(found, left=()) if asked else found).went_well for found in first)
     return whole and in_step and not failed and not any(run.job.faulty for run in runs)
+
+
+def _first(runs: Sequence[FlowRun], display: Display, *, together: bool) -> list[Pass]:
+    """Make each flow's first pass; unless they are to end `together`, one whose cluster is away holds no other up."""
+    found: list[Pass] = []
+    away: list[tuple[str, ClusterUnavailable]] = []
+    for run in runs:
+        try:
+            found += run.first()
+        except ClusterUnavailable as error:
+            if together:
+                raise
+            away.append((run.name, error))
+    if len(away) == len(runs):
+        raise away[0][1]
+    for name, error in away:
+        display.trouble(name, str(error))
+    return found
 
 
 def _watch(runs: Sequence[FlowRun], *, display: Display, stop: StopRequest) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from contextlib import nullcontext
+from errno import ENOSPC
 from io import StringIO
 from typing import TYPE_CHECKING
 
 import pytest
 
 from mirrorless.clusters.identity import Ends
+from mirrorless.errors import ClusterUnavailable
 from mirrorless.local import runner
 from mirrorless.local.display import LogLines
 from mirrorless.local.runner import StopRequest, run_flows
@@ -58,6 +60,7 @@ class Plan:
         self.asked = False
         self.last = True
         self.faulty = False
+        self.away: set[str] = set()
 
 
 class Run:
@@ -73,6 +76,8 @@ class Run:
         self._troubles, self._complaints = iter(self.plan.troubles), iter(self.plan.complaints)
 
     def first(self) -> list[Pass]:
+        if self.name in self.plan.away:
+            raise ClusterUnavailable("connection refused", cluster=self.name)
         if self.plan.asked:
             self._asked.set()
         return [Pass(ends=Ends("a", "b"), applied=(), left_out=(), problems=(), notes=(), left=self.plan.left)]
@@ -101,8 +106,8 @@ class Told:
         self.plan = Run.plan = Plan()
         self._out = StringIO()
 
-    def run(self, *, bounded: bool = True) -> bool:
-        return run_flows(SETTINGS, bounded=bounded, display=LogLines(self._out), stop=StopRequest())
+    def run(self, *, bounded: bool = True, settings: Settings = SETTINGS) -> bool:
+        return run_flows(settings, bounded=bounded, display=LogLines(self._out), stop=StopRequest())
 
     def of(self, event: str, field: str) -> list[object]:
         lines = [json.loads(line) for line in self._out.getvalue().splitlines()]
@@ -131,8 +136,13 @@ def test_a_copy_whose_topics_were_not_all_made_is_not_complete(told: Told) -> No
 
 def test_who_asks_for_an_end_asks_for_what_is_left_too(told: Told) -> None:
     told.plan.left, told.plan.asked = (LEFT,), True
-    assert told.run()
+    assert told.run(bounded=False)
     assert told.of("Finished", "complete") == [False]
+
+
+def test_a_copy_of_everything_that_was_asked_to_end_is_no_copy_of_everything(told: Told) -> None:
+    told.plan.asked = True
+    assert not told.run()
 
 
 def test_a_copy_whose_group_offsets_were_not_all_translated_did_not_go_well(told: Told) -> None:
@@ -144,6 +154,27 @@ def test_a_copy_whose_group_offsets_were_not_all_translated_did_not_go_well(told
 def test_a_copy_that_left_a_partition_with_an_error_did_not_go_well(told: Told) -> None:
     told.plan.faulty = True
     assert not told.run()
+
+
+def test_a_flow_whose_cluster_is_away_holds_no_other_up(told: Told) -> None:
+    two = SETTINGS.model_copy(update={"flows": (*SETTINGS.flows, Flow(source=B, target=A))})
+    told.plan.away = {"B->A"}
+    assert told.run(bounded=False, settings=two)
+    assert told.of("Trouble", "error") == ["cluster B->A: connection refused"]
+    assert told.of("Finished", "flow") == ["A->B", "B->A"]
+    with pytest.raises(ClusterUnavailable):
+        told.run(settings=two)
+    told.plan.away = {"A->B", "B->A"}
+    with pytest.raises(ClusterUnavailable):
+        told.run(bounded=False, settings=two)
+
+
+def test_a_log_that_cannot_be_written_ends_nothing(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: str) -> int:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(told._out, "write", full)
+    assert told.run()
 
 
 def test_a_complaint_is_told_once_until_it_is_over_whoever_else_complains(told: Told) -> None:
