@@ -176,6 +176,11 @@ class Positions:
 
     async def _go_on(self, copy: PartitionCopy, node: int, state: TargetState, decision: GoOn) -> None:
         offset, leader_epoch = await self._reached(copy, node, state, decision)
+        announced = copy.announced.get(decision.epoch)
+        begins = state.epoch != decision.epoch and decision.sequence == decision.walk_records == 0
+        if begins and announced is not None and announced.after is None and state.log_end > announced.downstream:
+            # A reset beside a copy that went on for a while: offsets are translated by where this epoch really begins.
+            raise await self._turn(copy, state, start=offset, reason=announced.reason)
         if isinstance(copy.detour, LeaveOut):
             await self._leave_out(copy, state, copy.detour, offset)
         copy.resume_at(

@@ -78,6 +78,7 @@ class Announcement:
     that topic, and not of another one that was given its name. `after` is the epoch and the next sequence at which the
     target stood when this was decided; the target that has moved on from there makes it void. None holds always.
     `behind` is the position of MirrorMaker 2 in whose place it begins elsewhere, since it cannot go on there.
+    `stood_at` is the epoch of the target's last record of ours, where a reset that holds always could learn it.
     """
 
     epoch: int
@@ -87,6 +88,12 @@ class Announcement:
     topic_id: str | None = None
     after: tuple[int, int] | None = None
     behind: int | None = None
+    stood_at: int | None = None
+
+    @property
+    def last_begun(self) -> int | None:
+        """The last epoch of which the target had anything when this was announced; None if that is not known."""
+        return self.stood_at if self.after is None else self.after[0]
 
     def goes_on_from(self, position: int) -> bool:
         """Whether this incarnation is the one that follows MirrorMaker 2 where it was going to read `position`."""
@@ -101,6 +108,8 @@ class Announcement:
             fields["after"] = self.after
         if self.behind is not None:
             fields["behind"] = self.behind
+        if self.stood_at is not None:
+            fields["stoodAt"] = self.stood_at
         return _json(fields)
 
     @classmethod
@@ -114,6 +123,7 @@ class Announcement:
             topic_id=None if content.get("topicId") is None else str(content["topicId"]),
             after=None if content.get("after") is None else (int(content["after"][0]), int(content["after"][1])),
             behind=None if content.get("behind") is None else int(content["behind"]),
+            stood_at=None if content.get("stoodAt") is None else int(content["stoodAt"]),
         )
 
 

@@ -35,6 +35,7 @@ class Reset:
     """One partition that shall begin again: from upstream `start`, in `epoch`; `position` is the next offset as of now.
 
     `end` is the source's last stable offset, `remote_begin` and `remote_end` what the remote partition holds.
+    `stood_at` is the epoch of its last record of ours, None where the target does not remember it.
     """
 
     topic: str
@@ -47,6 +48,7 @@ class Reset:
     remote_end: int
     epoch: int
     topic_id: str | None
+    stood_at: int | None = None
 
     @property
     def repeated(self) -> int:
@@ -132,7 +134,8 @@ class Resetter:
             if timed:
                 start = end[place] if timed[place] < 0 else timed[place]
             now = known.get(place, Known())
-            epochs = [-1, *now.announced, *remembered.get(there, [])]
+            stood_at = remembered.get(there)
+            epochs = [-1 if stood_at is None else stood_at, *now.announced]
             if now.progress is not None and now.progress.epoch is not None:
                 epochs.append(now.progress.epoch)
             resets.append(
@@ -147,20 +150,21 @@ class Resetter:
                     remote_end=ends[there],
                     epoch=max(epochs) + 1,
                     topic_id=None if topic_id is None else str(topic_id),
+                    stood_at=stood_at,
                 )
             )
         return resets
 
-    async def _epochs(self, remotes: Mapping[Place, Place]) -> dict[Place, list[int]]:
+    async def _epochs(self, remotes: Mapping[Place, Place]) -> dict[Place, int]:
         """The epoch that the target's brokers remember of our producer on each remote partition, if they do."""
-        found: dict[Place, list[int]] = {}
+        found: dict[Place, int] = {}
         for node, led in by_leader(self._target, remotes).items():
             wanted = {there: producer_id(self._source.cluster_id, *remotes[there]) for there in led}
             for there, state in (await self._target.producers(node, wanted)).items():
                 if isinstance(state, int):
                     raise error_for(state)
                 if state is not None:
-                    found[there] = [state.epoch]
+                    found[there] = state.epoch
         return found
 
     async def _offsets(self, wire: Wire, places: Sequence[Place], at: int) -> dict[Place, int]:
@@ -190,6 +194,7 @@ class Resetter:
                 downstream=one.remote_end,
                 reason=f"reset to {one.start}",
                 topic_id=one.topic_id,
+                stood_at=one.stood_at,
             )
             if await incarnations.announce((one.topic, one.partition), wanted) != wanted:
                 raise ClusterError(

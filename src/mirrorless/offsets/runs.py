@@ -11,6 +11,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from mirrorless.batches.header import SEQUENCES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -135,7 +137,7 @@ def points(progress: Progress | None, announced: Mapping[int, Announcement]) -> 
 
     Earlier incarnations count only as far as a later one did not begin before them, on either side, or where they did.
     """
-    known = [(epoch, Run(one.start, one.downstream, 0)) for epoch, one in sorted(announced.items())]
+    known = [(one.epoch, Run(one.start, one.downstream, 0)) for one in _begun(announced, progress)]
     if progress is not None and progress.epoch is not None and progress.last_downstream is not None:
         known.append((progress.epoch, Run(progress.last_offset + 1, progress.last_downstream + 1, 0)))
         known.sort()
@@ -145,6 +147,31 @@ def points(progress: Progress | None, announced: Mapping[int, Announcement]) -> 
             chain.pop()
         chain.append(point)
     return chain
+
+
+def _begun(announced: Mapping[int, Announcement], progress: Progress | None) -> Iterator[Announcement]:
+    """The epochs in order, without those that nothing was ever appended in as far as that is known (decision 0003).
+
+    Such a one says where a copy would have gone on, which is not where it did.
+    """
+    later = sorted(announced.values(), key=lambda one: one.epoch)
+    surely = {one.last_begun for one in later}
+    if progress is not None and progress.epoch is not None:
+        surely.add(progress.epoch)
+    while later:
+        one, *later = later
+        at_once = later and later[0].downstream == one.downstream
+        passed_by = any(other.last_begun is not None and other.last_begun < one.epoch for other in later)
+        if one.epoch in surely or not (at_once or passed_by or _is_void(one, progress)):
+            yield one
+
+
+def _is_void(announcement: Announcement, progress: Progress | None) -> bool:
+    """Whether the copy went on in the epoch before, from the place where this one was announced to begin behind it."""
+    if announcement.after is None or progress is None or progress.sequence is None:
+        return False
+    epoch, sequence = announcement.after
+    return progress.epoch == epoch and 0 < (progress.sequence - sequence) % SEQUENCES < SEQUENCES // 2
 
 
 def taken_over(announced: Mapping[int, Announcement]) -> list[int]:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 from confluent_kafka.admin import AdminClient
 
 from mirrorless.cli import root
+from mirrorless.clusters.admin import Admin
+from mirrorless.copy.progress_topic import ProgressTopic
+from mirrorless.copy.reset import Resetter
+from mirrorless.offsets.runs import Run, points
+from mirrorless.protocol.wire import EARLIEST
 from tests.support.world import World, delete, fill, read, values
+
+if TYPE_CHECKING:
+    from mirrorless.copy.progress import Known
 
 
 def numbers(start: int, end: int) -> list[bytes]:
@@ -31,6 +41,12 @@ def copied(world: World) -> str:
     return topic
 
 
+def said_of(world: World, topic: str) -> Known:
+    flow = world.place().load()
+    with closing(ProgressTopic(flow, Admin(flow.target))) as reader:
+        return reader.read()[topic, 0]
+
+
 def test_it_asks_before_records_are_copied_twice(world: World, copied: str) -> None:
     status, said = reset(world, copied, answer="n\n")
     assert status == 1
@@ -48,6 +64,37 @@ def test_from_the_beginning_behind_what_is_there(world: World, copied: str) -> N
     world.copy()
     world.copy()
     assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 100) * 2
+
+
+def test_beside_a_copy_that_goes_on_for_a_while(world: World, copied: str) -> None:
+    with closing(Resetter(world.place().load())) as resetter:
+        resets = resetter.plan(copied, EARLIEST)
+        fill(world.source, copied, numbers(100, 150))
+        world.copy()
+        resetter.apply(resets)
+    with closing(Resetter(world.place().load())) as resetter:
+        assert [one.stood_at for one in resetter.plan(copied, 10)] == [0]
+        resetter.apply(resetter.plan(copied, 10))
+    fill(world.source, copied, numbers(150, 160))
+    world.copy()
+    assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 150) + numbers(10, 160)
+    known = said_of(world, copied)
+    assert points(known.progress, known.announced) == [Run(0, 0, 0), Run(10, 150, 0), Run(160, 300, 0)]
+
+
+def test_an_epoch_begins_where_the_copy_left_the_target_not_where_it_was_reset(world: World, copied: str) -> None:
+    with closing(Resetter(world.place().load())) as resetter:
+        resets = resetter.plan(copied, EARLIEST)
+        fill(world.source, copied, numbers(100, 150))
+        world.copy()
+        resetter.apply(resets)
+    world.copy()
+    world.copy()
+    assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 150) * 2
+    known = said_of(world, copied)
+    newest = known.announced[max(known.announced)]
+    assert (newest.start, newest.downstream, newest.reason) == (0, 150, "reset to 0")
+    assert points(known.progress, known.announced) == [Run(0, 150, 0), Run(150, 300, 0)]
 
 
 def test_into_a_remote_topic_that_was_emptied(world: World, copied: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -163,7 +163,7 @@ def test_the_copy_announces_a_takeover_by_the_reason_that_is_looked_for_here() -
 def test_a_remote_topic_that_was_created_again_voids_what_was_before() -> None:
     # The copy went on at upstream 5000, from downstream 0 on; no sync says so yet.
     known = Known([sync(999, 999, 1000)], epochs=((0, 0), (5000, 0)), target_end=30)
-    assert known.at(500) == Translated(0, How.HOLE)
+    assert known.at(500) == Translated(0, How.BEFORE)
     assert known.at(5000) == Translated(0, How.RUN)
     plain = Known([sync(999, 999)], epochs=((5000, 0),), target_end=30)
     assert plain.at(1000) == Translated(0, How.BEFORE)
@@ -182,6 +182,31 @@ def test_a_source_topic_that_was_created_again_voids_what_was_before() -> None:
 def test_of_two_incarnations_that_begin_at_the_same_offset_the_later_one_counts() -> None:
     known = Known([sync(49, 1049, 50)], epochs=((0, 0), (0, 1000)), progress=Progress(49, 50, 1, 1049))
     assert known.line.runs[0] == Run(0, 1000, 50)
+
+
+def test_an_epoch_that_was_reset_before_it_began_says_nothing() -> None:
+    # Reset to the beginning, then to 500, before the copy took up either.
+    known = Known([sync(999, 999, 1000)], epochs=((0, 0), (0, 1000), (500, 1000)))
+    walk = known.at(300)
+    assert isinstance(walk, WalkNeeded)
+    assert (walk.from_upstream, walk.counted(300)) == (0, Translated(300, How.WALK))
+    assert isinstance(known.at(700), WalkNeeded)  # from the second reset's beginning on
+
+
+def test_an_epoch_that_never_began_though_the_copy_went_on_says_nothing() -> None:
+    said = announced((0, 0), (0, 1000))
+    at_second = Announcement(epoch=2, start=500, downstream=1050, reason="reset", stood_at=0)
+    assert points(None, said | {2: at_second}) == [Run(0, 0, 0), Run(500, 1050, 0)]
+    assert points(None, said | {2: replace(at_second, stood_at=1)}) == [Run(0, 1000, 0), Run(500, 1050, 0)]
+    assert points(None, said | {2: replace(at_second, stood_at=None)}) == [Run(0, 1000, 0), Run(500, 1050, 0)]
+
+
+def test_an_epoch_that_is_void_since_the_copy_went_on_says_nothing() -> None:
+    said = announced((0, 0)) | {1: Announcement(epoch=1, start=150, downstream=100, reason="gap", after=(0, 100))}
+    before = Progress(last_offset=79, sequence=80, epoch=0, last_downstream=79)
+    assert points(before, said) == [Run(0, 0, 0), Run(150, 100, 0)]
+    behind = Progress(last_offset=999, sequence=1000, epoch=0, last_downstream=999)
+    assert points(behind, said) == [Run(0, 0, 0), Run(1000, 1000, 0)]
 
 
 def test_no_answer_reaches_behind_the_targets_end() -> None:
