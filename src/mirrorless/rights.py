@@ -248,10 +248,12 @@ def needed(flow: Flow, functions: Iterable[Function] | None = None) -> list[Row]
 def of_the_way_back(opposite: Flow) -> list[Row]:
     """Return what `checkpoint` needs besides, where the flow `opposite` is there too: rows of that one, on its sides.
 
-    A group that failed over returns by what that flow's checkpoints are made of, and by which topics are compacted.
+    A group that failed over returns by what that flow's checkpoints are made of, and by which topics are compacted; and
+    what these checkpoints say tells which groups have not failed over at all.
     """
     made_of = {On.TOPICS, On.REMOTE_TOPICS, On.OFFSET_SYNCS, On.PROGRESS}
     rows = [row for row in needed(opposite, [_CHECKPOINT]) if row.on in made_of and row.when is not When.GROUP_OFFSETS]
+    rows.append(Row(_CHECKPOINT, _T, On.CHECKPOINTS, Operation.READ, "know who has not failed over"))
     return [*rows, Row(_CHECKPOINT, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "know which are compacted")]
 
 

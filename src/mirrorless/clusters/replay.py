@@ -51,6 +51,13 @@ class Replay:
         self._found: Described | Refusal | None = None
         self._read_to: dict[int, int] = {}
 
+    @property
+    def refused(self) -> str | None:
+        """Why the topic might not be seen when it was read last; None where it is there, or is not."""
+        found = self._found
+        hidden = found is not None and not isinstance(found, Described) and grant(found.code, "READ on it")
+        return self._absence(found) if hidden and not isinstance(found, Described) else None
+
     def read(self, forget: Callable[[], None] = lambda: None) -> Iterator[Entry]:
         """Yield what is new up to the ends that the topic has now; raises `ClusterUnavailable`.
 

@@ -93,7 +93,10 @@ class Checkpoints:
         self.translator = Translator(
             flow, source=self._source, target=self._target, must_read_to_end=not self._loaded()
         )
-        self._way_back = None if forward is None else WayBack(forward, source=self._target, target=self._source)
+        self._way_back: WayBack | None = None
+        if forward is not None:
+            self._way_back = WayBack(forward, source=self._target, target=self._source, wants_group=self._wants_group)
+        self._returning: dict[str, set[Place]] = {}
         self._producer = Producer(
             for_confluent(
                 flow.target,
@@ -118,11 +121,19 @@ class Checkpoints:
         report = PassReport(troubles=self._troubles, latencies_ms=self._latencies_ms)
         self._topic.read()
         committed = self._committed(report)
+        if self._way_back is not None and (reason := self._way_back.listen()) is not None:
+            report.troubles.append(f"no group is moved back: {reason}")
         there: dict[Place, set[int]] = defaultdict(set)
         back: dict[Place, set[int]] = defaultdict(set)
-        for offsets in committed.values():
+        self._returning = {}
+        for group, offsets in committed.items():
             for place, one in offsets.items():
-                (back if self._goes_back(place[0]) else there)[place].add(one.offset)
+                if self._way_back is None or not self._way_back.covers(place[0]):
+                    there[place].add(one.offset)
+                elif self._echo(group, place, one) is None:
+                    back[place].add(one.offset)
+                    if self._way_back.went_on(group, place, one.offset):
+                        self._returning.setdefault(group, set()).add((self.translator.remote(place[0]), place[1]))
         deadline = time.monotonic() + walking_s
         self.translator.refresh(there)
         answers = self.translator.translate(there, deadline=deadline)
@@ -146,13 +157,16 @@ class Checkpoints:
         """Commit the last checkpoints for groups on the target that have no members; raises `ClusterError`.
 
         Only for groups that the last `emit` found on the source: one that was deleted there is nobody's to make again,
-        or to move on. Active groups are left alone, offsets never go back, and what is missing is written (reference,
-        section 3.9), but never behind a remote partition's end. Once `stopping` says so no other group is begun.
+        or to move on; and of topics that groups return to, only where they went on by themselves. Active groups are
+        left alone, offsets never go back, and what is missing is written (reference, section 3.9), but never behind a
+        remote partition's end. Once `stopping` says so no other group is begun.
         """
         report = GroupSyncReport()
         activity, troubles = list_groups(self._target)
         report.troubles += troubles
-        known = {group: last for group, last in self._topic.read().items() if group in self._on_source}
+        known = {
+            group: self._meant(group, last) for group, last in self._topic.read().items() if group in self._on_source
+        }
         report.active = [group for group in known if activity.get(group) is Activity.ACTIVE]
         idle = [group for group in known if activity.get(group) is not Activity.ACTIVE]
         ahead: dict[str, dict[Place, Checkpoint]] = {}
@@ -195,6 +209,20 @@ class Checkpoints:
         self._target_groups.close()
         self.translator.close()
 
+    def _meant(self, group: str, last: Mapping[Place, Checkpoint]) -> dict[Place, Checkpoint]:
+        """Leave out checkpoints of topics that the opposite flow brought the group back to, without its doing."""
+        returning, home = self._returning.get(group, ()), self._way_back
+        return {
+            place: one
+            for place, one in last.items()
+            if home is None or place in returning or not home.is_home(place[0])
+        }
+
+    def _echo(self, group: str, place: Place, one: Committed) -> Translated | None:
+        if self._way_back is None or not self._way_back.covers(place[0]):
+            return None
+        return self._way_back.echo(group, place, one.offset)
+
     def _goes_back(self, topic: str) -> bool:
         return self._way_back is not None and self._way_back.covers(topic)
 
@@ -230,7 +258,10 @@ class Checkpoints:
     ) -> None:
         now_ms = int(time.time() * 1000)
         for place, one in offsets.items():
-            answer = answers[place][one.offset]
+            echo = (
+                self._way_back.echo(group, place, one.offset) if self._goes_back(place[0]) and self._way_back else None
+            )
+            answer = answers[place][one.offset] if echo is None else echo
             if not isinstance(answer, Translated):
                 report.unknown[answer.reason] += 1
                 continue

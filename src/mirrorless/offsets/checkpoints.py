@@ -56,6 +56,11 @@ class CheckpointTopic:
         """The topic's name."""
         return self._replay.topic
 
+    @property
+    def refused(self) -> str | None:
+        """Why the topic might not be seen when it was read last, None if it might."""
+        return self._replay.refused
+
     def read(self) -> ByGroup:
         """Catch up with the topic; raises `ClusterUnavailable`."""
         for entry in self._replay.read(self._forget_all):

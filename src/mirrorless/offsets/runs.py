@@ -203,6 +203,13 @@ class Line:
             self.runs[place] if place < len(self.runs) else None,
         )
 
+    def first_at_downstream(self, offset: int) -> Run:
+        """The first of the runs that downstream `offset` is in, or just behind; there must be one."""
+        place = bisect_right(self.runs, offset, key=lambda run: run.first_downstream) - 1
+        while place and self.runs[place - 1].end_downstream >= offset:
+            place -= 1
+        return self.runs[place]
+
     def countable(self, run: Run, following: Run | None) -> bool:
         """Whether all records between two neighbours were copied by us, or all behind the last one."""
         return not any(

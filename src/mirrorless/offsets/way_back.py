@@ -3,7 +3,8 @@
 A group that failed over from A to B reads `A.t` there. When it returns, the flow B->A says where it goes on in `t`: the
 flow A->B knows the pairs, read from the other side. MirrorMaker 2 names such checkpoints (reference, section 3.8) but
 has no syncs for them, so it never writes one. Only what came over one hop goes back: of `A.C.t` the topic on A is
-`C.t`, where MirrorMaker 2's rule says `t`.
+`C.t`, where MirrorMaker 2's rule says `t`. A group that A->B's own checkpoints brought to where it is stands on A where
+it stands: see `echoes`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from confluent_kafka.admin import ConfigResource, ResourceType
 
 from mirrorless.errors import ClusterError
 from mirrorless.filters import replicated_topics
+from mirrorless.offsets.echoes import Echoes
 from mirrorless.offsets.translation import How, Translated, Unknown
 from mirrorless.offsets.translator import Translator
 from mirrorless.offsets.walk import Search, Walker
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
@@ -35,7 +37,8 @@ class WayBack:
     `source` and `target` are the clients of the forward flow's ends.
     """
 
-    def __init__(self, forward: Flow, *, source: Admin, target: Admin) -> None:
+    def __init__(self, forward: Flow, *, source: Admin, target: Admin, wants_group: Callable[[str], bool]) -> None:
+        self._echoes = Echoes(forward, target, wanted=wants_group)
         self._alias = forward.source.alias
         self._policy = policy_for(forward)
         self._selects = replicated_topics(forward)
@@ -52,6 +55,27 @@ class WayBack:
             return False
         upstream = self._policy.upstream_topic(topic)
         return upstream is not None and upstream == self._policy.original_topic(topic) and self._selects(upstream)
+
+    def is_home(self, topic: str) -> bool:
+        """Whether the topic is one of the forward flow's source that groups return to."""
+        return self.covers(self._policy.format_remote_topic(self._alias, topic))
+
+    def listen(self) -> str | None:
+        """Learn what the forward flow's checkpoints say now; returns why that cannot be known. Raises `ClusterError`.
+
+        The offsets of the groups must have been asked for before: a checkpoint is written before it is committed.
+        """
+        self._echoes.read()
+        return self._echoes.refused
+
+    def echo(self, group: str, place: Place, offset: int) -> Translated | None:
+        """Where a group stands that has not moved in a remote topic: that is known without translating."""
+        last = self._echoes.of(group, place, offset)
+        return None if last is None else Translated(last.upstream, How.PAIR)
+
+    def went_on(self, group: str, place: Place, offset: int) -> bool:
+        """Whether the group itself went on in a remote topic, so that it may be moved at home too."""
+        return self._echoes.went_on(group, place, offset)
 
     def translate(self, wanted: Mapping[Place, Collection[int]], *, deadline: float) -> Answers:
         """Translate offsets of remote topics; walks end at the monotonic time `deadline`. Raises `ClusterError`."""
@@ -87,6 +111,7 @@ class WayBack:
 
     def close(self) -> None:
         """Close all connections."""
+        self._echoes.close()
         self._translator.close()
         self._walker.close()
 
@@ -111,7 +136,11 @@ def look_up(offset: int, line: Line, *, compacted: bool) -> Translated | Unknown
         known = "it lies before every offset sync that is left" if following else "there is no offset sync yet"
         return Unknown(known)
     if offset <= run.end_downstream:
-        return Translated(run.first_upstream + offset - run.first_downstream, How.RUN)
+        # Where runs meet on the target, what lies between them at home was never copied, so nobody read it there.
+        first = line.first_at_downstream(offset)
+        if offset == first.first_downstream and first is line.runs[0] and first.first_upstream > 0:
+            return Unknown("it lies before everything that was copied")
+        return Translated(first.first_upstream + offset - first.first_downstream, How.RUN)
     if not line.countable(run, following) or compacted:
         return Translated(run.end_upstream, How.NEAREST)
     if following is not None and following.shift == run.shift:

@@ -362,3 +362,19 @@ def test_the_way_back_is_as_exact(steps: list[Step], clean: int, compacted_sourc
         assert isinstance(found, Translated)
         back = world.truth(found.downstream)
         assert back == offset if found.exact else back <= offset
+
+
+def test_where_runs_meet_on_the_target_a_group_returns_to_the_first_that_it_did_not_read() -> None:
+    # A record was left out at 50, and a reset passed over 1000 to 1999.
+    line = Line.of([Run(0, 0, 50), Run(51, 50, 949), Run(2000, 999, 10)], [])
+    at = [(offset, look_up(offset, line, compacted=False)) for offset in (49, 50, 51, 999, 1000)]
+    assert at == [
+        (offset, Translated(home, How.RUN))
+        for offset, home in ((49, 49), (50, 50), (51, 52), (999, 1000), (1000, 2001))
+    ]
+
+
+def test_at_the_beginning_of_a_copy_that_began_late_nothing_says_what_a_group_has_read() -> None:
+    line = Line.of([], [Run(1000, 0, 0), Run(1100, 100, 0)])
+    assert isinstance(look_up(0, line, compacted=False), Unknown)
+    assert look_up(7, line, compacted=False) == Translated(1007, How.RUN)
