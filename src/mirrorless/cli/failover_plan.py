@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ import click
 from rich.table import Table
 
 from mirrorless.cli.tables import print_table
-from mirrorless.errors import ConfigurationError
+from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.offsets.failover import failover_plan as make_plan
 from mirrorless.settings import load
 
@@ -38,8 +39,14 @@ def failover_plan(file: str, *, target: str, groups: str, as_json: bool) -> None
         pattern = re.compile(groups)
     except re.error as error:
         raise click.BadParameter(str(error), param_hint="--group") from None
+    failed = False
     for flow in flows:
-        plan = make_plan(flow, groups=lambda name: pattern.fullmatch(name) is not None)
+        try:
+            plan = make_plan(flow, groups=lambda name: pattern.fullmatch(name) is not None)
+        except ClusterError as error:
+            click.echo(f"error: {flow.name}: {error}", err=True)
+            failed = True
+            continue
         now_ms = int(time.time() * 1000)
         for trouble in plan.troubles:
             click.echo(f"warning: {plan.flow}: {trouble}", err=True)
@@ -48,6 +55,7 @@ def failover_plan(file: str, *, target: str, groups: str, as_json: bool) -> None
                 click.echo(json.dumps({"flow": plan.flow} | asdict(one) | {"newest_age_ms": _age_ms(one, now_ms)}))
         else:
             _print(plan, now_ms)
+    sys.exit(int(failed))
 
 
 def _print(plan: Plan, now_ms: int) -> None:

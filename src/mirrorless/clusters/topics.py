@@ -83,6 +83,28 @@ def last_stable_offsets(admin: Admin, places: Iterable[Place]) -> tuple[dict[Pla
     Leaders that are just changing are asked again, and so are brokers that do not answer: the library holds a question
     to a broker that has just died until its time is up, and does not look for the new leader meanwhile.
     """
+    return _ends(admin, places, IsolationLevel.READ_COMMITTED)
+
+
+def high_watermarks(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:
+    """The offset behind everything that is replicated, with what open transactions hold back; else as the above."""
+    return _ends(admin, places, IsolationLevel.READ_UNCOMMITTED)
+
+
+def held_back(admin: Admin, stable: Mapping[Place, int]) -> dict[Place, int]:
+    """Offsets that an open transaction keeps from committed reads, behind these last stable offsets.
+
+    What was committed since these were asked for is not among them; partitions without an answer are left out.
+    """
+    ends, _ = high_watermarks(admin, stable)
+    behind = {place: end for place, end in ends.items() if end > stable[place]}
+    now, _ = last_stable_offsets(admin, behind)
+    return {place: behind[place] - offset for place, offset in now.items() if behind[place] > offset}
+
+
+def _ends(
+    admin: Admin, places: Iterable[Place], isolation: IsolationLevel
+) -> tuple[dict[Place, int], dict[Place, str]]:
     found: dict[Place, int] = {}
     missing: dict[Place, str] = {}
     left = list(places)
@@ -93,7 +115,7 @@ def last_stable_offsets(admin: Admin, places: Iterable[Place]) -> tuple[dict[Pla
             time.sleep(_PAUSE_S)
         answers = admin.client.list_offsets(
             {TopicPartition(topic, partition): OffsetSpec.latest() for topic, partition in left},
-            isolation_level=IsolationLevel.READ_COMMITTED,
+            isolation_level=isolation,
             request_timeout=_ANSWER_S * (attempt + 1),
         )
         left = []

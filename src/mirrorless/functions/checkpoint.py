@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from mirrorless.errors import MirrorlessError
+from mirrorless.errors import ClusterUnavailable, MirrorlessError
 from mirrorless.formats import Malformed, OffsetSync
 from mirrorless.functions.events import Records, Schedule, refusal
 from mirrorless.functions.warm import Warm
@@ -64,7 +64,12 @@ def _pass(invocation: Invocation) -> dict[str, Any]:
 
 def _pass_of(checkpoints: Checkpoints, invocation: Invocation) -> dict[str, Any]:
     budget = invocation.budget
-    report = checkpoints.emit(walking_s=min(_LONGEST_WALK_S, budget.left_s / 2), stopping=budget.is_used_up)
+    try:
+        report = checkpoints.emit(walking_s=min(_LONGEST_WALK_S, budget.left_s / 2), stopping=budget.is_used_up)
+    except ClusterUnavailable as error:
+        if invocation.flow.sync_group_offsets_enabled and error.cluster == invocation.flow.source.alias:
+            checkpoints.sync_groups(stopping=budget.is_used_up)  # what is known already, before it is needed
+        raise
     left = [f"group {group}" for group in report.left]
     done = _measured(invocation, report)
     troubles = [*report.troubles]

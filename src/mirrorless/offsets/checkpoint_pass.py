@@ -97,6 +97,7 @@ class Checkpoints:
         if forward is not None:
             self._way_back = WayBack(forward, source=self._target, target=self._source, wants_group=self._wants_group)
         self._returning: dict[str, set[Place]] = {}
+        self._left: set[str] = set()
         self._producer = Producer(
             for_confluent(
                 flow.target,
@@ -182,12 +183,15 @@ class Checkpoints:
             there = {
                 place: Committed(one.downstream, one.metadata)
                 for place, one in chosen.items()
-                if one.downstream <= ends.get(place, one.downstream)
+                if one.downstream <= ends.get(place, -1)
             }
             if there:
                 wanted[group] = there
-        outcomes = self._target_groups.commit(wanted, stopping=stopping)
-        report.left = [group for group in wanted if group not in outcomes]
+        # Those first that the last pass was not come to.
+        line = sorted(wanted, key=lambda group: group not in self._left)
+        outcomes = self._target_groups.commit({group: wanted[group] for group in line}, stopping=stopping)
+        report.left = [group for group in line if group not in outcomes]
+        self._left = set(report.left)
         for group, outcome in outcomes.items():
             if isinstance(outcome, str):
                 report.troubles.append(f"group {group}: {outcome}")
@@ -242,13 +246,14 @@ class Checkpoints:
         groups, troubles = list_groups(self._source)
         report.troubles += troubles
         chosen: dict[str, dict[Place, Committed]] = {}
-        self._on_source = set()
+        on_source: set[str] = set()
         for group, offsets in self._source_groups.committed(filter(self._wants_group, groups)):
-            self._on_source.add(group)
+            on_source.add(group)
             if isinstance(offsets, str):
                 report.troubles.append(f"group {group}: {offsets}")
             elif mine := {place: one for place, one in offsets.items() if self._wants(place[0])}:
                 chosen[group] = mine
+        self._on_source = on_source
         report.groups = len(chosen)
         report.offsets = sum(map(len, chosen.values()))
         return chosen
@@ -274,14 +279,18 @@ class Checkpoints:
                 downstream=answer.downstream,
                 metadata=one.metadata,
             )
-            if is_news(
-                checkpoint,
-                self._topic.last(group, (checkpoint.topic, checkpoint.partition)),
-                exact=answer.how is not How.WALK and answer.exact,
-                end=self.translator.target_ends.get(place),
-            ):
+            last = self._topic.last(group, (checkpoint.topic, checkpoint.partition))
+            # A walk counts less where the source was compacted since; the answer before it is not wrong for that.
+            sure = answer.exact and (answer.how is not How.WALK or self._is_of_earlier_copy(last, checkpoint, place))
+            if is_news(checkpoint, last, exact=sure, end=self.translator.target_ends.get(place)):
                 self._write(checkpoint, now_ms)
                 report.emitted += 1
+
+    def _is_of_earlier_copy(self, last: Checkpoint | None, checkpoint: Checkpoint, place: Place) -> bool:
+        """Whether the last checkpoint lies where nothing of the copy as it is now can be, such as in a topic before."""
+        if last is None or last.downstream <= checkpoint.downstream or self._goes_back(place[0]):
+            return False
+        return not self.translator.line(place).fits(last.upstream, last.downstream)
 
     def _write(self, checkpoint: Checkpoint, now_ms: int) -> None:
         self._topic.note(checkpoint)

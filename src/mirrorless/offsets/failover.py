@@ -13,7 +13,7 @@ from confluent_kafka.admin import OffsetSpec
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic
-from mirrorless.clusters.topics import last_stable_offsets
+from mirrorless.clusters.topics import held_back, last_stable_offsets
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.offsets.checkpoints import CheckpointTopic
@@ -70,7 +70,7 @@ def failover_plan(flow: Flow, *, groups: Callable[[str], bool] = lambda _: True)
     """Forecast a failover of the flow's groups to its target; writes nothing.
 
     Raises `ClusterError` if the target does not answer, ConfigurationError where the flow names a filter that is not
-    there. Where only the source does not answer, checkpoints are all there is.
+    there. Where only the source does not answer, or a part of it, checkpoints are all there is.
     """
     selects = group_filter_for(flow).selects
     target = Admin(flow.target)
@@ -80,9 +80,11 @@ def failover_plan(flow: Flow, *, groups: Callable[[str], bool] = lambda _: True)
         source = Admin(flow.source)
         try:
             source.metadata()
+            return _Forecaster(flow, source, target, topic).plan(lambda name: selects(name) and groups(name))
         except ClusterUnavailable as error:
+            if error.cluster != flow.source.alias:
+                raise
             return _from_checkpoints(flow, topic, target, str(error))
-        return _Forecaster(flow, source, target, topic).plan(lambda name: selects(name) and groups(name))
     finally:
         topic.close()
 
@@ -143,31 +145,44 @@ class _Forecaster:
 
     def _not_copied(self, places: Iterable[Place], deadline: float) -> dict[Place, tuple[int, bool]]:
         """Records between what is known to be copied and the source's end, and whether they were counted."""
+        places = list(places)
         ends, missing = last_stable_offsets(self._source, places)
         self._troubles += [f"{topic}-{partition}: {reason}" for (topic, partition), reason in missing.items()]
-        found: dict[Place, tuple[int, bool]] = {}
-        walks: list[Walk] = []
-        for place, end in ends.items():
-            line = self._translator.line(place)
-            copied_to = line.runs[-1].end_upstream if line.runs else 0
-            downstream = line.runs[-1].end_downstream if line.runs else 0
-            ahead = max(0, self._translator.target_ends.get(place, 0) - downstream)
-            found[place] = (max(0, end - copied_to - ahead), end <= copied_to)
-            if end > copied_to:
-                walks.append(Walk(place, copied_to, [end]))
+        for (topic, partition), offsets in held_back(self._source, ends).items():
+            self._troubles.append(
+                f"{topic}-{partition}: a transaction is open at offset {ends[topic, partition]}; "
+                f"{offsets} offsets from there on are not copied, and not counted here"
+            )
+        reached = {place: self._reached(place) for place in ends}
+        walks = [Walk(place, reached[place][0], [end]) for place, end in ends.items() if end > reached[place][0]]
         walker = Walker(self._flow.source)
         try:
             walker.walk(walks, deadline=deadline)
         finally:
             walker.close()
-        for walk in walks:
-            line = self._translator.line(walk.place)
-            downstream = line.runs[-1].end_downstream if line.runs else 0
-            records = walk.counts.get(walk.until[0])
-            if records is not None:
-                ahead = max(0, self._translator.target_ends.get(walk.place, 0) - downstream)
-                found[walk.place] = (max(0, records - ahead), True)
+        counted = {walk.place: walk.counts.get(walk.until[0]) for walk in walks}
+        found: dict[Place, tuple[int, bool]] = {}
+        for place, end in ends.items():
+            copied_to, ahead, sure = reached[place]
+            records = counted.get(place)
+            most = max(0, end - copied_to) if records is None else records
+            found[place] = (max(0, most - ahead), end <= copied_to or (records is not None and sure))
         return found
+
+    def _reached(self, place: Place) -> tuple[int, int, bool]:
+        """Upstream offset up to which all was copied, records that the target has beyond, and whether both are sure.
+
+        What the target has beyond the last progress may be another writer's; of MirrorMaker 2's part it says nothing.
+        """
+        known = self._translator.progress.get(place)
+        if known is not None and known.progress is not None and known.progress.epoch is None:
+            return known.progress.last_offset + 1, 0, False
+        line = self._translator.line(place)
+        if not line.runs:
+            return 0, self._translator.target_ends.get(place, 0), False
+        last = line.runs[-1]
+        ahead = max(0, self._translator.target_ends.get(place, 0) - last.end_downstream)
+        return last.end_upstream, ahead, ahead == 0 and line.countable(last, None)
 
     def _forecast(self, group: str, place: Place, one: Committed, answer: Translated | Unknown) -> Forecast:
         remote = (self._translator.remote(place[0]), place[1])

@@ -217,6 +217,13 @@ class Line:
             for offset in self.foreign
         )
 
+    def fits(self, upstream: int, downstream: int) -> bool:
+        """Whether a pair can be of this copy: not behind what comes later, and with no more records than offsets."""
+        run, following = self.at(upstream)
+        if run is not None and upstream - downstream < run.shift:
+            return False
+        return run is None or following is None or downstream <= following.first_downstream
+
     def at(self, offset: int) -> tuple[Run | None, Run | None]:
         """The run that begins at or before upstream `offset`, and the one that begins behind it."""
         place = bisect_right(self.runs, offset, key=lambda run: run.first_upstream)

@@ -18,7 +18,7 @@ behind. The cases:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -98,6 +98,8 @@ def translate(
     found = _translate(offset, line, nearest, target_end)
     if isinstance(found, Translated) and found.downstream > target_end:
         return Translated(target_end, How.BEYOND)
+    if isinstance(found, WalkNeeded) and found.ceiling > target_end:
+        return replace(found, ceiling=target_end, at_end=True)
     return found
 
 

@@ -267,6 +267,30 @@ def test_where_the_remote_topic_was_made_anew_no_group_is_sent_behind_what_it_re
     assert last == {group: offset - 500 for group, offset in groups.items()}
 
 
+def test_a_checkpoint_of_the_topic_before_is_lowered_where_records_have_to_be_counted(world: World) -> None:
+    topic = world.topic()
+    transactions(world.source, topic, 100, records=3)
+    world.copy()
+    flow = flow_of(world, groups=topic)
+    commit(world.source, topic, {(topic, 0): 240})
+    passes = Checkpoints(flow)
+    passes.emit()
+    assert [one.downstream for one in checkpoints(world)] == [180]
+    # More is lost than the group is ahead of the records that it has read.
+    source = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
+    place = TopicPartition(topic, 0, 120)
+    source.delete_records([place])[place].result()
+    delete(world.target, world.remote(topic))
+    world.discover()
+    arguments = ["offsets", "reset", str(world.file), "--topic", topic, "--to", "earliest", "--yes"]
+    assert CliRunner().invoke(root, arguments).exit_code == 0
+    world.copy()
+    report = passes.emit()
+    passes.close()
+    assert report.troubles == []
+    assert [one.downstream for one in checkpoints(world)][-1] == 90
+
+
 def test_near_the_time_limit_groups_are_left_to_the_next_pass(world: World) -> None:
     topic = world.topic()
     fill(world.source, topic, [b"1", b"2", b"3"])
@@ -281,5 +305,12 @@ def test_near_the_time_limit_groups_are_left_to_the_next_pass(world: World) -> N
     report = passes.sync_groups(stopping=lambda: next(asked))
     assert (report.written, len(report.left)) == (2, 3)
     assert all(committed(world.target, group) == {} for group in report.left)
-    assert passes.sync_groups().written == 3
+    # All move on: those first that were left.
+    for group in groups:
+        commit(world.source, group, {(topic, 0): 3})
+    passes.emit()
+    asked = iter([False, False, False, True])
+    assert passes.sync_groups(stopping=lambda: next(asked)).written == 3
+    assert all(committed(world.target, group) == {(world.remote(topic), 0): 3} for group in report.left)
+    assert passes.sync_groups().written == 2
     passes.close()

@@ -211,6 +211,19 @@ def test_an_epoch_that_is_void_since_the_copy_went_on_says_nothing() -> None:
 
 def test_no_answer_reaches_behind_the_targets_end() -> None:
     assert Known([sync(99, 99, 100)], target_end=40).at(70) == Translated(40, How.BEYOND)
+    between = Known([sync(99, 99, 100), sync(999, 899, 10)], target_end=40).at(500)
+    assert isinstance(between, WalkNeeded)
+    assert between.counted(300) == Translated(40, How.BEYOND)
+    assert between.not_counted() == Translated(40, How.NEAREST)
+
+
+def test_a_pair_of_an_earlier_copy_does_not_fit_the_line() -> None:
+    # The source lost 5000 records before the copy began anew in an empty topic.
+    line = Line.of([], [Run(5000, 0, 0), Run(9000, 3000, 0)])
+    assert line.fits(6000, 900)
+    assert not line.fits(6000, 1001)  # more records than offsets
+    assert not line.fits(8000, 3001)  # it lies behind what comes later
+    assert line.fits(4000, 999)  # of what was before nothing is known
 
 
 def test_a_partition_of_nothing_but_short_runs_does_not_fill_the_memory() -> None:
