@@ -225,6 +225,10 @@ class Fetcher:
         copy.suspected = None  # what was looked for is there
         if not self._bounded:
             copy.source_end = fetched.last_stable_offset
+        if fetched.high_watermark > fetched.last_stable_offset or copy.held_at >= 0:
+            copy.note_open_transaction(fetched.last_stable_offset, fetched.high_watermark, now=time.monotonic())
+            if not fetched.records and fetched.last_stable_offset < copy.fetch_from:
+                self._spawn(self._set_aside(copy))
         if not fetched.records and fetched.last_stable_offset > copy.fetch_from:
             copy.empty_answers += 1
             return
@@ -238,6 +242,17 @@ class Fetcher:
                 copy, f"{copy.row.remote_topic}-{copy.row.partition} has another leader now, or was created again"
             )
         self._keeper.moved(copy)
+
+    async def _set_aside(self, copy: PartitionCopy) -> None:
+        """Do not ask for a copy for a while that is behind the last stable offset, as a takeover may have put it.
+
+        The broker would answer at once, again and again (`DelayedFetch.tryComplete`).
+        """
+        for line in self._led.values():
+            line.pop(copy, None)
+        await self._sleep(_WAIT_MS / 1000)
+        if not self._stopped and self._copies.get(copy.place) is copy and copy.state in READABLE:
+            self._line_up(copy)
 
     def _queue(self, copy: PartitionCopy, fetched: Fetched) -> None:
         now_ms = int(time.time() * 1000)
@@ -300,5 +315,5 @@ def _note_silence(wanted: Iterable[PartitionCopy], fetched: Iterable[Fetched]) -
     """Count as an empty answer that nothing at all is said of a copy that is behind."""
     told = {part.place for part in fetched}
     for copy in wanted:
-        if copy.source_end > copy.fetch_from and copy.place not in told:
+        if copy.source_end > copy.fetch_from and copy.place not in told and not copy.is_held:
             copy.empty_answers += 1

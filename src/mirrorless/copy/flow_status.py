@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.identity import refuse_same
 from mirrorless.clusters.target_state import TargetStates
-from mirrorless.clusters.topics import last_stable_offsets, partition_counts
+from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.metadata.plan import replicated
 
@@ -48,7 +48,7 @@ def status_of(flow: Flow) -> FlowStatus:
     counts = partition_counts(at_source)
     topics = list(replicated(flow, counts))
     places = [(topic, partition) for topic in topics for partition in range(counts[topic])]
-    ends, unknown = last_stable_offsets(source, places)
+    ends, unknown = high_watermarks(source, places)
     known = _known(flow, target) if flow.offset_storage_topic in partition_counts(at_target) else {}
     with closing(TargetStates(flow, admin=target)) as states:
         state = states.read()

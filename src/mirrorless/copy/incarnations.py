@@ -200,34 +200,15 @@ class Incarnations:
                 found[said] = refusal(one.error_code, right="WRITE", topic=self._journal_topic)
             else:
                 taken[said.journal] = one.base_offset
-        read = await self._read_back(node, taken)
+        read = await self._target.read_each_at(node, taken, partition_max_bytes=_READ_BACK_BYTES)
         for said in wanted:
             if said.journal in taken:
                 records = read[said.journal]
                 missing = NotNow(f"an announcement in {said.journal[0]}-{said.journal[1]} could not be read back")
-                said_there = records if isinstance(records, Exception) else _announced_by(said.producer, records)
+                said_there = (
+                    records if isinstance(records, kafka_errors.KafkaError) else _announced_by(said.producer, records)
+                )
                 found[said] = said_there or missing
-        return found
-
-    async def _read_back(self, node: int, wanted: dict[Place, int]) -> dict[Place, bytes | memoryview | Exception]:
-        """What stands at these offsets, or why that cannot be read; one that fails is no matter of the others."""
-        if not wanted:
-            return {}
-        fetched = await self._target.fetch(
-            node,
-            [(place, offset, -1) for place, offset in wanted.items()],
-            isolation=wires.READ_UNCOMMITTED,
-            partition_max_bytes=_READ_BACK_BYTES,
-        )
-        found: dict[Place, bytes | memoryview | Exception] = {
-            one.place: one.records for one in fetched if one.records and not one.error_code
-        }
-        for place in wanted.keys() - found.keys():
-            # Its quota is used up, or what it holds there is too large to come with others: asked for alone, it comes.
-            try:
-                found[place] = await self._target.read_at(node, place, wanted[place])
-            except kafka_errors.KafkaError as error:
-                found[place] = error
         return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from mirrorless.copy.partition import READABLE, State
 from mirrorless.copy.progress import Halt, SourcePartition
 from mirrorless.copy.rows import Report
 from mirrorless.errors import GapKind
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 _EVERY_S = 1.0
+_LONG_OPEN_S = 60.0
+"""As long as a transaction may take if nothing else is said (`transaction.timeout.ms`)."""
 _LOOK_S = 0.1
 _WRITING_S = 0.005
 """Of a look: thousands of partitions take turns, since nothing is copied while progress is written."""
@@ -131,18 +134,22 @@ class Ledger:
 
     def _report(self, copy: PartitionCopy) -> Report:
         tally = copy.tally
+        held_s = time.monotonic() - copy.held_since if copy.is_held and copy.state in READABLE else 0.0
+        waits = f"{copy.row.topic}-{copy.row.partition}: a transaction has been open at offset {copy.held_at} for "
+        waits += f"{held_s:.0f} s; what lies behind it, {copy.log_end - copy.held_at} offsets, is copied once it ends"
+        error = copy.error or (waits if held_s >= _LONG_OPEN_S else None)
         progress = copy.known_progress if copy.acked is None else copy.progress()
         next_offset = None if progress is None else progress.last_offset + 1
         return Report(
             topic=copy.row.topic,
             partition=copy.row.partition,
             remote_topic=copy.row.remote_topic,
-            state=str(copy.state),
+            state=str(State.WAITING if held_s >= _LONG_OPEN_S else copy.state),
             records=tally.records,
             copied_bytes=tally.copied_bytes,
             first_offset=tally.first_offset,
             next_offset=next_offset,
-            lag_records=max(0, copy.source_end - (next_offset or 0)),
+            lag_records=max(0, max(copy.source_end, copy.log_end) - (next_offset or 0)),
             latency_ms=tally.latency.last,
             began_ms=tally.began_ms,
             ended_ms=tally.ended_ms,
@@ -150,7 +157,7 @@ class Ledger:
             gaps=tally.gaps,
             foreign=tally.foreign,
             events="\n".join(tally.events),
-            error=copy.error or self._journal.error or (None if self._syncs is None else self._syncs.error),
+            error=error or self._journal.error or (None if self._syncs is None else self._syncs.error),
             batches=tally.latency.count,
             latency_min_ms=tally.latency.least,
             latency_max_ms=tally.latency.greatest,

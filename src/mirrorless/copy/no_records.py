@@ -36,8 +36,22 @@ async def out_of_range(source: Wire, keeper: Keeper, node: int, copy: PartitionC
         keeper.gap(copy, copy.gap(reason, GapKind.RETENTION, offset=asked_from, records=lost))
     elif not behind.error_code and asked_from > behind.offset:
         keeper.gap(copy, ends_before(copy, behind.offset, asked_from))
-    else:
+    elif copy.leader_epoch >= 0 and await _is_there(source, node, copy, asked_from):
+        if _waits_at(copy, asked_from):
+            reason = f"the source's log does not know the leader epoch {copy.leader_epoch} that was read before"
+            gap = f"{reason}: it is another log, or was restored from an older one"
+            keeper.gap(copy, copy.gap(gap, GapKind.TRUNCATED, offset=asked_from))
+    elif _waits_at(copy, asked_from):
         keeper.later(copy, f"fetch: {error_name(OFFSET_OUT_OF_RANGE)}")
+
+
+async def _is_there(source: Wire, node: int, copy: PartitionCopy, offset: int) -> bool:
+    """Whether the leader reads at an offset if it is not told which epoch was read before."""
+    try:
+        fetched = await source.fetch_one(node, (copy.place, offset, -1), partition_max_bytes=1)
+    except kafka_errors.KafkaError:
+        return False
+    return not fetched.error_code
 
 
 async def pass_over_hole(source: Wire, keeper: Keeper, node: int, copy: PartitionCopy, answer: Fetched) -> None:

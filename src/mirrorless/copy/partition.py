@@ -31,6 +31,8 @@ class State(StrEnum):
     RESUMING = "resuming"
     COPYING = "copying"
     CAUGHT_UP = "caught up"
+    WAITING = "waiting"
+    """Of a report alone: caught up, but for what an open transaction holds back."""
     HALTED = "halted"
 
 
@@ -91,7 +93,9 @@ class PartitionCopy:
 
     `suspected` is a gap that was seen and is looked at again, `detour` what a new epoch will have to pass over, seen in
     epoch `detour_from`. `verifies` says whether checksums are compared here, since the target refused one, `doubted` is
-    the offset of a batch that came damaged once. `tally` is what the lease's report will say was done.
+    the offset of a batch that came damaged once. `tally` is what the lease's report will say was done. A transaction
+    that has been open at offset `held_at` since `held_since` (`time.monotonic`) holds back what lies from there to
+    `log_end`; -1 if there is none.
     """
 
     row: LeaseRow
@@ -127,6 +131,9 @@ class PartitionCopy:
     attempts: int = 0
     retry_at: float = 0.0
     source_end: int = 0
+    log_end: int = 0
+    held_at: int = -1
+    held_since: float = 0.0
     tally: Tally = field(default_factory=Tally)
     error: str | None = None
 
@@ -157,6 +164,27 @@ class PartitionCopy:
             and said.progress.epoch == self.epoch
             and said.progress.last_offset < self.fetch_from
         )
+
+    def note_open_transaction(self, stable: int, high: int, *, now: float) -> None:
+        """Note where the source's last stable offset and its high watermark are."""
+        if high <= stable:
+            self.held_at, self.log_end = -1, 0
+            return
+        if self.held_at != stable:
+            self.held_at, self.held_since = stable, now
+        self.log_end = high
+
+    @property
+    def is_held(self) -> bool:
+        """Whether all that is left to copy lies behind an open transaction."""
+        return 0 <= self.held_at <= self.fetch_from
+
+    def is_at(self, downstream: int) -> bool:
+        """Whether the copy is known to end right before a downstream offset, with no newer epoch to begin."""
+        known = self.known_progress
+        if known is None or known.epoch is None or known.last_downstream is None:
+            return False
+        return known.epoch == self.newest_epoch and known.last_downstream + 1 == downstream
 
     def left(self) -> Left:
         """What whoever begins in this copy's place should know."""

@@ -13,7 +13,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.identity import refuse_same
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
-from mirrorless.clusters.topics import last_stable_offsets, partition_counts
+from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts
 from mirrorless.copy.dealing import deal
 from mirrorless.copy.mirrormaker2 import Rival
 from mirrorless.copy.progress_topic import ProgressTopic
@@ -115,7 +115,8 @@ class Planner:
         """
         if self._bounded and self._ends:
             return self._ends, ""
-        ends, missing = last_stable_offsets(self._source, places)
+        # With what open transactions hold back: it is there, and waited for.
+        ends, missing = high_watermarks(self._source, places)
         text = ""
         self.missing = bool(missing)
         if missing:

@@ -69,47 +69,32 @@ class Positions:
         places = [copy.remote_place for copy in copies]
         # In this order: what is remembered first has had time to be replicated when the log's end is asked for.
         known = await self._target.producers(node, {copy.remote_place: copy.producer_id for copy in copies})
+        forgotten = [place for place in places if known[place] is None]
+        log_ends = await self._target.log_ends(node, forgotten) if forgotten else {}
         starts = await self._target.offsets(node, places, at=wires.EARLIEST)
         ends = await self._target.offsets(node, places, at=wires.LATEST)
+        asked = {
+            copy.remote_place: ends[copy.remote_place].offset - 1
+            for copy in copies
+            if known[copy.remote_place] is None
+            and starts[copy.remote_place].offset < ends[copy.remote_place].offset
+            and not copy.is_at(ends[copy.remote_place].offset)
+        }
+        tails = await self._target.read_each_at(node, asked) if asked else {}
         found: dict[PartitionCopy, tuple[TargetState, Decision] | BaseException] = {}
         for copy in copies:
             place = copy.remote_place
             try:
-                state = await self._state(node, copy, known[place], starts[place], ends[place])
+                for answer in (starts[place], ends[place], log_ends.get(place, ends[place])):
+                    if answer.error_code:
+                        raise refusal(answer.error_code, right="READ", topic=place[0])
+                state = _state(copy, known[place], ends[place].offset, log_ends.get(place), tails.get(place))
             except (kafka_errors.KafkaError, MirrorlessError) as error:
                 found[copy] = error
             else:
                 decision = decide(progress=copy.known_progress, announced=copy.announced, target=state)
                 found[copy] = state, decision
         return found
-
-    async def _state(
-        self, node: int, copy: PartitionCopy, known: ProducerState | int | None, start: Offset, end: Offset
-    ) -> TargetState:
-        for code in (start.error_code, end.error_code, known if isinstance(known, int) else 0):
-            if code:
-                raise refusal(code, right="READ", topic=copy.row.remote_topic)
-        if isinstance(known, ProducerState):
-            return TargetState(
-                log_end=end.offset, epoch=known.epoch, last_sequence=known.last_sequence, remembered=True
-            )
-        if start.offset >= end.offset:
-            return TargetState(log_end=end.offset)
-        # The broker has forgotten the producer, or cannot be asked: the last batch of the log says it.
-        last = await self._last_batch(node, copy, end.offset)
-        if last is None or last.producer_id != copy.producer_id:
-            return TargetState(log_end=end.offset, foreign_tail=True)
-        return TargetState(log_end=end.offset, epoch=last.producer_epoch, last_sequence=last.last_sequence)
-
-    async def _last_batch(self, node: int, copy: PartitionCopy, log_end: int) -> BatchHeader | None:
-        """Header of the target's last batch; None where it is of an older format, which is not ours."""
-        last = None
-        try:
-            for header, _at in scan(await self._target.read_at(node, copy.remote_place, log_end - 1)):
-                last = header
-        except FormatError:
-            return None
-        return last
 
     async def settle(self, copy: PartitionCopy, node: int, state: TargetState, decision: Decision) -> None:
         """Put one copy where it goes on, by way of the target's leader `node`, which was asked.
@@ -340,3 +325,42 @@ class Positions:
         topic, partition = copy.place
         copy.tally.events.append(f"{topic}-{partition}: epoch {announced.epoch}: {announced.reason}")
         return NotNow(f"epoch {announced.epoch} begins at {announced.start}")
+
+
+def _state(
+    copy: PartitionCopy,
+    known: ProducerState | int | None,
+    end: int,
+    log_end: Offset | None,
+    tail: bytes | memoryview | kafka_errors.KafkaError | None,
+) -> TargetState:
+    """What a leader said of one remote partition; `tail` is its last batch, where it was asked for.
+
+    Where the broker has forgotten the producer, or cannot be asked, that batch says it.
+    """
+    if isinstance(known, int):
+        raise refusal(known, right="READ", topic=copy.row.remote_topic)
+    if known is not None:
+        return TargetState(log_end=end, epoch=known.epoch, last_sequence=known.last_sequence, remembered=True)
+    unreplicated = 0 if log_end is None else max(0, log_end.offset - end)
+    if isinstance(tail, kafka_errors.KafkaError):
+        raise tail
+    if tail is None:
+        return TargetState(log_end=end, unreplicated=unreplicated)
+    last = _last_batch(tail)
+    if last is None or last.producer_id != copy.producer_id:
+        return TargetState(log_end=end, foreign_tail=True, unreplicated=unreplicated)
+    return TargetState(
+        log_end=end, epoch=last.producer_epoch, last_sequence=last.last_sequence, unreplicated=unreplicated
+    )
+
+
+def _last_batch(records: bytes | memoryview) -> BatchHeader | None:
+    """Header of the last batch; None where it is of an older format, which is not ours."""
+    last = None
+    try:
+        for header, _at in scan(records):
+            last = header
+    except FormatError:
+        return None
+    return last

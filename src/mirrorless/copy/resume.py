@@ -24,7 +24,9 @@ class TargetState:
     `log_end` is the high watermark. `epoch` and `last_sequence` are the broker's producer state or, where it has none,
     those in the header of the last batch if that is ours; None if neither. `remembered` says that they are the
     broker's: it then takes only the next sequence, where an unknown producer may begin anywhere. `foreign_tail` says
-    that the last batch is another producer's.
+    that the last batch is another producer's. `unreplicated` is how far the leader's own log reaches beyond the high
+    watermark, where it does not remember whose that is: a producer is forgotten by the age of its records, which of old
+    records may be at once (`ProducerStateManager.isProducerExpired`).
     """
 
     log_end: int
@@ -32,6 +34,7 @@ class TargetState:
     last_sequence: int | None = None
     remembered: bool = False
     foreign_tail: bool = False
+    unreplicated: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +104,10 @@ class _Base:
 
 def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], target: TargetState) -> Decision:
     """Choose how to go on; `announced` are the epochs that the progress topic knows."""
+    if target.unreplicated:
+        return Wait(
+            reason=f"{target.unreplicated} records on the leader of the remote partition are not replicated yet"
+        )
     if progress is not None and (progress.epoch is None or progress.sequence is None):
         return _behind_mirrormaker(progress.last_offset + 1, announced, target)
     newest = announced[max(announced)] if announced else None

@@ -165,7 +165,8 @@ def run_lease(
     try:
         known = _ready(place)
         reports = known.copy(rows, terms=_terms(known.flow, place, rows, holdover=holdover), watch=watch)
-        if known.login_refused or all(report.state == State.RESUMING for report in reports):
+        states = {report.state for report in reports}
+        if known.login_refused or (State.RESUMING in states and states <= {State.RESUMING, State.HALTED}):
             _forget(place)  # perhaps the brokers moved: the next lease asks the bootstrap servers again, and logs in
         return reports
     except (ClusterError, ConfigurationError) as error:

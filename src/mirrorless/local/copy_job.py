@@ -33,6 +33,7 @@ ON_PURPOSE: Final = "mirrorless.errors."
 """Stands in the text of every exception that was raised on purpose, when Spark hands it on."""
 _RAISED: Final = re.compile(re.escape(ON_PURPOSE) + r"(\w+)")
 _MAX_ACCIDENTS: Final = 8
+_PASSING: Final = (State.RESUMING, State.WAITING)
 _REMEMBERED: Final = 50
 _WAIT_S: Final = 0.1
 
@@ -182,6 +183,6 @@ class CopyJob:
         self.errors = totals.errors
         # What was being tried again when a stop came is told, but no failure: whoever goes on asks the target first.
         stopped = self._control.stopping() and not self._bounded
-        self.faulty = any(one.error and not (stopped and one.state == State.RESUMING) for one in reports)
+        self.faulty = any(one.error and not (stopped and one.state in _PASSING) for one in reports)
         self._accidents = 0
         self._on_lease(reports)

@@ -36,7 +36,13 @@ if TYPE_CHECKING:
 _LOG_EVERY_S = 10.0
 _MEGA = 1_000_000
 _NOTEWORTHY_MS = 1_000
-_STATE_STYLES = {"halted": "bold red", "unreachable": "red", "resuming": "yellow", "caught up": "green"}
+_STATE_STYLES = {
+    "halted": "bold red",
+    "unreachable": "red",
+    "resuming": "yellow",
+    "waiting": "yellow",
+    "caught up": "green",
+}
 
 
 class LogLines:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.rows import Report
 
 _RATE_WINDOW_S = 3.0
-_WORST_FIRST = ("halted", "unreachable", "resuming", "copying", "caught up")
+_WORST_FIRST = ("halted", "unreachable", "resuming", "waiting", "copying", "caught up")
 
 Place = tuple[str, int]
 

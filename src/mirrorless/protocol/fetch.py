@@ -47,6 +47,7 @@ class Part(NamedTuple):
     error_code: int
     last_stable_offset: int
     records: memoryview | bytes
+    high_watermark: int
 
 
 class Fetches(NamedTuple):
@@ -169,14 +170,14 @@ def fetches(answer: Frame, at: int, *, by_id: bool) -> Fetches | None:
         parts: list[Part] = []
         partitions, at = count(frame, at)
         for _ in range(partitions):
-            index, error, _, stable, _, aborted, _ = _PARTITION.unpack_from(frame, at)
+            index, error, high, stable, _, aborted, _ = _PARTITION.unpack_from(frame, at)
             if aborted > _NO_ABORTED:
                 return None
             size, at = count(frame, at + _PARTITION.size)
             end = at + max(size, 0)
             if frame[end]:
                 return None  # tags: the log diverges, or another leader is named
-            parts.append(Part(index, error, stable, frame[at:end] if size > 0 else b""))
+            parts.append(Part(index, error, stable, frame[at:end] if size > 0 else b"", high))
             at = end + 1
         topics.append((topic, parts))
         if frame[at]:

@@ -26,13 +26,16 @@ if TYPE_CHECKING:
 
 OFFSET_OUT_OF_RANGE = 1
 """Error code of a fetch whose offset lies before or behind the log."""
-_ANY_LEADER_EPOCH = -1
+_ANY_LEADER_EPOCH = _CONSUMER = -1
+DEBUGGING = -2
+"""Replica id of who may see what is not replicated (`ListOffsetsRequest.DEBUGGING_REPLICA_ID`)."""
 
 
 class Fetched(NamedTuple):
     """One partition of a fetch response; `aborted` are pairs of producer id and first offset.
 
-    `diverges_at` is the offset from which on the source's log is not the one that was read before, None if it is.
+    `diverges_at` is the offset from which on the source's log is not the one that was read before, None if it is. An
+    open transaction holds back what lies between the last stable offset and the high watermark.
     """
 
     place: Place
@@ -41,6 +44,7 @@ class Fetched(NamedTuple):
     aborted: list[tuple[int, int]]
     records: bytes | memoryview
     diverges_at: int | None = None
+    high_watermark: int = -1
 
 
 class Appended(NamedTuple):
@@ -92,10 +96,10 @@ def fetched(response: Any, ids: Ids | None) -> list[Fetched]:  # noqa: ANN401 --
     names = _names(ids)
     if isinstance(response, Fetches):
         return [
-            Fetched((name, index), code, last_stable_offset, [], records)
+            Fetched((name, index), code, last_stable_offset, [], records, None, high_watermark)
             for topic, parts in response.topics
             for name in [topic if isinstance(topic, str) else names.get(topic, "")]
-            for index, code, last_stable_offset, records in parts
+            for index, code, last_stable_offset, records, high_watermark in parts
         ]
     return [
         Fetched(
@@ -105,6 +109,7 @@ def fetched(response: Any, ids: Ids | None) -> list[Fetched]:  # noqa: ANN401 --
             [(aborted.producer_id, aborted.first_offset) for aborted in part.aborted_transactions or ()],
             part.records or b"",
             _diverges_at(part),
+            part.high_watermark,
         )
         for topic in response.responses
         for part in topic.partitions
@@ -172,10 +177,10 @@ def described_producers(
     return found
 
 
-def list_offsets(places: Iterable[Place], *, at: int, isolation: int) -> ListOffsetsRequest:
+def list_offsets(places: Iterable[Place], *, at: int, isolation: int, replica: int = _CONSUMER) -> ListOffsetsRequest:
     """The offset of each place at a timestamp in ms, or at one of the special ones below 0."""
     return ListOffsetsRequest(
-        replica_id=-1,
+        replica_id=replica,
         isolation_level=isolation,
         topics=[
             ListOffsetsRequest.ListOffsetsTopic(

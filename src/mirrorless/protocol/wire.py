@@ -78,6 +78,9 @@ class Wire:
             # Not by set_topics: it would keep asking for topics of earlier leases that were deleted since. Before the
             # bootstrap, which then tells all: whom to ask next is a guess, and might be a broker that hangs.
             cluster._topics = set(topics)
+            if not any(connection.connected for connection in manager._conns.values()):
+                # Perhaps all brokers have other addresses by now: those that the bootstrap servers tell (KIP-899).
+                manager._bootstrap_future = None
             await manager.wait_for(manager.bootstrap_async(timeout_ms, refresh=False), timeout_ms)
             while any(cluster.partitions_for_topic(topic) is None for topic in cluster._topics):
                 try:
@@ -295,6 +298,39 @@ class Wire:
     ) -> dict[Place, Offset]:
         """First (`EARLIEST`) or next (`LATEST`, the high watermark) offset of each place, from its leader."""
         return requests.listed_offsets(await self._ask(requests.list_offsets(places, at=at, isolation=isolation), node))
+
+    async def log_ends(self, node: int, places: Iterable[Place]) -> dict[Place, Offset]:
+        """Next offset of each place in its leader's own log, replicated or not."""
+        request = requests.list_offsets(places, at=LATEST, isolation=READ_UNCOMMITTED, replica=requests.DEBUGGING)
+        return requests.listed_offsets(await self._ask(request, node))
+
+    async def read_each_at(
+        self, node: int, wanted: Mapping[Place, int], *, partition_max_bytes: int = 4 << 20
+    ) -> dict[Place, bytes | memoryview | kafka_errors.KafkaError]:
+        """As `read_at` for many places, in as few requests as answers have room; an error in place of what fails."""
+        found: dict[Place, bytes | memoryview | kafka_errors.KafkaError] = {}
+        left = dict(wanted)
+        while left:
+            came: dict[Place, bytes | memoryview | kafka_errors.KafkaError] = {}
+            positions = [(place, offset, -1) for place, offset in left.items()]
+            answers = await self.fetch(
+                node, positions, isolation=READ_UNCOMMITTED, partition_max_bytes=partition_max_bytes
+            )
+            for one in answers:
+                if one.error_code:
+                    came[one.place] = refusal(one.error_code, right="READ", topic=one.place[0])
+                elif one.records:
+                    came[one.place] = one.records
+            if not came:
+                # A quota is used up, or the broker has nothing there.
+                place, offset = next(iter(left.items()))
+                try:
+                    came[place] = await self.read_at(node, place, offset)
+                except kafka_errors.KafkaError as error:
+                    came[place] = without_frames(error)
+            found |= came
+            left = {place: offset for place, offset in left.items() if place not in came}
+        return found
 
     async def read_at(self, node: int, place: Place, offset: int) -> bytes | memoryview:
         """What the leader `node` holds of one partition from the batch with `offset` on, uncommitted."""

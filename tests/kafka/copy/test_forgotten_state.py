@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import TopicPartition as ConfluentPartition
@@ -11,8 +11,9 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient, TopicPartition
 
 from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.protocol.wire import READ_COMMITTED, READ_UNCOMMITTED, Wire
 from tests.kafka.copy.test_resume_at_target import write_progress
-from tests.support.world import World, fill
+from tests.support.world import World, fill, producer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,3 +87,46 @@ def test_where_latest_was_holds_though_nothing_came_for_long(world: World) -> No
     fill(world.source, topic, [b"after"] * 10)
     (report,) = world.copy()
     assert (report.state, report.records, report.first_offset) == ("caught up", 10, 5)
+
+
+def test_partitions_of_which_nothing_is_remembered_are_asked_for_together(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = world.topic(partitions=60)
+    fill(world.source, topic, (b"%d" % n for n in range(600)), partitions=60)
+    world.copy()
+    wait_until_forgotten(world, world.remote(topic))
+    asked = []
+    fetch = Wire.fetch
+
+    async def counted(self: Wire, node: int, wanted: Any, *what: Any, **how: Any) -> Any:  # noqa: ANN401
+        asked.append(how.get("isolation", READ_COMMITTED))
+        return await fetch(self, node, wanted, *what, **how)
+
+    monkeypatch.setattr(Wire, "fetch", counted)
+    fill(world.source, topic, (b"%d" % n for n in range(600)), partitions=60)
+    assert sum(report.records for report in world.copy()) == 600
+    assert READ_UNCOMMITTED not in asked  # the progress says where the log ends
+    wait_until_forgotten(world, world.remote(topic))
+    for partition in range(60):
+        write_progress(world, topic, b'{"offset":19}', partition=partition)
+    fill(world.source, topic, (b"%d" % n for n in range(600)), partitions=60)
+    assert sum(report.records for report in world.copy()) == 600
+    assert asked.count(READ_UNCOMMITTED) < 20  # with those that read announcements back
+    assert world.assert_equal(topic) == 1_800
+
+
+def test_old_records_have_their_producer_forgotten_at_once(source: EmbeddedCluster, tmp_path: Path) -> None:
+    often = {"producer.id.expiration.check.interval.ms": "100"}
+    with start_clusters([ClusterSpec(name="often", settings=often)]) as started:
+        world = World(source, started["often"], tmp_path)
+        topic = world.topic()
+        days_ago_ms = int((time.time() - 2 * 86_400) * 1000)
+        for _ in range(5):
+            client = producer(world.source)
+            for number in range(10):
+                client.produce(topic, value=b"%d" % number, timestamp=days_ago_ms)
+            assert client.flush(60) == 0
+            world.copy()
+            wait_until_forgotten(world, world.remote(topic))
+        assert world.assert_equal(topic) == 50

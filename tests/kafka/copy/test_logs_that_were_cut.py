@@ -141,3 +141,17 @@ def test_a_cut_that_was_halted_at_is_not_one_of_a_topic_that_was_created_again(w
     world.write_settings(**{"mirrorless.on.gap": "continue"})
     report = copy_of(world, topic)
     assert (report.state, report.records, report.gaps) == ("caught up", 200, 1)
+
+
+def test_a_log_that_does_not_know_what_was_read_before_is_another_one(world: World) -> None:
+    topic = world.topic()
+    fill(world.source, topic, numbers(0, 100))
+    world.copy()
+    write_progress(world, topic, b'{"offset":99,"sequence":100,"epoch":0,"downstream":99,"leaderEpoch":99}')
+    fill(world.source, topic, numbers(100, 110))
+    report = copy_of(world, topic)
+    assert (report.state, report.records) == ("halted", 0)
+    assert "the source's log does not know the leader epoch 99 that was read before" in str(report.error)
+    world.write_settings(**{"mirrorless.on.gap": "continue"})
+    assert copy_of(world, topic).gaps == 1
+    assert copy_of(world, topic).state == "caught up" or world.assert_equal(topic) == 110

@@ -19,10 +19,12 @@ BATCHES = 40
 BATCH = 25
 
 
-def write_progress(world: World, topic: str, value: bytes | None) -> None:
+def write_progress(world: World, topic: str, value: bytes | None, *, partition: int = 0) -> None:
     """Write a progress record as Connect, or a zombie, would."""
     client = Producer({"bootstrap.servers": world.target.bootstrap_servers, "partitioner": "murmur2"})
-    client.produce(world.progress_topic, key=SourcePartition(world.source_alias, topic, 0).progress_key(), value=value)
+    client.produce(
+        world.progress_topic, key=SourcePartition(world.source_alias, topic, partition).progress_key(), value=value
+    )
     client.flush()
 
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import threading
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Producer
 
 from mirrorless.clusters.admin import Admin
+from mirrorless.copy import ledger
+from mirrorless.copy.flow_status import status_of
 from mirrorless.copy.progress_topic import ProgressTopic
+from mirrorless.protocol.wire import Wire
+from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.world import World, fill, read, values
 
 if TYPE_CHECKING:
+    import pytest
+
     from mirrorless.local.kafka import EmbeddedCluster
 
 
@@ -56,10 +62,58 @@ def test_an_open_transaction_is_waited_for_and_not_copied(world: World) -> None:
     client.begin_transaction()
     client.produce(topic, value=b"pending")
     client.flush()
-    assert sum(report.records for report in world.copy()) == 1
+    world.write_settings(**{"mirrorless.lease.seconds": "3"})
+    (report,) = world.copy()
+    assert (report.records, report.state, report.lag_records) == (1, "copying", 1)
     client.commit_transaction()
     assert sum(report.records for report in world.copy()) == 1
     assert values(read(world.target, world.remote(topic))[0]) == [b"before", b"pending"]
+
+
+def test_an_open_transaction_that_holds_others_back_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = world.topic()
+    client = transactional(world.source, f"hangs-{topic}")
+    fill(world.source, topic, [b"before"])
+    client.begin_transaction()
+    client.produce(topic, value=b"pending")
+    client.flush()
+    fill(world.source, topic, [b"behind"] * 5)
+    monkeypatch.setattr(ledger, "_LONG_OPEN_S", 1.0)
+    (report,) = world.copy_unbounded(seconds=4)
+    assert (report.records, report.state, report.lag_records) == (1, "waiting", 6)
+    assert f"{topic}-0: a transaction has been open at offset 1 for " in str(report.error)
+    assert "what lies behind it, 6 offsets, is copied once it ends" in str(report.error)
+    assert status_of(world.place().load()).lag_records == 6
+    client.abort_transaction()
+    (report,) = world.copy_unbounded(seconds=4)
+    assert (report.records, report.state, report.lag_records, report.error) == (5, "caught up", 0, None)
+
+
+def test_a_takeover_behind_an_open_transaction_waits_without_asking_all_the_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = world.topic()
+    client = transactional(world.source, f"taken-{topic}")
+    world.copy()
+    client.begin_transaction()
+    client.produce(topic, value=b"pending")
+    client.flush()
+    fill(world.source, topic, [b"read by MirrorMaker 2"] * 5)
+    write_progress(world, topic, b'{"offset":3}')
+    fetches = []
+    fetch = Wire.fetch
+
+    async def counted(self: Wire, *what: Any, **how: Any) -> Any:  # noqa: ANN401
+        fetches.append(what)
+        return await fetch(self, *what, **how)
+
+    monkeypatch.setattr(Wire, "fetch", counted)
+    (report,) = world.copy_unbounded(seconds=4)
+    assert (report.state, report.next_offset, report.lag_records) == ("caught up", 4, 2)
+    assert len(fetches) < 40
+    client.abort_transaction()
+    (report,) = world.copy_unbounded(seconds=4)
+    assert (report.records, report.next_offset, report.lag_records) == (2, 7, 0)
 
 
 def test_a_topic_of_nothing_but_aborted_records_is_caught_up(world: World) -> None:

@@ -59,6 +59,21 @@ def test_offsets_of_every_kind(net: Any, world: World) -> None:  # noqa: ANN401
     wire.close()
 
 
+def test_without_any_connection_the_bootstrap_servers_are_asked_again(net: Any, world: World) -> None:  # noqa: ANN401
+    topic = world.topic()
+    wire = wire_to(net, world.source.bootstrap_servers)
+    net.run(lambda: wire.connect(timeout_ms=10_000, topics=[topic]))
+    first = wire._manager._bootstrap_future
+    net.run(lambda: wire.connect(timeout_ms=10_000, topics=[topic]))
+    assert wire._manager._bootstrap_future is first
+    for connection in list(wire._manager._conns.values()):
+        connection.close()
+    net.run(lambda: wire.connect(timeout_ms=10_000, topics=[topic]))
+    assert wire._manager._bootstrap_future is not first
+    assert wire.leader((topic, 0)) is not None
+    wire.close()
+
+
 def test_a_topic_that_is_not_there_does_not_keep_the_others_from_connecting(net: Any, world: World) -> None:  # noqa: ANN401
     topic = world.topic()
     wire = wire_to(net, world.source.bootstrap_servers)

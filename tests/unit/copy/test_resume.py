@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,6 +79,12 @@ def test_the_broker_has_forgotten_and_the_log_is_empty() -> None:
     assert decide(progress=OURS, announced=announced((0, 0, 0)), target=as_it_was) == go_on(100, 0, 100, 99)
     grown_and_emptied = TargetState(log_end=107)
     assert decide(progress=OURS, announced=announced((0, 0, 0)), target=grown_and_emptied) == go_on(100, 7, 107, 106)
+
+
+def test_where_the_broker_has_forgotten_what_is_not_replicated_may_be_ours() -> None:
+    state = TargetState(log_end=100, unreplicated=7)
+    assert isinstance(decide(progress=OURS, announced=announced((0, 0, 0)), target=state), Wait)
+    assert isinstance(decide(progress=None, announced={}, target=replace(state, log_end=0)), Wait)
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,7 @@ def test_without_ids_no_version_is_spoken_that_needs_them() -> None:
     assert (without._max_version, named._max_version) == (12, 13)
 
 
+BEYOND = 9
 FOUND = st.dictionaries(
     PLACES,
     st.tuples(
@@ -122,7 +123,7 @@ def answer_of_a_broker(
         part = whole.PartitionData(
             partition_index=partition,
             error_code=error,
-            high_watermark=stable,
+            high_watermark=stable + BEYOND,
             last_stable_offset=stable,
             log_start_offset=0,
             aborted_transactions=None
@@ -168,7 +169,15 @@ def test_an_answer_says_what_the_library_reads_in_it(
         assert (response.error_code, response.session_id) == (code, 5)
     told = {one.place: one for one in fetched(response, IDS if version == 13 else None)}
     assert told == {
-        place: Fetched(place, error, stable, aborted or [], records or b"", diverges if version >= 12 else None)
+        place: Fetched(
+            place,
+            error,
+            stable,
+            aborted or [],
+            records or b"",
+            diverges if version >= 12 else None,
+            stable + BEYOND,
+        )
         for place, (error, stable, records, aborted, diverges) in found.items()
     }
     usual = all(not aborted and diverges is None for _, _, _, aborted, diverges in found.values())
