@@ -3,4 +3,4 @@
 from mirrorless.functions.invocation import Function
 from mirrorless.functions.metadata import sync_configs
 
-handler = Function("config_sync", sync_configs)
+handler = Function("config_sync", sync_configs, reserve_s=60.0)  # a request of hundreds of topics may take that long

@@ -3,4 +3,6 @@
 from mirrorless.functions.invocation import Function
 from mirrorless.functions.metadata import discover_topics
 
-handler = Function("topic_discovery", discover_topics)
+handler = Function(
+    "topic_discovery", discover_topics, reserve_s=60.0
+)  # a request of hundreds of topics may take that long

@@ -41,7 +41,12 @@ NOT_OURS: Final[dict[str, set[str] | None]] = {
     # S3, SSM and Secrets Manager decrypt in our name.
     "Key": {"kms:Decrypt"},
     # Lambda's poller.
-    "TriggerFindsCluster": {"kafka:DescribeCluster", "kafka:DescribeClusterV2", "kafka:GetBootstrapBrokers"},
+    "TriggerFindsCluster": {
+        "kafka:DescribeCluster",
+        "kafka:DescribeClusterV2",
+        "kafka:GetBootstrapBrokers",
+        "kafka:ListScramSecrets",
+    },
     "TriggerNetwork": {"ec2:DescribeVpcs", "ec2:DescribeSecurityGroups"},
     "TriggerSecret": {"secretsmanager:GetSecretValue"},
     "TriggerRootCa": {"secretsmanager:GetSecretValue"},
@@ -57,7 +62,7 @@ def roles() -> Stack:
         environment(
             SecretArns="arn:aws:secretsmanager:eu-central-1:111122223333:secret:kafka-AbCdEf",
             ParameterArns="arn:aws:ssm:eu-central-1:111122223333:parameter/kafka",
-            KmsKeyArn="arn:aws:kms:eu-central-1:111122223333:key/1",
+            KmsKeyArns="arn:aws:kms:eu-central-1:111122223333:key/1,arn:aws:kms:eu-central-1:111122223333:key/2",
             FirstAuthentication="SASL_SCRAM_512_AUTH",
             FirstSecretArn="arn:aws:secretsmanager:eu-central-1:111122223333:secret:AmazonMSK_first-AbCdEf",
         )

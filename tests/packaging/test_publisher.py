@@ -7,6 +7,7 @@ import json
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, tzinfo
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING, Any
 
@@ -106,31 +107,42 @@ def test_an_environment_is_there_from_the_first_deployment_to_the_last(
     s3: Any,  # noqa: ANN401
     cloudformation: CloudFormation,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     old, new = publisher(tmp_path / "old", b"old environment"), publisher(tmp_path / "new", b"new environment")
 
     old.handler(cloudformation.event("Create"), Context())
     first = cloudformation.answers[-1]
     assert first["Status"] == "SUCCESS"
-    assert first["Data"]["Location"] == f"s3://{BUCKET}/{first['PhysicalResourceId']}"
-    assert first["PhysicalResourceId"].endswith(".tar.gz")
+    (key,) = keys(s3)
+    assert first["Data"]["Location"] == f"s3://{BUCKET}/{key}"
+    assert key.endswith("/environment.tar.gz")
     assert (first["StackId"], first["RequestId"], first["LogicalResourceId"]) == (
         "arn:stack",
         "r-1",
         "PythonEnvironment",
     )
-    assert s3.get_object(Bucket=BUCKET, Key=first["PhysicalResourceId"])["Body"].read() == b"old environment"
+    assert s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == b"old environment"
 
     new.handler(cloudformation.event("Update", PhysicalResourceId=first["PhysicalResourceId"]), Context())
     second = cloudformation.answers[-1]
-    assert second["PhysicalResourceId"] != first["PhysicalResourceId"]
-    # A run that is under way still has its own, until CloudFormation cleans up.
-    assert sorted(keys(s3)) == sorted([first["PhysicalResourceId"], second["PhysicalResourceId"]])
+    # With another id CloudFormation would have the first one's file removed, which a run under way still needs.
+    assert second["PhysicalResourceId"] == first["PhysicalResourceId"]
+    assert second["Data"]["Location"] != first["Data"]["Location"]
+    assert len(keys(s3)) == 2
 
-    for answer in (first, second):
-        new.handler(cloudformation.event("Delete", PhysicalResourceId=answer["PhysicalResourceId"]), Context())
-        assert cloudformation.answers[-1]["Status"] == "SUCCESS"
-    assert keys(s3) == []
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return datetime.now(tz) + timedelta(days=15)
+
+    monkeypatch.setattr(new, "datetime", Later)
+    new.handler(cloudformation.event("Update", PhysicalResourceId=first["PhysicalResourceId"]), Context())
+    assert [f"s3://{BUCKET}/{one}" for one in keys(s3)] == [second["Data"]["Location"]]
+    s3.put_object(Bucket=BUCKET, Key="verify/report.json", Body=b"")
+    new.handler(cloudformation.event("Delete", PhysicalResourceId=first["PhysicalResourceId"]), Context())
+    assert cloudformation.answers[-1]["Status"] == "SUCCESS"
+    assert keys(s3) == ["verify/report.json"]
 
 
 def test_jars_are_published_with_their_names_and_go_together(
@@ -153,23 +165,23 @@ def test_jars_are_published_with_their_names_and_go_together(
         cloudformation.event("Update", files="*.jar", PhysicalResourceId=first["PhysicalResourceId"]), Context()
     )
     second = cloudformation.answers[-1]
-    new.handler(
-        cloudformation.event("Delete", files="*.jar", PhysicalResourceId=first["PhysicalResourceId"]), Context()
-    )
     # The jar that did not change is there still, under the new key.
-    assert sorted(keys(s3)) == [one.removeprefix(f"s3://{BUCKET}/") for one in second["Data"]["Location"].split(",")]
+    later = [one.removeprefix(f"s3://{BUCKET}/") for one in second["Data"]["Location"].split(",")]
+    assert len(later) == 2
+    assert set(later) < set(keys(s3))
 
+    old.handler(cloudformation.event("Create"), Context())
     new.handler(
         cloudformation.event("Delete", files="*.jar", PhysicalResourceId=second["PhysicalResourceId"]), Context()
     )
-    assert keys(s3) == []
+    assert [one.rsplit("/", 1)[1] for one in keys(s3)] == ["environment.tar.gz"]
 
 
 def test_nothing_to_publish_is_a_failure(cloudformation: CloudFormation, s3: Any, tmp_path: Path) -> None:  # noqa: ANN401
     assert s3 is not None
     publisher(tmp_path / "empty", b"").handler(cloudformation.event("Create", files="*.jar"), Context())
     assert cloudformation.answers[-1]["Status"] == "FAILED"
-    assert cloudformation.answers[-1]["PhysicalResourceId"] == "nothing-published"
+    assert cloudformation.answers[-1]["PhysicalResourceId"] == "PythonEnvironment"
 
 
 def test_the_same_environment_keeps_its_key(s3: Any, cloudformation: CloudFormation, tmp_path: Path) -> None:  # noqa: ANN401
@@ -178,7 +190,7 @@ def test_the_same_environment_keeps_its_key(s3: Any, cloudformation: CloudFormat
     module.handler(
         cloudformation.event("Update", PhysicalResourceId=cloudformation.answers[0]["PhysicalResourceId"]), Context()
     )
-    assert cloudformation.answers[0]["PhysicalResourceId"] == cloudformation.answers[1]["PhysicalResourceId"]
+    assert cloudformation.answers[0]["Data"] == cloudformation.answers[1]["Data"]
 
 
 def test_a_failure_is_told_and_what_failed_can_be_deleted(

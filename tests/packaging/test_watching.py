@@ -28,28 +28,58 @@ def alarms(watch: Stack) -> dict[str, dict[str, Any]]:
 
 
 def test_there_is_an_alarm_for_each_thing_that_must_not_last(watch: Stack) -> None:
-    ours = {name: one["MetricName"] for name, one in alarms(watch).items() if one.get("Namespace") == NAMESPACE}
+    ours = {
+        name: [metric["MetricName"] for metric in looked_at(one)]
+        for name, one in alarms(watch).items()
+        if looked_at(one)
+    }
     assert ours == {
-        "HeartbeatMissing": "heartbeat-age-seconds",
-        "Lag": "lag-seconds",
-        "JobNotRunning": "job-down",
-        "PartitionHalted": "partitions-halted",
-        "Differences": "differences",
+        "HeartbeatMissing": ["heartbeat-age-seconds", "job-paused"],
+        "Lag": ["lag-seconds", "job-running"],
+        "JobNotRunning": ["job-down"],
+        "PartitionHalted": ["partitions-halted"],
+        "MetadataFailed": ["topics-failed", "configs-failed", "acls-failed"],
+        "Differences": ["differences"],
     }
     assert set(alarms(watch)) == {*ours, "FunctionErrors", "FailuresWaiting", "VerifyNotDone"}
+    failed = {name for name in BY_NAME if name.endswith("-failed")}
+    assert failed <= {metric for metrics in ours.values() for metric in metrics}
+
+
+def looked_at(alarm: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return metrics of ours that an alarm is about, with name and dimensions."""
+    metrics = [one["MetricStat"]["Metric"] for one in alarm.get("Metrics", ()) if "MetricStat" in one] or [alarm]
+    return [one for one in metrics if one.get("Namespace") == NAMESPACE]
 
 
 def test_alarms_look_at_metrics_of_the_flow(watch: Stack) -> None:
-    for one in alarms(watch).values():
-        if one.get("Namespace") == NAMESPACE:
+    for alarm in alarms(watch).values():
+        for one in looked_at(alarm):
             metric = BY_NAME[one["MetricName"]]
             assert tuple(dimension["Name"] for dimension in one["Dimensions"]) in metric.dimensions
             assert [dimension["Value"] for dimension in one["Dimensions"]] == ["primary", "backup"]
             assert metric.cloudwatch
 
 
+def test_expressions_name_what_they_are_made_of(watch: Stack) -> None:
+    for alarm in alarms(watch).values():
+        if "Metrics" in alarm:
+            (result,) = [one for one in alarm["Metrics"] if "Expression" in one]
+            ids = {one["Id"] for one in alarm["Metrics"] if "MetricStat" in one}
+            assert set(re.findall(r"\b[a-z]\w*", result["Expression"])) == ids
+            assert len({one["MetricStat"]["Period"] for one in alarm["Metrics"] if "MetricStat" in one}) == 1
+
+
+def test_a_run_that_tells_no_lag_is_an_alarm_and_a_pause_is_none(watch: Stack) -> None:
+    (lag,) = [one["Expression"] for one in alarms(watch)["Lag"]["Metrics"] if "Expression" in one]
+    assert lag == "IF(FILL(running, 0) > 0, FILL(lag, 1000000000), 0)"
+    (beats,) = [one["Expression"] for one in alarms(watch)["HeartbeatMissing"]["Metrics"] if "Expression" in one]
+    assert beats == "IF(FILL(paused, 0) > 0, 0, age)"
+
+
 def test_an_alarm_over_values_of_leases_finds_one_in_each_period(watch: Stack) -> None:
-    assert alarms(watch)["Lag"]["Period"] >= 2 * Flow.model_fields["lease_seconds"].default
+    periods = [one["MetricStat"]["Period"] for one in alarms(watch)["Lag"]["Metrics"] if "MetricStat" in one]
+    assert min(periods) >= 2 * Flow.model_fields["lease_seconds"].default
 
 
 def test_a_comparison_that_failed_and_one_that_found_something_are_alarms_of_their_own(watch: Stack) -> None:

@@ -63,9 +63,10 @@ class Acl:
 
 @dataclass(frozen=True, slots=True)
 class NoAcls:
-    """A cluster whose ACLs cannot be had, and why."""
+    """A cluster whose ACLs cannot be had, and why; `disabled` where it has none, since nobody asks for rights there."""
 
     reason: str
+    disabled: bool = False
 
 
 def topic_acls(cluster: Cluster) -> frozenset[Acl] | NoAcls:
@@ -82,7 +83,7 @@ def topic_acls(cluster: Cluster) -> frozenset[Acl] | NoAcls:
         finally:
             client.close()
     except SecurityDisabledError:
-        return NoAcls(f"cluster {cluster.alias} has no authorizer")
+        return NoAcls(f"cluster {cluster.alias} has no authorizer", disabled=True)
     except ClusterAuthorizationFailedError:
         return NoAcls(f"no right to see the ACLs of cluster {cluster.alias}; grant DESCRIBE on the cluster")
     except (KafkaError, OSError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from mirrorless.copy.progress import Known
     from mirrorless.settings import Flow
 
+_DISCOVERIES = 2
+"""So many times topics are looked for until a partition that is not on the target is worth a line."""
 _log = logging.getLogger(__name__)
 
 
@@ -46,6 +49,7 @@ class Planner:
         self._target = Admin(flow.target)
         self._progress = ProgressTopic(flow, self._target)
         self._rival = Rival(flow)
+        self._unmade: dict[Place, float] = {}
         self.waiting = ""
         self.missing = False
         self._sizes: Sizes | None = Sizes(flow)
@@ -75,7 +79,8 @@ class Planner:
         ]
         ends, unknown = self._source_ends(places)
         known, waiting = self._rival.read(self._progress, ends.keys() & set(places))
-        self.waiting = str(self._rival.may_run(waiting)) if waiting else unknown
+        unmade = self._not_made(remote, counts, remote_counts)
+        self.waiting = str(self._rival.may_run(waiting)) if waiting else unknown or unmade
         places = [place for place in places if place in ends and place not in waiting]
         rows = [_row(place, remote[place[0]], ends[place], known.get(place)) for place in places]
         if self._bounded:
@@ -90,6 +95,25 @@ class Planner:
         self._states.close()
         if self._sizes is not None:
             self._sizes.close()
+
+    def _not_made(self, remote: Mapping[str, str], counts: Mapping[str, int], there: Mapping[str, int]) -> str:
+        """A line on partitions that the target has lacked for longer than topic discovery takes to make them."""
+        now = time.monotonic()
+        lacking = [
+            (topic, partition)
+            for topic, remote_topic in remote.items()
+            for partition in range(there.get(remote_topic, 0), counts[topic])
+        ]
+        self._unmade = {place: self._unmade.get(place, now) for place in lacking}
+        patience_s = _DISCOVERIES * self.flow.refresh_topics_interval_seconds
+        late = [place for place, since in self._unmade.items() if now - since >= patience_s]
+        if not late:
+            return ""
+        topic, partition = late[0]
+        return (
+            f"{len(late)} partitions are not copied, since {self.flow.target.alias} lacks them, among them "
+            f"{topic}-{partition}: topic discovery says why it cannot make them"
+        )
 
     def _worth_a_look(self, rows: list[LeaseRow], known: Mapping[Place, Known]) -> list[LeaseRow]:
         """Partitions with something to copy, and those of which a side has less than was copied."""
@@ -135,7 +159,7 @@ class Planner:
         where none can be made, and this one goes on.
         """
         planner = Planner(self.flow, bounded=self._bounded)
-        planner._ends, planner._rival = self._ends, self._rival
+        planner._ends, planner._rival, planner._unmade = self._ends, self._rival, self._unmade
         planner._progress.follow(self._progress)
         self.close()
         return planner

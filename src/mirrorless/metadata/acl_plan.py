@@ -48,7 +48,7 @@ def plan_acls(flow: Flow, *, acls: AclSnapshot, remote: Mapping[str, str]) -> tu
     translated = {acl: one for acl in sorted(acls.source) if (one := translate(acl)) is not None}
     wanted, problems = _wanted(flow, translated, remote)
     actions: list[Action] = [
-        AddAcl(acl=acl, reason=f"{flow.source.alias} has {origin}", recorded=acls.created is not None)
+        AddAcl(acl=acl, reason=f"{flow.source.alias} has {origin}", recorded=flow.acls_prune)
         for acl, origin in sorted(wanted.items())
         if acl not in acls.target
     ]

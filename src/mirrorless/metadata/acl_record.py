@@ -1,7 +1,8 @@
 """Which ACLs a flow has added: a compacted topic on the target, because an ACL itself cannot say where it is from.
 
 `mm2-acls.<source>.internal`, one partition, used only with `mirrorless.acls.prune`. The key is the ACL, as JSON; the
-value says which flow added it, when, and the id of the cluster it came from. Null: it is the flow's no longer.
+value says which flow added it, when, the id of the cluster it came from, and how topics were named then: by which
+policy and separator, for which connector. Null: it is the flow's no longer.
 
 An ACL is recorded after it was added, and only if the flow found that the target lacked it. So one that somebody else
 has added is never recorded: not one that was there before, nor one of before pruning was switched on. Whoever dies
@@ -50,6 +51,7 @@ def creation(flow: Flow) -> CreateTopic:
         replication_factor=flow.offset_storage_replication_factor,
         reason=f"which ACLs {flow.name} has added is kept there (mirrorless.acls.prune)",
         config={"cleanup.policy": "compact"},
+        factor_key="offset.storage.replication.factor",
     )
 
 
@@ -60,31 +62,36 @@ class AclRecord:
         self._flow = flow.name
         self._topic = record_topic(flow)
         self._source_id = source_id
+        self._named = [flow.replication_policy_class, flow.replication_policy_separator, flow.connector_name]
         self._target: Cluster = flow.target
         self._admin = admin or Admin(flow.target)
 
     def read(self) -> tuple[frozenset[Acl], int]:
-        """ACLs that this flow added for this source, and how many it added for one with another cluster id.
+        """ACLs that this flow added for this source, and how many it added for another cluster, or under other names.
 
-        The topic must exist. Raises `ClusterError`.
+        What leads to the latter today's names do not tell. The topic must exist. Raises `ClusterError`.
         """
         latest = self._latest()
         try:
-            sources = {Acl(**json.loads(key)): json.loads(value)["source_id"] for key, value in latest.items()}
+            said = {Acl(**json.loads(key)): json.loads(value) for key, value in latest.items()}
+            ours = frozenset(acl for acl, one in said.items() if self._is_ours(one["source_id"], one.get("named")))
         except (ValueError, TypeError, KeyError) as error:
             reason = f"{self._topic} has a record that is no ACL of this program's"
             raise ClusterError(reason, cluster=self._target.alias) from error
-        ours = frozenset(acl for acl, source_id in sources.items() if source_id == self._source_id)
-        return ours, len(sources) - len(ours)
+        return ours, len(said) - len(ours)
 
     def add(self, acls: Iterable[Acl]) -> None:
         """Remember that the flow has added these; raises `ClusterError` if that is not certain."""
-        said = {"flow": self._flow, "source_id": self._source_id, "added_ms": int(time.time() * 1000)}
+        said = {"flow": self._flow, "source_id": self._source_id, "named": self._named}
+        said["added_ms"] = int(time.time() * 1000)
         self._write({_key(acl): json.dumps(said).encode() for acl in acls})
 
     def forget(self, acls: Iterable[Acl]) -> None:
         """Remember these no longer; raises `ClusterError` if that is not certain."""
         self._write({_key(acl): None for acl in acls})
+
+    def _is_ours(self, source_id: object, named: object) -> bool:
+        return source_id == self._source_id and named in (None, self._named)  # None: before it was written down
 
     def _latest(self) -> dict[bytes, bytes]:
         replay = Replay(topic=self._topic, cluster=self._target, admin=self._admin, must_exist=True)

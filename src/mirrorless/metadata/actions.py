@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopic:
-    """Create a topic on the target, or `on_source`; `replication_factor` -1 leaves it to the brokers."""
+    """Create a topic on the target, or `on_source`; `replication_factor` -1 leaves it to the brokers.
+
+    `factor_key` is the setting that it is from.
+    """
 
     topic: str
     partitions: int
@@ -22,6 +25,7 @@ class CreateTopic:
     reason: str
     config: Mapping[str, str] = field(default_factory=dict)
     on_source: bool = False
+    factor_key: str = "replication.factor"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,10 +113,14 @@ class LeftOutTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """A topic (or what an ACL is about) for which it could not be found out what to do."""
+    """A topic (or what an ACL is about, `*` for all) for which it could not be found out what to do.
+
+    `uncopied` says that the topic may lack partitions on the target for it.
+    """
 
     topic: str
     reason: str
+    uncopied: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,4 +135,6 @@ class Plan:
 
 def as_fields(action: Action) -> dict[str, Any]:
     """Return an action as JSON has it: its kind under `action`, then its fields."""
-    return {"action": type(action).__name__} | asdict(action)
+    fields = asdict(action)
+    fields.pop("factor_key", None)
+    return {"action": type(action).__name__} | fields

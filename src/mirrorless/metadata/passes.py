@@ -52,7 +52,8 @@ class Pass:
     def topics_are_there(self) -> bool:
         """Whether every topic that the flow replicates can be copied as a whole."""
         undone = [*(one.action for one in self.failures), *self.left]
-        return not self.problems and not any(isinstance(one, CreateTopic | GrowTopic) for one in undone)
+        uncopied = any(one.uncopied for one in self.problems)
+        return not uncopied and not any(isinstance(one, CreateTopic | GrowTopic) for one in undone)
 
     def lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield for a log every action and problem: what it is, and its fields; what went wrong has an `error`."""
@@ -90,7 +91,7 @@ def one_pass(
                 left += batch
             else:
                 done += apply(admin, batch, record=planner.record)
-        applied += _seen(admin, done)
+        applied += _seen(admin, done, stopping)
     return Pass(
         ends=planner.ends,
         applied=tuple(applied),
@@ -101,11 +102,11 @@ def one_pass(
     )
 
 
-def _seen(target: Admin, applied: Sequence[Applied]) -> tuple[Applied, ...]:
+def _seen(target: Admin, applied: Sequence[Applied], stopping: Callable[[], bool]) -> tuple[Applied, ...]:
     """Wait until brokers tell of topics that the controller made, or the copy would take them for missing.
 
     They may take half a minute for ten thousand partitions, and do not answer while a quota on such changes holds this
-    client back; given up is when none has appeared for so long.
+    client back; given up is when none has appeared for so long. Who has to stop does not wait: nothing has failed.
     """
     counts = {
         one.action.topic: one.action.partitions
@@ -115,6 +116,8 @@ def _seen(target: Admin, applied: Sequence[Applied]) -> tuple[Applied, ...]:
     late = f"not visible on {target.alias} after {_VISIBLE_S:.0f} s"
     until, pause = time.monotonic() + _VISIBLE_S, _LOOK_EVERY_S[0]
     while counts and time.monotonic() < until:
+        if stopping():
+            return tuple(applied)
         try:
             there = partition_counts(target.metadata())
         except ClusterUnavailable as error:

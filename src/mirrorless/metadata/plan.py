@@ -96,6 +96,7 @@ def plan_internal_topics(flow: Flow, *, source: Iterable[str], target: Iterable[
             replication_factor=flow.offset_storage_replication_factor,
             reason=f"the progress of {flow.name} is kept there (offset.storage.topic)",
             config={"cleanup.policy": "compact"},
+            factor_key="offset.storage.replication.factor",
         )
     ]
     if flow.dead_letter_topic and flow.errors_tolerance == "all":
@@ -105,6 +106,7 @@ def plan_internal_topics(flow: Flow, *, source: Iterable[str], target: Iterable[
                 partitions=1,
                 replication_factor=flow.dead_letter_replication_factor,
                 reason=f"{flow.name} says there what it leaves out (errors.deadletterqueue.topic.name)",
+                factor_key="errors.deadletterqueue.topic.replication.factor",
             )
         )
     if flow.emit_offset_syncs_enabled:
@@ -117,6 +119,7 @@ def plan_internal_topics(flow: Flow, *, source: Iterable[str], target: Iterable[
                 reason=f"{flow.name} notes there which offset went where (emit.offset-syncs.enabled)",
                 config={"cleanup.policy": "compact"},
                 on_source=flow.offset_syncs_topic_location == "source",
+                factor_key="offset-syncs.topic.replication.factor",
             )
         )
     there = {True: set(source), False: set(target)}

@@ -76,8 +76,8 @@ class Planner:
         self._source, self._target = partition_counts(source), partition_counts(target)
         self._remote, self._left_out = divide(flow, self._source)
         self._blind = [
-            *_problems(undescribed(source), f"cannot be described on {flow.source.alias}"),
-            *_problems(undescribed(target), f"cannot be described on {flow.target.alias}"),
+            *_problems(undescribed(source), f"cannot be described on {flow.source.alias}", uncopied=True),
+            *_problems(undescribed(target), f"cannot be described on {flow.target.alias}", uncopied=True),
         ]
 
     def plan(self, parts: Iterable[Part]) -> Plan:
@@ -105,7 +105,7 @@ class Planner:
         reason = f"not created, because its configs cannot be read on {self._flow.source.alias}"
         return Plan(
             actions=(*plan_internal_topics(self._flow, source=self._source, target=self._target), *planned),
-            problems=_problems({topic: _told(one) for topic, one in failed.items()}, reason),
+            problems=_problems({topic: _told(one) for topic, one in failed.items()}, reason, uncopied=True),
         )
 
     def _configs(self) -> Plan:
@@ -127,7 +127,8 @@ class Planner:
         source, target = topic_acls(self._flow.source), topic_acls(self._flow.target)
         for one in (source, target):
             if isinstance(one, NoAcls):
-                return Plan(notes=(f"ACLs are not kept in step: {one.reason}",))
+                text = f"ACLs are not kept in step: {one.reason}"
+                return Plan(notes=(text,)) if one.disabled else Plan(problems=(Problem(topic="*", reason=text),))
         assert not isinstance(source, NoAcls)
         assert not isinstance(target, NoAcls)
         first: list[Action] = []
@@ -150,14 +151,16 @@ class Planner:
             return None
         if foreign:
             notes.append(
-                f"{foreign} ACLs that {self._flow.name} added when {self._flow.source.alias} was another cluster "
-                "are left as they are"
+                f"{foreign} ACLs that {self._flow.name} added when {self._flow.source.alias} was another cluster, "
+                "or its remote topics had other names, are left as they are"
             )
         return created
 
 
-def _problems(reasons: Mapping[str, str], what: str) -> tuple[Problem, ...]:
-    return tuple(Problem(topic=topic, reason=f"{what}: {reason}") for topic, reason in sorted(reasons.items()))
+def _problems(reasons: Mapping[str, str], what: str, *, uncopied: bool = False) -> tuple[Problem, ...]:
+    return tuple(
+        Problem(topic=topic, reason=f"{what}: {reason}", uncopied=uncopied) for topic, reason in sorted(reasons.items())
+    )
 
 
 def _all_told(refusals: Mapping[str, Refusal]) -> dict[str, str]:

@@ -81,24 +81,28 @@ def _refused_configs(target: Admin, actions: Sequence[CreateTopic]) -> dict[str,
 
     A topic that would be refused without any config too is not in the answer: something else is wrong with it.
     """
-    sound = [one for one in actions if one.topic not in _invalid(target, {one.topic: (one, {}) for one in actions})]
+    bare = _invalid(target, {one.topic: (one, {}) for one in actions})
+    sound = [one for one in actions if one.topic not in bare]
     refused: dict[str, dict[str, str]] = {one.topic: {} for one in sound}
     for number in range(max((len(one.config) for one in sound), default=0)):
         asked = {
             one.topic: (one, dict([list(one.config.items())[number]])) for one in sound if len(one.config) > number
         }
-        for topic, why in _invalid(target, asked).items():
-            refused[topic] |= dict.fromkeys(asked[topic][1], why)
+        for topic, refusal in _invalid(target, asked).items():
+            if _is_about_configs(refusal):
+                refused[topic] |= dict.fromkeys(asked[topic][1], refusal.text)
+            else:
+                refused.pop(topic)  # a controller that moves, or does not answer: nothing is known of its configs
+        sound = [one for one in sound if one.topic in refused]
     return refused
 
 
-def _invalid(target: Admin, asked: Mapping[str, tuple[CreateTopic, Mapping[str, str]]]) -> dict[str, str]:
-    invalid: dict[str, str] = {}
+def _invalid(target: Admin, asked: Mapping[str, tuple[CreateTopic, Mapping[str, str]]]) -> dict[str, Refusal]:
+    invalid: dict[str, Refusal] = {}
     for some in _requests([one for one, _ in asked.values()]):
         topics = [_new_topic(one, asked[one.topic][1]) for one in some]
-        for topic, refusal in create_topics(target, topics, validate_only=True).items():
-            if refusal is not None:
-                invalid[topic] = refusal.text
+        answers = create_topics(target, topics, validate_only=True)
+        invalid |= {topic: refusal for topic, refusal in answers.items() if refusal is not None}
     return invalid
 
 
@@ -131,7 +135,7 @@ def _advised(refusal: Refusal, one: CreateTopic, alias: str) -> str:
         case KafkaError.TOPIC_AUTHORIZATION_FAILED | KafkaError.CLUSTER_AUTHORIZATION_FAILED:
             return f"{refusal.text}; grant CREATE on topic {one.topic}, or on cluster {alias}"
         case KafkaError.INVALID_REPLICATION_FACTOR:
-            return f"{refusal.text}; set replication.factor to what {alias} has brokers for, or to -1"
+            return f"{refusal.text}; set {one.factor_key} to what {alias} has brokers for, or to -1"
         case KafkaError.THROTTLING_QUOTA_EXCEEDED:
             return f"{refusal.text}; the next pass goes on, or raise the controller_mutation_rate of {alias}"
     return refusal.text

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from mirrorless.copy.rows import Report
 
 _A_REQUEST: Final = 500  # 1,000 are allowed, in 1 MB
-_WAITING: Final = 100
+_WAITING: Final = 3
+"""Leases: of thousands of topics each is tens of megabytes, and old values are worth little."""
 _LANDING_S: Final = 10.0
 _log = logging.getLogger(__name__)
 

@@ -41,6 +41,8 @@ class LeaseMeter:
     def __init__(self) -> None:
         # The last copied record's time, or when the partition was last seen caught up.
         self._behind_since_ms: dict[tuple[str, int], int] = {}
+        # The source's end as of the last lease, and when that was.
+        self._ends: dict[tuple[str, int], tuple[int, int]] = {}
         self._last_ms: int | None = None
 
     def lease(self, reports: Sequence[Report], *, now_ms: int) -> list[Sample]:
@@ -52,9 +54,8 @@ class LeaseMeter:
         by_topic: dict[str, list[Report]] = defaultdict(list)
         for report in reports:
             by_topic[report.remote_topic].append(report)
+        # First those of the flow, which alarms look at: what comes last may not be sent.
         samples = self._samples(reports, lags, seconds=seconds, topic=None)
-        for topic, some in by_topic.items():
-            samples += self._samples(some, lags, seconds=seconds, topic=topic)
         for name, value in (
             ("partitions-halted", sum(report.state == "halted" for report in reports)),
             ("partitions-unreachable", sum(report.state == "unreachable" for report in reports)),
@@ -65,13 +66,16 @@ class LeaseMeter:
             ("produce-throttle-time-ms", max((report.produce_throttle_ms for report in reports), default=0)),
         ):
             samples.append(Sample(metric=name, value=value))
+        for topic, some in by_topic.items():
+            samples += self._samples(some, lags, seconds=seconds, topic=topic)
         return samples
 
     def _lag_s(self, report: Report, now_ms: int) -> float:
         """How old what is left to copy may be at most; 0 where nothing is left.
 
-        A record that came to a quiet topic is not as old as the one before it: it came after the last look. What came
-        to a partition that is out of reach nobody knows; something may have.
+        A record that came to a quiet topic is not as old as the one before it: it came after the last look. Nor is what
+        is left of a topic whose records have old timestamps, once all that was there at the last look is copied. What
+        came to a partition that is out of reach nobody knows; something may have.
         """
         place = report.topic, report.partition
         copied_ms = None
@@ -83,6 +87,11 @@ class LeaseMeter:
         since_ms = self._behind_since_ms.get(place, now_ms if copied_ms is None else copied_ms)
         if copied_ms is not None:
             since_ms = max(since_ms, min(copied_ms, now_ms))
+        end, at_ms = self._ends.get(place, (0, 0))
+        if report.next_offset is not None:
+            if report.next_offset >= end and report.state != "unreachable":
+                since_ms = max(since_ms, at_ms)
+            self._ends[place] = report.next_offset + report.lag_records, now_ms
         self._behind_since_ms[place] = since_ms
         return max(0.0, (now_ms - since_ms) / 1000)
 

@@ -52,7 +52,7 @@ def compare_metadata(flow: Flow, admins: Admins, *, wanted: Callable[[str], bool
     for action in (one for one in plan.actions if one.topic not in hidden):
         found.differences += _differences(action, origin, counts, remote_counts, every_acl=len(origin) == len(every))
     asked = {*origin, *origin.values()}
-    found.troubles += [f"{one.topic}: {one.reason}" for one in plan.problems if one.topic in asked]
+    found.troubles += [f"{one.topic}: {one.reason}" for one in plan.problems if one.topic in {*asked, "*"}]
     found.notes += plan.notes
     found.notes += _left_over(flow, set(every.values()), remote_counts, wanted)
     return found
