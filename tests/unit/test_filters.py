@@ -89,6 +89,8 @@ def test_filters_are_values() -> None:
         ("(?x)a b", r"the flags \(\?x\) are read differently at position 0; of Java's flags only i, m, s"),
         ("(?u)a", r"the flags \(\?u\) are read differently"),
         ("a{99999999999}", "the repetition number is too large"),
+        ("tmp-[0-9]{1,3}", r"pattern 'tmp-\[0-9\]\{1' does not compile: \{ begins no number of times .*write x\{3\}"),
+        ("{a}", r"\{ begins no number of times"),
     ],
 )
 def test_a_pattern_that_does_not_compile(pattern: str, reason: str) -> None:

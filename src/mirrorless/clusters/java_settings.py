@@ -54,16 +54,20 @@ class JavaSettings:
         self._rest = set(self._keys)
 
     def raw(self, key: str) -> str | None:
-        """Return the text exactly as it is set, for secrets, with references resolved; None where it is not set."""
+        """Return the text without blanks around it, with references resolved; None where it is not set.
+
+        Java trims passwords too, behind the providers of references (`ConfigDef.parseType`): a mounted secret may end
+        in a line break.
+        """
         self._rest.discard(key)
         if key not in self._keys:
             return None
         full = self._keys[key]
-        return resolve(self._values[full], key=f"{self._alias}.{full}")
+        return resolve(self._values[full], key=f"{self._alias}.{full}").strip()
 
     def text(self, key: str) -> str | None:
-        """Return the text without blanks around it; None where it is not set or empty."""
-        return (self.raw(key) or "").strip() or None
+        """Return the text as `raw` does; None where it is not set or empty."""
+        return self.raw(key) or None
 
     def choice(self, key: str, *, default: str, allowed: tuple[str, ...]) -> str:
         """Return one of the allowed words in upper case; refuses others, the default too if it is not allowed."""

@@ -20,9 +20,9 @@ _SEQUENCE, _OCTET_STRING = 0x30, 0x04
 
 
 def read(data: bytes, *, password: str | None, key_password: str | None, with_key: bool) -> Store:
-    """Read a store: its first key with the chain, or, without key, the certificates to trust.
+    """Read a store: its key with the chain, or, without key, the certificates to trust.
 
-    Raises ValueError, without secrets, for a wrong password and for what is no such store.
+    Raises ValueError, without secrets, for a wrong password, for several keys and for what is no such store.
     """
     if password is not None:
         salted = password.encode("utf-16-be") + b"Mighty Aphrodite" + data[:-_DIGEST_BYTES]
@@ -35,6 +35,8 @@ def read(data: bytes, *, password: str | None, key_password: str | None, with_ke
         raise ValueError("is a damaged JKS store") from None
     if not keys or not with_key:
         return Store(certificates(trusted))
+    if len(keys) > 1:
+        raise ValueError(f"has {len(keys)} keys, of which Java would choose by the broker; keep one in it")
     covered, chain = keys[0]
     key = _uncovered(covered, key_password if key_password is not None else password or "")
     return Store(certificates(chain), encode(PRIVATE_KEY, key))

@@ -8,8 +8,10 @@ from typing import Any
 from mirrorless.clusters.pem import Store
 
 
-def read(data: bytes, *, password: str | None) -> Store:
-    """Read a store: its key with the chain, or else its certificates.
+def read(data: bytes, *, password: str | None, with_key: bool) -> Store:
+    """Read a store: its key with the chain, or else, or without key, its certificates to trust.
+
+    A store that is both has the key's own certificate among those to trust, as Java sees it.
 
     Raises ValueError, without secrets, for a wrong password and for what is no such store.
     """
@@ -24,10 +26,11 @@ def read(data: bytes, *, password: str | None) -> Store:
     except Exception:  # noqa: BLE001 -- the library's errors have no common type, and say no more than this
         raise ValueError("cannot be opened: the store's password does not fit, or the file is damaged") from None
     others = [one.certificate for one in store.additional_certs]
-    found = others if store.cert is None else _chain(store.cert.certificate, others)
+    own = [] if store.cert is None else [store.cert.certificate]
+    found = _chain(own[0], others) if own and with_key else [*own, *others]
     pem = serialization.Encoding.PEM
     certificates = "".join(certificate.public_bytes(pem).decode("ascii") for certificate in found)
-    if store.key is None:
+    if store.key is None or not with_key:
         return Store(certificates)
     form, plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     return Store(certificates, store.key.private_bytes(pem, form, plain).decode("ascii"))

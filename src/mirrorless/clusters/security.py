@@ -20,6 +20,7 @@ _PASSWORDS: Final = {
     "SCRAM-SHA-512": "ScramLoginModule",
 }
 _BEARER: Final = "OAUTHBEARER"
+_BEARER_OPTIONS: Final = ("clientId", "clientSecret", "scope")
 _MSK: Final = "AWS_MSK_IAM"
 _MSK_HANDLERS: Final = ("IAMClientCallbackHandler", "IAMOAuthBearerLoginCallbackHandler")
 _OIDC_HANDLER: Final = "OAuthBearerLoginCallbackHandler"
@@ -106,6 +107,11 @@ def _by_bearer(settings: JavaSettings, handlers: set[str | None]) -> Login:
             settings.refuse(key, "no Java class is loaded; tokens come by client credentials; remove it")
     module = "OAuthBearerLoginModule"
     options = _parsed(settings, _BEARER, module, advice=f"{module} required;").options
+    for option in options:
+        if option not in _BEARER_OPTIONS and not option.startswith(("extension_", "unsecuredLogin")):
+            advice = "a token endpoint's certificate is checked by the system's authorities, or those of SSL_CERT_FILE"
+            advice = f"; {advice}" if option.startswith("ssl.") else ""
+            settings.refuse("sasl.jaas.config", f"option {option} is not supported; remove it{advice}")
     endpoint = settings.text("sasl.oauthbearer.token.endpoint.url")
     stated = {
         "clientId": settings.text("sasl.oauthbearer.client.credentials.client.id"),

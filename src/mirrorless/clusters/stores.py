@@ -124,11 +124,11 @@ def _store(
     kind = _kind(path, settings, store)
     try:
         data = Path(path).read_bytes()
+        with_key = store == "keystore"
         if kind == "JKS":
-            with_key = store == "keystore"
             return jks.read(data, password=password, key_password=key_password, with_key=with_key)
         if kind == "PKCS12":
-            return pkcs12.read(data, password=password)
+            return pkcs12.read(data, password=password, with_key=with_key)
         if password is not None:
             advice = "give the key's in ssl.key.password and remove this" if store == "keystore" else "remove it"
             settings.refuse(f"ssl.{store}.password", f"a PEM file has no store password; {advice}")

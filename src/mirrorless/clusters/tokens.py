@@ -47,7 +47,7 @@ class TokenSource(Protocol):
 
 
 class Kept:
-    """A source that gives out the same token until a fifth of its life is left."""
+    """A source that gives out the same token until a fifth of its life is left, or longer if there is no other."""
 
     def __init__(self, source: TokenSource) -> None:
         self._source = source
@@ -60,8 +60,14 @@ class Kept:
         with self._lock:
             now_s = time.time()
             if self._token is None or now_s >= self._renew_s:
-                self._token = self._source.fetch()
-                self._renew_s = now_s + 0.8 * (self._token.expires_s - now_s)
+                try:
+                    self._token = self._source.fetch()
+                except ValueError:
+                    if self._token is None or now_s + _TIMEOUT_S >= self._token.expires_s:
+                        raise
+                    self._renew_s = now_s + _TIMEOUT_S  # it lives for a while yet
+                else:
+                    self._renew_s = now_s + 0.8 * (self._token.expires_s - now_s)
             return self._token
 
 

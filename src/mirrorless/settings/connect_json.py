@@ -12,6 +12,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.errors import ConfigurationError
+from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, SECURITY_PREFIXES
 from mirrorless.settings.properties import ARROW, NOBODYS, Entry
 
 if TYPE_CHECKING:
@@ -22,6 +23,28 @@ _CONNECTORS: Final = ("MirrorSourceConnector", "MirrorCheckpointConnector", "Mir
 _COPIES, _CHECKPOINTS, _BEATS = _CONNECTORS
 # Of one connector alone, so that each may have its own.
 _ITS_OWN: Final = ("name", "connector.class", "source.cluster.alias", "target.cluster.alias", "enabled")
+# What the others may say of a flow; all else is the copying one's, and its default where that says nothing.
+_OF_OTHERS: Final = {
+    "MirrorCheckpointConnector": (
+        "groups",
+        "group.",
+        "checkpoints.",
+        "emit.checkpoints.",
+        "sync.group.offsets.",
+        "refresh.groups.",
+    ),
+    "MirrorHeartbeatConnector": ("heartbeats.", "emit.heartbeats."),
+}
+_OF_CONNECTIONS: Final = ("source.", "target.", "admin.", "producer.", *SECURITY_PREFIXES, BOOTSTRAP_SERVERS)
+# Connect's own, which says nothing of what is copied.
+_OF_CONNECT: Final = (
+    "tasks.max",
+    "key.converter",
+    "value.converter",
+    "header.converter",
+    "errors.retry.",
+    "errors.log.",
+)
 _WORKER_S: Final = "offset.storage."
 _PROGRESS: Final = f"{_WORKER_S}topic"
 # KIP-618: a connector's own progress topic, which Connect reads before the worker's.
@@ -50,6 +73,15 @@ class _Connector:
     def flow(self) -> str:
         return f"{self.source}{ARROW}{self.target}"
 
+    @property
+    def is_off(self) -> bool:
+        """Whether it does nothing; one that copies is a flow that is not enabled instead."""
+        return self.kind != _COPIES and self.settings.get("enabled", "true").lower() == "false"
+
+    def may_say(self, key: str) -> bool:
+        """Whether a setting is its business: of the others what they do, and how clusters are reached."""
+        return self.kind == _COPIES or key.startswith((*_OF_OTHERS[self.kind], *_OF_CONNECTIONS, _WORKER_S))
+
 
 @dataclass(frozen=True, slots=True)
 class Connectors:
@@ -71,7 +103,11 @@ def read_connectors(texts: Sequence[tuple[str, str]]) -> Connectors:
     for file, text in texts:
         for name, settings in _found(_parsed(text, file=file), file=file):
             connector = _connector(name, settings, file=file)
-            if connector is None:
+            if connector is not None and connector.is_off:
+                warnings.append(
+                    f"{file}: connector {connector.called}: enabled=false, so it is as if it were not there"
+                )
+            elif connector is None:
                 warnings.append(f"{file}: connector {_called(name)}: is none of MirrorMaker 2's and is left out")
             else:
                 connectors.append(connector)
@@ -206,7 +242,10 @@ def _add(connector: _Connector, entries: dict[str, Entry], *, only_heartbeats: b
         full = f"{connector.target if key.startswith(_WORKER_S) else connector.flow}.{key}"
         new = Entry(value, 0, place, key)
         if full not in entries:
-            entries[full] = new
+            if connector.may_say(key):
+                entries[full] = new
+            elif not key.startswith(_OF_CONNECT):
+                yield f"{place}: {key}: is passed over, because the {_COPIES} does not set it"
         elif entries[full].value != value:
             if key == _PROGRESS and connector.kind == _COPIES:
                 # One flow would begin at the start of every topic.

@@ -14,6 +14,7 @@ _OUTSIDE_A_CLASS: Final = re.compile(
     r"(?P<escape>\\(?:b\{|k<|[1-9][0-9]+|x\{|.))"
     r"|(?P<named>\(\?<(?![=!]))"
     r"|(?P<flags>\(\?[a-zA-Z]*(?:-[a-zA-Z]*)?[:)])"
+    r"|(?P<brace>\{(?!\d+(?:,\d*)?\}))"
     r"|\[\^?\]?|.",
     re.DOTALL,
 )
@@ -70,6 +71,11 @@ def _told(match: re.Match[str], *, inside: bool) -> tuple[str, str] | None:
         if escaped.isdigit() and len(escaped) > 1 and escaped[0] != "0":
             return f"\\{escaped} is read differently", "use at most nine groups and no digit behind a reference"
         return _ESCAPES.get(escaped)
+    if groups.get("brace"):
+        return (
+            "{ begins no number of times (in a list a comma separates, in braces too)",
+            r"write x{3}, or xx?x?, or \{",
+        )
     if groups.get("named"):
         return "Java's named groups are not supported", "write a plain group (...)"
     if groups.get("flags"):

@@ -26,6 +26,9 @@ _SECURITY: Final = re.compile(r"(?:^|\.|->)((?:ssl|sasl)[._-].*)$")
 _LOGIN: Final = re.compile(r"LoginModule|(?:password|secret)\s*=", re.IGNORECASE)
 
 
+_OF_A_PEM_TEXT: Final = re.compile(r"-----(?:BEGIN|END)|^[A-Za-z0-9+/]{16,}=*$|[A-Za-z0-9+/]{40,}")
+
+
 def is_secret(key: str) -> bool:
     """Whether the value of this setting must never be shown, whatever prefixes the key carries.
 
@@ -43,6 +46,14 @@ def shown(key: str, value: str) -> str:
     if is_secret(key) or _LOGIN.search(value) is not None:
         return MASK
     return value if value.isprintable() else repr(value)
+
+
+def shown_name(name: str) -> str:
+    """Return a key as a line may show it: masked where it looks like a part of a PEM text that was not continued.
+
+    To the syntax of properties each such line is a key without a value; Kafka's keys all have dots.
+    """
+    return MASK if _OF_A_PEM_TEXT.search(name) is not None else name
 
 
 class MaskedMapping(Mapping[str, str]):

@@ -15,7 +15,7 @@ from mirrorless.settings.contradictions import contradictions
 from mirrorless.settings.declared_providers import DeclaredProviders
 from mirrorless.settings.keys import ENABLED, Keys
 from mirrorless.settings.kinds import as_text, default_of
-from mirrorless.settings.masking import MASK, is_secret, shown
+from mirrorless.settings.masking import MASK, is_secret, shown, shown_name
 from mirrorless.settings.model import Cluster, Flow, Settings
 from mirrorless.settings.patterns import split_list
 from mirrorless.settings.properties import ARROW, NOBODYS
@@ -106,7 +106,7 @@ class Reader:
         told = [*keys.unknown(), *keys.impossible(self._is_on), *keys.without_effect(self._is_on)]
         for one in told:
             entry = self._entries[one.name]
-            line = f"{entry.place}: {one.name}={shown(one.name, entry.value)}: {one.reason}"
+            line = f"{entry.place}: {shown_name(one.name)}={shown(one.name, entry.value)}: {one.reason}"
             match one.severity:
                 case "error":
                     self._note(one.reason, key=one.name, entry=entry)
@@ -189,6 +189,11 @@ class Reader:
         }
         for alias, end in ((source, settings["source"]), (target, settings["target"])):
             self._check_servers(alias, end, flow=name)
+        for side, alias in (("source", source), ("target", target)):
+            named = self._entries.get(f"{name}.{side}.cluster.alias")
+            if named is not None and named.value.strip() != alias:
+                reason = f"MirrorMaker 2 names remote topics and progress by it; call the cluster so in {CLUSTERS}"
+                self._note(reason, key=f"{name}.{side}.cluster.alias", entry=named)
         by_key = {
             key: (field, precedence.flow_setting(self._entries, key, flow=name))
             for key, field in self._flow_keys.items()
@@ -310,7 +315,7 @@ class Reader:
         secret = is_secret(key) or (entry is not None and is_secret(entry.written or ""))
         text = None if value is None else MASK if secret else shown(key, value)
         file = entry.file if entry is not None and entry.file else self._location
-        return ConfigurationError(reason, file=file, key=(entry and entry.written) or key, value=text)
+        return ConfigurationError(reason, file=file, key=shown_name((entry and entry.written) or key), value=text)
 
 
 def _is_written(key: str, setting: Found) -> bool:

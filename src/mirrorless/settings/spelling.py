@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS
-from mirrorless.settings.masking import MASK, is_secret, shown
+from mirrorless.settings.masking import MASK, is_secret, shown, shown_name
 from mirrorless.settings.patterns import tidy_patterns, unquoted
 from mirrorless.settings.properties import ARROW
 from mirrorless.settings.references import refers
@@ -210,6 +210,8 @@ def _without_quotes(key: Key, value: str) -> tuple[str, list[str]]:
 
 
 def _remark(name: str, entry: Entry, remark: str, *, right: str) -> str:
-    name = entry.written or name
+    name = shown_name(entry.written or name)
+    if name == MASK:
+        return f"{entry.place}: {name}: looks like a part of a PEM text; its lines must end in \\n\\, but for the last"
     value = MASK if is_secret(right) else shown(name, entry.value.strip())
     return f"{entry.place}: {name}={value}: {remark}"

@@ -75,6 +75,24 @@ def test_a_pkcs12_trust_store_under_either_name(authority: Authority, kind: str)
     assert Path(found["ssl.ca.location"]).read_text() == read(authority.certificate.read_text()).certificates
 
 
+def test_a_store_with_a_key_that_is_trusted_too(authority: Authority, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = Authority.make(tmp_path / "other")
+    store = authority.issue("both")
+    authority.tool(store.name, "-importcert", "-noprompt", "-alias", "theirs", "-file", str(other.certificate))
+    trusted = Path(confluent(trust(store, "PKCS12"))["ssl.ca.location"]).read_text()
+    assert read(other.certificate.read_text()).certificates in trusted
+    own = Path(confluent(key(store, "PKCS12"))["ssl.certificate.location"]).read_text()
+    assert read(other.certificate.read_text()).certificates not in own
+
+
+def test_a_password_that_comes_with_a_line_break(authority: Authority, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text(f"{PASSWORD}\n")
+    store = authority.trust_store("trust.jks", kind="JKS")
+    found = confluent(trust(store, "JKS", f"${{directory:{tmp_path}:password}}"))
+    assert Path(found["ssl.ca.location"]).read_text() == read(authority.certificate.read_text()).certificates
+
+
 def test_without_cryptography_one_line_says_what_to_install(
     authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -153,6 +153,27 @@ def test_a_token_is_used_again_until_it_grows_old() -> None:
     assert [kept.fetch().value for _ in range(3)] == ["1", "2", "2"]
 
 
+def test_a_token_that_cannot_be_renewed_is_used_as_long_as_it_lives() -> None:
+    class Source:
+        lives_s = 30.0
+
+        def fetch(self) -> Token:
+            if self.lives_s is None:
+                raise ValueError("503")
+            return Token("first", time.time() + self.lives_s)
+
+    source = Source()
+    kept = Kept(source)
+    kept.fetch()
+    source.lives_s = None  # type: ignore[assignment]
+    kept._renew_s = 0.0
+    assert kept.fetch().value == "first"
+    assert kept._renew_s > time.time()
+    kept._renew_s, kept._token = 0.0, Token("old", time.time() + 1)
+    with pytest.raises(ValueError, match="503"):
+        kept.fetch()
+
+
 @pytest.mark.parametrize(
     ("answer", "line"),
     [
@@ -208,6 +229,13 @@ def test_a_wrong_secret_and_an_endpoint_that_is_not_there(endpoint: Endpoint) ->
         (
             {"sasl_jaas_config": f"{MODULE} clientId=me;", "sasl_oauthbearer_token_endpoint_url": "gopher://x"},
             "A.sasl.jaas.config=***: the token endpoint must be an https: or file: URL",
+        ),
+        (
+            {
+                "sasl_jaas_config": f"{MODULE} clientId=me clientSecret=s ssl.truststore.type=PEM;",
+                "sasl_oauthbearer_token_endpoint_url": "https://x",
+            },
+            "A.sasl.jaas.config=***: option ssl.truststore.type is not supported; remove it; a token endpoint's",
         ),
         (
             {"sasl_jaas_config": f"{MODULE};", "sasl_oauthbearer_jwt_retriever_class": "my.Retriever"},

@@ -239,6 +239,30 @@ def test_no_secret_is_shown(tmp_path: Path) -> None:
     assert "swordfish" not in repr(settings_of(tmp_path, config))
 
 
+@pytest.mark.parametrize(
+    "said", [{"topics": "orders"}, {"errors.tolerance": "all"}, {"consumer.auto.offset.reset": "latest"}]
+)
+def test_what_the_copying_connector_does_not_say_is_its_default(tmp_path: Path, said: dict[str, str]) -> None:
+    source = {key: value for key, value in SOURCE.items() if key != "topics"}
+    alone = load(*write(tmp_path, connector(source))).flow("A->B")
+    settings = load(*write(tmp_path, connector(source), connector(CHECKPOINT | said)))
+
+    flow = settings.flow("A->B")
+    assert (flow.topics, flow.errors_tolerance, flow.auto_offset_reset) == (
+        (alone.topics, alone.errors_tolerance, alone.auto_offset_reset)
+    )
+    (key,) = said
+    place = f"{tmp_path / '1.json'}#MirrorCheckpointConnector"
+    assert f"{place}: {key}: is passed over, because the MirrorSourceConnector does not set it" in settings.warnings
+
+
+def test_checkpoints_that_are_switched_off_are_not_written(tmp_path: Path) -> None:
+    off = CHECKPOINT | {"enabled": "false", "sync.group.offsets.enabled": "true"}
+    flow = load(*write(tmp_path, connector(SOURCE), connector(off))).flow("A->B")
+
+    assert not flow.writes_checkpoints
+
+
 def test_a_connector_that_is_switched_off_is_no_flow(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"A->B\.enabled=false: no flow is enabled|enabled=false"):
         settings_of(tmp_path, SOURCE | {"enabled": "false"})

@@ -196,6 +196,12 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
             id="of a pair that is not enabled",
         ),
         pytest.param(
+            f"{BASE}A->B.source.cluster.alias = dc1",
+            "A->B.source.cluster.alias=dc1: MirrorMaker 2 names remote topics and progress by it; call the cluster so in "
+            "clusters",
+            id="an alias for MirrorMaker 2 alone",
+        ),
+        pytest.param(
             f"{BASE}B.mirrorless.lease.seconds = 5",
             "B.mirrorless.lease.seconds=5: is set for a flow, not for a cluster; write mirrorless.lease.seconds",
             id="own key of a cluster",

@@ -301,6 +301,17 @@ def test_a_password_keeps_its_quotes_and_no_warning_shows_it(folder: Path) -> No
     assert "swordfish" not in str(settings.warnings)
 
 
+def test_a_key_in_pem_that_is_not_continued_is_not_shown(folder: Path) -> None:
+    lines = [
+        "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj",
+        "MzEfYyjiWA4R4/M2bS1GB4t7NXp98C3SC6dV==",
+    ]
+    pem = "\n".join(["-----BEGIN PRIVATE KEY-----", *lines, "-----END PRIVATE KEY-----"])
+    said = "\n".join(warnings(loaded(folder, f"{BASE}A.ssl.keystore.key = {pem}\n")))
+    assert "7: ***: looks like a part of a PEM text" in said
+    assert not any(line[:20] in said for line in lines)
+
+
 def test_no_two_keys_consist_of_the_same_words() -> None:
     vocabulary = flow_vocabulary([*FLOW_KEYS, *WORKER_KEYS])
     words = [_words(key) for key in vocabulary._keys if not key.startswith("mirrorless.")]

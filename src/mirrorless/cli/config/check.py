@@ -11,6 +11,7 @@ import click
 
 from mirrorless.clusters import client_settings
 from mirrorless.errors import ConfigurationError
+from mirrorless.filters import config_filter_for, group_filter_for, topic_filter_for
 from mirrorless.policy import policy_for
 from mirrorless.settings.load import understand
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster, Flow, Settings
     from mirrorless.settings.reader import Effective, Understanding
 
-_ROLES: dict[str, tuple[Role, ...]] = {"source": ("admin", "consumer"), "target": ("admin", "producer")}
+_ROLES: tuple[Role, ...] = ("admin", "consumer", "producer")
 
 
 @click.command
@@ -48,16 +49,17 @@ def check(files: tuple[str, ...], *, as_json: bool) -> None:
 def _refusals(settings: Settings) -> Iterator[ConfigurationError]:
     """Yield what would be refused before the first connection."""
     for flow in settings.flows:
-        try:
-            policy_for(flow)
-        except ConfigurationError as error:
-            yield error
-        for side, cluster in (("source", flow.source), ("target", flow.target)):
-            yield from _client_refusals(cluster, _ROLES[side])
+        for made in (policy_for, topic_filter_for, group_filter_for, config_filter_for):
+            try:
+                made(flow)
+            except ConfigurationError as error:
+                yield error
+        for cluster in (flow.source, flow.target):
+            yield from _client_refusals(cluster)
 
 
-def _client_refusals(cluster: Cluster, roles: Sequence[Role]) -> Iterator[ConfigurationError]:
-    for role in roles:
+def _client_refusals(cluster: Cluster) -> Iterator[ConfigurationError]:
+    for role in _ROLES:
         try:
             client_settings.check(cluster, role=role)
         except ConfigurationError as error:
