@@ -36,7 +36,7 @@ _PARTITION_BYTES: Final = 4 << 20
 _RESPONSE_BYTES: Final = 32 << 20
 _PLACES_A_REQUEST: Final = 50
 _PATIENCE: Final = 4
-_PAUSE_S: Final = 0.1
+_PAUSE_S: Final = 0.5
 
 
 @dataclass(slots=True)
@@ -240,4 +240,7 @@ class Walker:
         crowded = sum(len(part.records) for part in fetched) >= _RESPONSE_BYTES // 2
         for part in fetched:
             by_place[part.place].take(part, crowded=crowded)
-        return any(walk.over or walk.offset != offset for walk, offset in zip(walks, before, strict=True))
+        moved = [walk for walk, offset in zip(walks, before, strict=True) if walk.over or walk.offset != offset]
+        for walk in moved:
+            walk.patience = _PATIENCE  # a long walk may meet several elections
+        return bool(moved)

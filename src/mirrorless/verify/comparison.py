@@ -165,9 +165,11 @@ class Comparison:
             # Retention may have overtaken the comparison: once more, from where both sides begin now.
             remote = {topic: remote[topic] for topic in unread}
             self.windows = [one for one in self.windows if one.topic not in unread]
-            again, more, _ = self._of_topics(admins, remote, compacted)
-            results = [one for one in results if one.topic not in unread] + again
-            differences = [one for one in differences if one.topic not in unread] + more
+            results = [one for one in results if one.topic not in unread]
+            differences = [one for one in differences if one.topic not in unread]
+            for topic, name in remote.items():  # each as soon as it is paired
+                again, more, _ = self._of_topics(admins, {topic: name}, compacted)
+                results, differences = results + again, differences + more
         return sorted(results, key=lambda one: (one.topic, one.partition)), differences
 
     def _of_topics(
@@ -184,6 +186,9 @@ class Comparison:
         whole = [one for one in paired if one.trouble is None]
         plain = [one for one in whole if one.place[0] not in compacted]
         keyed = [one for one in whole if one.place[0] in compacted]
+        self._troubles += [
+            f"{one.place[0]}-{one.place[1]}: {one.uncounted}" for one in plain if one.uncounted is not None
+        ]
         compared, differences = self._by_windows(plain)
         by_keys, of_keys = self._by_keys(keyed)
         compared, differences = compared + by_keys, differences + of_keys
@@ -194,7 +199,7 @@ class Comparison:
         states = {one.place: State(one, [*shortage(one)], not_copied=one.not_copied) for one in partitions}
         todo = [piece for one in partitions for stretch in one.stretches for piece in self._pieces(one, stretch)]
         source = Fingerprints(self._flow.source, isolation="read_committed")
-        target = Fingerprints(self._flow.target, isolation="read_uncommitted")
+        target = Fingerprints(self._flow.target, isolation="read_committed")
         try:
             for number in range(_ROUNDS):
                 if not todo:
@@ -241,7 +246,7 @@ class Comparison:
         return pieces(stretch, one.line, share=share, least_records=self._terms.window_records)
 
     def _compared(self, stretches: Sequence[Stretch], states: dict[Place, State]) -> list[tuple[Stretch, list[Window]]]:
-        """Windows of the stretches; where Spark fails, topic by topic, so that one does not hold up the others."""
+        """Windows of the stretches; where Spark fails, by halves of the topics, so that one does not hold up all."""
         try:
             found = compare_windows(self._spark, self._flow, stretches, window_records=self._terms.window_records)
         except _SPARK as error:
@@ -251,11 +256,12 @@ class Comparison:
                     if state.paired.place[0] == topics[0]:
                         state.paired.trouble = f"Spark could not read it: {first_line(error)}"
                 return []
-            return [
-                done
-                for topic in topics
-                for done in self._compared([one for one in stretches if one.topic == topic], states)
-            ]
+            first = set(topics[: len(topics) // 2])
+            halves = (
+                [one for one in stretches if one.topic in first],
+                [one for one in stretches if one.topic not in first],
+            )
+            return [done for half in halves for done in self._compared(half, states)]
         return list(zip(stretches, found, strict=True))
 
     def _take(self, state: State, windows: Sequence[Window], number: int) -> None:
@@ -277,7 +283,8 @@ class Comparison:
             found = compare_latest(self._spark, self._flow, partitions)
         except _SPARK as error:
             if len(partitions) > 1:
-                halves = [self._by_keys([one]) for one in partitions]
+                middle = len(partitions) // 2
+                halves = [self._by_keys(some) for some in (partitions[:middle], partitions[middle:])]
                 return [one for results, _ in halves for one in results], [one for _, some in halves for one in some]
             return [failed(partitions[0], f"Spark could not read it: {first_line(error)}")], []
         results, differences = [], []

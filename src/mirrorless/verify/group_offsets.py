@@ -79,14 +79,15 @@ class GroupComparison:
             return found
         listed, troubles = _listed(self._source)
         found.troubles += troubles
+        # First where they would go on, then where they are: no checkpoint is newer than what it is held against.
+        there, busy = self._theirs(list(filter(self._wants, listed)))
         committed = {
             group: {place: one for place, one in offsets.items() if self._covers(place[0])}
-            for group, offsets in self._read(self._source_groups, filter(self._wants, listed)).items()
+            for group, offsets in self._read(self._source_groups, there).items()
         }
         committed = {group: offsets for group, offsets in committed.items() if offsets}
         if not committed:
             return found
-        there, busy = self._theirs(list(committed))
         committed = {group: offsets for group, offsets in committed.items() if group in there}
         wanted: dict[Place, set[int]] = defaultdict(set)
         for offsets in committed.values():

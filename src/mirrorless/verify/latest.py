@@ -72,7 +72,7 @@ def compare_latest(spark: SparkSession, flow: Flow, partitions: Sequence[Paired]
     ours = {one.place: one.source for one in partitions}
     theirs = {(one.remote_topic, one.place[1]): one.target for one in partitions}
     left = _latest(spark, java_options(flow.source, isolation="read_committed"), ours, here, "")
-    right = _latest(spark, java_options(flow.target, isolation="read_uncommitted"), theirs, there, "remote_")
+    right = _latest(spark, java_options(flow.target, isolation="read_committed"), theirs, there, "remote_")
     limits = [(*one.place, *limits_of(one)) for one in partitions]
     joined = (
         left.join(right, list(_KEY), "full")
@@ -147,6 +147,7 @@ def _latest(
         .drop("topic")
         .withColumnRenamed("name", "topic")
     )
+    rows = rows.where(F.col("key").isNotNull())  # of before the topic was compacted; the cleaner takes them
     before = F.col("offset") < F.col("cut")
     record = F.struct(
         F.col("offset"),

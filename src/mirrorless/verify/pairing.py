@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from mirrorless.clusters.topics import last_stable_offsets, partition_counts
+from mirrorless.clusters.topics import held_back, high_watermarks, last_stable_offsets, partition_counts
 from mirrorless.errors import ClusterError
 from mirrorless.offsets.runs import Line, taken_over
 from mirrorless.offsets.translation import How, Translated
@@ -34,7 +34,8 @@ class Paired:
     `beginning` is where our copy began, None where it did not, or went on behind MirrorMaker 2. `synced` is the end of
     what MirrorMaker 2 said that it had copied. `stretches` are to be compared. `lost` is the pair from which on the
     target lacks what had been copied, and `owed` how many records that is. `not_copied` are offsets of the source
-    beyond the copy, where no record was looked at.
+    beyond the copy, where no record was looked at. `uncounted` says why a part before the stretches is left out whose
+    records could not be counted; who compares by keys need not count.
     """
 
     place: Place
@@ -50,6 +51,7 @@ class Paired:
     not_copied: int = 0
     notes: list[str] = field(default_factory=list)
     trouble: str | None = None
+    uncounted: str | None = None
 
     @property
     def known_end(self) -> Pair | None:
@@ -71,12 +73,13 @@ class Pairing:
         self._source, self._target = source, target
         self._remote = remote
         self._translator = Translator(flow, source=source, target=target)
-        self._walker = Walker(flow.source)
+        self._walker, self._target_walker = Walker(flow.source), Walker(flow.target)
 
     def close(self) -> None:
         """Close all connections."""
         self._translator.close()
         self._walker.close()
+        self._target_walker.close()
 
     def pair(self, *, since_ms: int | None = None) -> list[Paired]:
         """Pair every partition that both sides have; raises `ClusterError` where an end does not answer.
@@ -99,6 +102,9 @@ class Pairing:
         remote_firsts = _first_offsets(self._target, theirs.values())
         firsts = _first_offsets(self._source, places)
         since = None if since_ms is None else self._since(places, since_ms)
+        for place, offsets in held_back(self._source, ends).items():
+            text = f"a transaction is open at {ends[place]}: {offsets} offsets from there on are not compared"
+            found[place].notes.append(text)
         for place, one in found.items():
             there = theirs[place]
             trouble = missing.get(place) or remote_missing.get(there)
@@ -131,9 +137,13 @@ class Pairing:
             end_downstream=max(remote_end, begin.downstream),
             closed=False,
         )
-        known = one.known_end
-        if known is not None and known.downstream > remote_end:
-            one.lost, one.owed = (upstream_of(one.line, remote_end), remote_end), known.downstream - remote_end
+        known, certain = one.known_end, one.certain_end
+        if certain is not None and certain.downstream > remote_end:
+            there = one.remote_topic, partition
+            if high_watermarks(self._target, [there])[0].get(there, 0) >= certain.downstream:
+                one.trouble = f"a transaction that is open on the target at {remote_end} hides what comes behind it"
+                return
+            one.lost, one.owed = (upstream_of(one.line, remote_end), remote_end), certain.downstream - remote_end
             one.stretches.append(whole)
             return
         if known is not None and begin.downstream <= known.downstream and begin.upstream < known.upstream <= end:
@@ -167,7 +177,8 @@ class Pairing:
         if remote_first > begin.downstream:
             upstream = upstream_of(one.line, remote_first)
             if upstream is None:
-                upstream = self._count(Search(one.place, begin.upstream, [remote_first - begin.downstream]))
+                start = _nearest(one.line, begin, remote_first)
+                upstream = self._count(Search(one.place, start.upstream, [remote_first - start.downstream]))
             if upstream is None:
                 if remote_first < remote_end:
                     one.trouble = f"no upstream offset is known for the target's first offset {remote_first}"
@@ -203,19 +214,34 @@ class Pairing:
         return None
 
     def _behind_mirrormaker(self, one: Paired, begin: Pair) -> Pair:
-        """Go back over what MirrorMaker 2 had copied, as far as both sides have it: counted from its end."""
-        first, remote_first = one.source[0], one.target[0]
-        there = begin.downstream - remote_first
-        records = self._count(Walk(one.place, first, [begin.upstream])) if begin.upstream > first else 0
-        if records is None or there <= 0:
-            return begin
-        if records <= there:
-            return Pair(first, begin.downstream - records)
-        upstream = self._count(Search(one.place, first, [records - there]))
-        return begin if upstream is None else Pair(upstream, remote_first)
+        """Go back over what MirrorMaker 2 had copied, as far as both sides have it: counted from its end.
 
-    def _count(self, walk: Walk) -> int | None:
-        self._walker.walk([walk], deadline=time.monotonic() + _WALKING_S)
+        On both sides, for its transactions leave markers, and aborted records, on the target too.
+        """
+        first, remote_first = one.source[0], one.target[0]
+        if begin.upstream <= first or begin.downstream <= remote_first:
+            return begin
+        there = one.remote_topic, one.place[1]
+        walks = Walk(one.place, first, [begin.upstream]), Walk(there, remote_first, [begin.downstream])
+        records, remote_records = self._count(walks[0]), self._count(walks[1], self._target_walker)
+        if records is not None and remote_records is not None:
+            if records == remote_records:
+                return Pair(first, remote_first)
+            if records > remote_records:
+                search, walker = Search(one.place, first, [records - remote_records]), self._walker
+                if (upstream := self._count(search, walker)) is not None:
+                    return Pair(upstream, remote_first)
+            else:
+                search, walker = Search(there, remote_first, [remote_records - records]), self._target_walker
+                if (downstream := self._count(search, walker)) is not None:
+                    return Pair(first, downstream)
+            walks = (*walks, search)
+        reason = next((walk.trouble for walk in walks if walk.trouble is not None), "no answer")
+        one.uncounted = f"what MirrorMaker 2 copied before {begin.upstream} could not be counted: {reason}"
+        return begin
+
+    def _count(self, walk: Walk, walker: Walker | None = None) -> int | None:
+        (walker or self._walker).walk([walk], deadline=time.monotonic() + _WALKING_S)
         return walk.counts.get(walk.until[0])
 
     def _since(self, places: Iterable[Place], since_ms: int) -> dict[Place, int]:
@@ -241,6 +267,14 @@ class Pairing:
             return Pair(upstream, min(found.downstream, one.target[1]))
         one.trouble = f"nothing says where upstream offset {upstream} is on the target"
         return None
+
+
+def _nearest(line: Line, begin: Pair, downstream: int) -> Pair:
+    """The last certain pair before a downstream offset, where to begin to count from; `begin` if there is none."""
+    run, following = line.at_downstream(downstream)
+    if run is None or run.end_upstream <= begin.upstream or not line.countable(run, following):
+        return begin
+    return Pair(run.end_upstream, run.end_downstream)
 
 
 def _note_heads(one: Paired, begin: Pair) -> None:

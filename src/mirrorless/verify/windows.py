@@ -56,7 +56,7 @@ def compare_windows(
     """Windows of each stretch, in order; raises Spark's errors."""
     layers = _layers(stretches)
     source = java_options(flow.source, isolation="read_committed")
-    target = java_options(flow.target, isolation="read_uncommitted")
+    target = java_options(flow.target, isolation="read_committed")
     ours: list[DataFrame] = []
     theirs: list[DataFrame] = []
     for number, layer in enumerate(layers):

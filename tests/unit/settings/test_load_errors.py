@@ -197,8 +197,8 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
         ),
         pytest.param(
             f"{BASE}A->B.source.cluster.alias = dc1",
-            "A->B.source.cluster.alias=dc1: MirrorMaker 2 names remote topics and progress by it; call the cluster so in "
-            "clusters",
+            "A->B.source.cluster.alias=dc1: MirrorMaker 2 names remote topics and progress by it; call the cluster so "
+            "in clusters",
             id="an alias for MirrorMaker 2 alone",
         ),
         pytest.param(

@@ -40,12 +40,15 @@ class Clusters:
         self.since: dict[int, int | ClusterError] = {}
         self.answer: Translated | None = None
         self.progress: dict[Place, Known] = {}
+        self.held_back: dict[Place, int] = {}
         self.syncs = SimpleNamespace(slots=SimpleNamespace(slots=lambda _: self.mm2))
         self.client = self
         monkeypatch.setattr(pairing, "Translator", lambda *_, **__: self)
         monkeypatch.setattr(pairing, "Walker", lambda _: self)
         monkeypatch.setattr(pairing, "partition_counts", lambda _: dict.fromkeys(("t", "a.t"), self.partitions))
         monkeypatch.setattr(pairing, "last_stable_offsets", lambda _, places: (self._of(places, 1), {}))
+        monkeypatch.setattr(pairing, "high_watermarks", lambda _, places: (self._of(places, 1), {}))
+        monkeypatch.setattr(pairing, "held_back", lambda *_: self.held_back)
         monkeypatch.setattr(pairing, "_first_offsets", lambda _, places: self._of(places, 0))
 
     def _of(self, places: Iterable[Place], at: int) -> dict[Place, int]:
@@ -138,6 +141,21 @@ def test_keys_that_mirrormaker_2_copied_before_are_compared_too(clusters: Cluste
     (one,) = clusters.pair()
     assert one.beginning is None
     assert limits_of(one) == Limits(0, 0, 0, 0)
+    # Who compares by number has to count, and nobody did.
+    assert one.uncounted == "what MirrorMaker 2 copied before 400 could not be counted: no answer"
+
+
+def test_a_target_that_lacks_what_mirrormaker_2_copied_is_short(clusters: Clusters) -> None:
+    clusters.mm2 = [OffsetSync(topic="t", partition=0, last_upstream=999, last_downstream=999)]
+    clusters.target = (0, 500)
+    (one,) = clusters.pair()
+    assert (one.lost, one.owed) == ((None, 500), 500)
+
+
+def test_what_an_open_transaction_holds_back_is_noted(clusters: Clusters) -> None:
+    clusters.runs, clusters.held_back = (Run(0, 0, 1_000),), {PLACE: 7}
+    (one,) = clusters.pair()
+    assert one.notes == ["a transaction is open at 1000: 7 offsets from there on are not compared"]
 
 
 def test_keys_of_a_topic_that_only_mirrormaker_2_copies_are_cut_at_its_last_pair(clusters: Clusters) -> None:
