@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from confluent_kafka import KafkaError
 from confluent_kafka.admin import NewTopic
 
 from mirrorless.clusters.failures import grant
@@ -14,6 +15,13 @@ from mirrorless.policy import policy_for
 if TYPE_CHECKING:
     from mirrorless.clusters.admin import Admin
     from mirrorless.settings import Cluster, Flow
+
+SEGMENT_BYTES: Final = 10 << 20
+COMPACTED: Final = {"cleanup.policy": "compact", "segment.bytes": str(SEGMENT_BYTES)}
+"""How a topic is made that is read whole: the cleaner leaves a segment alone that is still written to, and of records
+that come every second Kafka's gigabyte is many millions."""
+_BY_DEFAULT: Final = {"cleanup.policy": "compact"}
+_ABOUT_CONFIGS: Final = (KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_REQUEST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,15 +71,15 @@ def replicated_heartbeats(flow: Flow) -> str:
 def ensure(admin: Admin, topic: InternalTopic) -> str | None:
     """Create the topic if it is missing; `admin` is its cluster's. Says in one line why it could not be, else None.
 
-    It is looked for first: who may write to it need not be allowed to create it. Raises `ClusterError`.
+    It is looked for first: who may write to it need not be allowed to create it. A cluster that takes no segment size,
+    such as MSK Serverless, gets the topic without. Raises `ClusterError`.
     """
     if topic.name in partition_counts(admin.metadata()):
         return None
-    new = NewTopic(
-        topic.name,
-        num_partitions=1,
-        replication_factor=topic.replication_factor,
-        config={"cleanup.policy": "compact"},
-    )
-    refusal = create_topics(admin, [new])[topic.name]
+    refusal = None
+    for config in (COMPACTED, _BY_DEFAULT):
+        new = NewTopic(topic.name, num_partitions=1, replication_factor=topic.replication_factor, config=config)
+        refusal = create_topics(admin, [new])[topic.name]
+        if refusal is None or refusal.code not in _ABOUT_CONFIGS:
+            break
     return None if refusal is None else f"{refusal.text}{grant(refusal.code, 'CREATE on it')}"

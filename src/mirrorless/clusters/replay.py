@@ -39,7 +39,8 @@ class Entry(NamedTuple):
 class Replay:
     """All partitions of `topic` on `cluster`, whose client is `admin`.
 
-    A topic that is not there, or may not be seen, is an empty one; with `must_exist` it is an error.
+    A topic that is not there, or may not be seen, is an empty one; with `must_exist` it is an error. `complete` says
+    whether the last read came to the end.
     """
 
     def __init__(self, *, topic: str, cluster: Cluster, admin: Admin, must_exist: bool = False) -> None:
@@ -47,6 +48,7 @@ class Replay:
         self._cluster = cluster
         self._admin = admin
         self._must_exist = must_exist
+        self.complete = False
         self._consumer: Consumer | None = None
         self._found: Described | Refusal | None = None
         self._read_to: dict[int, int] = {}
@@ -58,9 +60,12 @@ class Replay:
         hidden = found is not None and not isinstance(found, Described) and grant(found.code, "READ on it")
         return self._absence(found) if hidden and not isinstance(found, Described) else None
 
-    def read(self, forget: Callable[[], None] = lambda: None) -> Iterator[Entry]:
+    def read(
+        self, forget: Callable[[], None] = lambda: None, *, stopping: Callable[[], bool] = lambda: False
+    ) -> Iterator[Entry]:
         """Yield what is new up to the ends that the topic has now; raises `ClusterUnavailable`.
 
+        Once `stopping` says so the rest is left to the next read, which goes on there.
         `forget` is called, before anything is yielded, when what was read so far no longer counts: at first, and when
         the topic was deleted, made again, cut or given more partitions. All that is there is yielded then.
         """
@@ -68,6 +73,7 @@ class Replay:
         found = self._find()
         if found != self._found:
             self._begin(found, forget)
+        self.complete = not isinstance(found, Described)
         if not isinstance(found, Described):
             if self._must_exist:
                 raise ClusterUnavailable(self._absence(found), cluster=self._cluster.alias)
@@ -76,7 +82,7 @@ class Replay:
         if any(ends[partition] < offset for partition, offset in self._read_to.items()):
             self._begin(found, forget)  # brokers before 2.8 give topics no ids
         try:
-            yield from self._up_to(ends)
+            yield from self._up_to(ends, stopping)
         except BaseException as error:
             self.close()  # what was fetched and not taken would be missing from the next read
             if not isinstance(error, KafkaException):
@@ -104,10 +110,12 @@ class Replay:
         forget()
         self._found = found
 
-    def _up_to(self, ends: Mapping[int, int]) -> Iterator[Entry]:
+    def _up_to(self, ends: Mapping[int, int], stopping: Callable[[], bool]) -> Iterator[Entry]:
         consumer = self._consumer or self._open(ends)
         until = time.monotonic() + _SILENCE_S
         while any(self._read_to[partition] < end for partition, end in ends.items()):
+            if stopping():
+                return
             for message in waiting(consumer, _A_TIME, seconds=_WAIT_S):
                 until = time.monotonic() + _SILENCE_S
                 error, partition, offset = message.error(), message.partition() or 0, message.offset() or 0
@@ -121,6 +129,7 @@ class Replay:
             if time.monotonic() > until:
                 reason = f"{self.topic} could not be read to its end: nothing came for {_SILENCE_S:.0f} s"
                 raise ClusterUnavailable(reason, cluster=self._cluster.alias)
+        self.complete = True
 
     def _open(self, partitions: Mapping[int, int]) -> Consumer:
         self._read_to = dict.fromkeys(partitions, 0)

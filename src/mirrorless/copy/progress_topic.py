@@ -9,7 +9,7 @@ from mirrorless.clusters.replay import Replay
 from mirrorless.copy.progress import Known, Progress, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
@@ -24,6 +24,7 @@ class ProgressTopic:
     """What the progress topic says of a flow's source partitions; `admin` is a client of the target.
 
     `others` says when (monotonic seconds) progress was seen that MirrorMaker 2 wrote after the topic was first read.
+    `complete` says whether it was read to its end the last time.
     """
 
     def __init__(self, flow: Flow, admin: Admin) -> None:
@@ -31,21 +32,27 @@ class ProgressTopic:
         self._connector = flow.connector_name
         self._known: dict[Place, Known] = {}
         self._before: dict[Place, Known] | None = None
-        self._was_read = False
+        self._was_read = self.complete = False
         self.others: dict[Place, float] = {}
         # Without the topic nothing is known of how far the copy is, which is not the same as that nothing was copied.
         self._replay = Replay(topic=flow.offset_storage_topic, cluster=flow.target, admin=admin, must_exist=True)
 
-    def read(self) -> dict[Place, Known]:
-        """Catch up with the topic's end and return what is known; raises `ClusterUnavailable`."""
+    def read(self, *, stopping: Callable[[], bool] = lambda: False) -> dict[Place, Known]:
+        """Catch up with the topic's end and return what is known; raises `ClusterUnavailable`.
+
+        Once `stopping` says so the rest is left to the next read.
+        """
         last: dict[bytes | None, bytes | None] = {}
-        for key, value in self._replay.read(self._forget):
+        for key, value in self._replay.read(self._forget, stopping=stopping):
             if self._was_read and self._before is None and value is not None and _OURS not in value:
                 self._note_other(key, value)
             last[key] = value
         # Of most keys there are many records, of which only the last one need be parsed.
         for key, value in last.items():
             self._take(key, value)
+        self.complete = self._replay.complete
+        if not self.complete:
+            return self._known
         if self._before is not None:
             self._note_others_since(self._before)
         self._before, self._was_read = None, True

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import KafkaError
 
 from mirrorless.clusters.configs import topic_configs
+from mirrorless.clusters.internal_topics import SEGMENT_BYTES
 from mirrorless.doctor.findings import Finding, Status
 from mirrorless.doctor.probes import NotSaid
 from mirrorless.rights import Function, On, Operation, Side, name_of, needed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.configs import Configs
     from mirrorless.doctor.probes import Probes
     from mirrorless.settings import Flow
 
@@ -30,6 +32,9 @@ _FACTORS: Final = {
 _REFUSED: Final = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 _EXISTS: Final = KafkaError.TOPIC_ALREADY_EXISTS
 _COMPACT: Final = "compact"
+_CREATED: Final = {"cleanup.policy": _COMPACT}
+_READ_WHOLE: Final = (On.PROGRESS, On.OFFSET_SYNCS)
+_LARGEST_SEGMENT_BYTES: Final = 128 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +59,35 @@ def internal_topics(
     names = {on: str(name_of(flow, on)) for on in wanted}
     there = [name for name in names.values() if name in end.topics]
     configs, _ = topic_configs(admin, there)
-    policies = {name: one["cleanup.policy"].value for name, one in configs.items() if "cleanup.policy" in one}
     return [
-        _there(end, on, name, policies) if name in end.topics else _creatable(flow, end, on, name, probes)
+        _there(end, on, name, configs.get(name)) if name in end.topics else _creatable(flow, end, on, name, probes)
         for on, name in names.items()
     ]
 
 
-def _there(end: End, on: On, name: str, policies: Mapping[str, str | None]) -> Finding:
-    policy = policies.get(name)
-    if on is not On.DEAD_LETTERS and policy is not None and policy != _COMPACT:
+def _there(end: End, on: On, name: str, configs: Configs | None) -> Finding:
+    if on is On.DEAD_LETTERS:
+        return Finding(check=on.value, status=Status.OK, text=f"{name} is there", cluster=end.alias)
+    if configs is None:
+        text = f"{name} is there; whether its cleanup.policy is {_COMPACT} takes DESCRIBE_CONFIGS on it"
+        return Finding(check=on.value, status=Status.NOT_CHECKED, text=text, cluster=end.alias)
+    policy = configs["cleanup.policy"].value if "cleanup.policy" in configs else None
+    if policy is not None and policy != _COMPACT:
         return Finding(
             check=on.value,
             status=Status.FAILED,
             text=f"{name} has cleanup.policy={policy}: what is kept there would be deleted with time",
             cluster=end.alias,
             fix=f"set cleanup.policy={_COMPACT} on {name}",
+        )
+    segment = configs["segment.bytes"].value if "segment.bytes" in configs else None
+    if on in _READ_WHOLE and segment is not None and int(segment) > _LARGEST_SEGMENT_BYTES:
+        return Finding(
+            check=on.value,
+            status=Status.WARNING,
+            text=f"{name} is compacted after {int(segment):,} bytes only, and whoever starts reads all of it",
+            cluster=end.alias,
+            fix=f"set segment.bytes={SEGMENT_BYTES} on {name}",
         )
     return Finding(check=on.value, status=Status.OK, text=f"{name} is there", cluster=end.alias)
 
@@ -79,7 +97,7 @@ def _creatable(flow: Flow, end: End, on: On, name: str, probes: Probes) -> Findi
     if factor > end.brokers:
         text = f"{name} cannot be created: see replication factors"
         return Finding(check=on.value, status=Status.NOT_CHECKED, text=text, cluster=end.alias)
-    config = {} if on is On.DEAD_LETTERS else {"cleanup.policy": _COMPACT}
+    config = {} if on is On.DEAD_LETTERS else _CREATED
     partitions = flow.offset_storage_partitions if on is On.PROGRESS else 1
     try:
         code, reason, _ = probes.creation(name, partitions=partitions, replication_factor=factor, config=config)

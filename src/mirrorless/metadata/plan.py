@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mirrorless.clusters.internal_topics import offset_syncs_topic
+from mirrorless.clusters.internal_topics import COMPACTED, offset_syncs_topic
 from mirrorless.errors import ConfigurationError
 from mirrorless.filters import why_left_out
 from mirrorless.metadata.actions import Action, CreateTopic, GrowTopic, LeftOutTopic
@@ -95,7 +95,7 @@ def plan_internal_topics(flow: Flow, *, source: Iterable[str], target: Iterable[
             partitions=flow.offset_storage_partitions,
             replication_factor=flow.offset_storage_replication_factor,
             reason=f"the progress of {flow.name} is kept there (offset.storage.topic)",
-            config={"cleanup.policy": "compact"},
+            config=COMPACTED,
             factor_key="offset.storage.replication.factor",
         )
     ]
@@ -117,7 +117,7 @@ def plan_internal_topics(flow: Flow, *, source: Iterable[str], target: Iterable[
                 partitions=1,
                 replication_factor=syncs.replication_factor,
                 reason=f"{flow.name} notes there which offset went where (emit.offset-syncs.enabled)",
-                config={"cleanup.policy": "compact"},
+                config=COMPACTED,
                 on_source=flow.offset_syncs_topic_location == "source",
                 factor_key="offset-syncs.topic.replication.factor",
             )

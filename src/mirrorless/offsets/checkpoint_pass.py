@@ -116,7 +116,8 @@ class Checkpoints:
         """Translate the offsets of all groups and write the checkpoints that are news; raises `ClusterError`.
 
         A group or a partition that has no answer this time is left out and told. `walking_s` bounds the walks. Once
-        `stopping` says so no other group is begun.
+        `stopping` says so no other group is begun; a cold pass may get no further than to read the topics, where the
+        next one goes on.
         """
         self._troubles, self._latencies_ms = [], []
         report = PassReport(troubles=self._troubles, latencies_ms=self._latencies_ms)
@@ -135,11 +136,13 @@ class Checkpoints:
                     back[place].add(one.offset)
                     if self._way_back.went_on(group, place, one.offset):
                         self._returning.setdefault(group, set()).add((self.translator.remote(place[0]), place[1]))
+        if not self.translator.refresh(there, stopping=stopping):
+            report.left = list(committed)
+            return report
         deadline = time.monotonic() + walking_s
-        self.translator.refresh(there)
         answers = self.translator.translate(there, deadline=deadline)
         if self._way_back is not None and back:
-            answers |= self._way_back.translate(back, deadline=deadline)
+            answers |= self._way_back.translate(back, deadline=deadline, stopping=stopping)
             report.walked_records += self._way_back.walked_records
             report.troubles += self._way_back.troubles
         for group, offsets in committed.items():

@@ -10,6 +10,8 @@ from mirrorless.offsets.runs import RunStore
 from mirrorless.offsets.sync_store import SyncStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.internal_topics import InternalTopic
 
@@ -26,16 +28,18 @@ class OffsetSyncs:
         self.runs = RunStore()
         self.malformed = 0
 
-    def read(self) -> None:
-        """Catch up with the topic; raises `ClusterUnavailable`."""
-        for entry in self._replay.read(self._forget):
+    def read(self, *, stopping: Callable[[], bool] = lambda: False) -> bool:
+        """Catch up with the topic, and say whether it was read to its end, or left off; raises `ClusterUnavailable`."""
+        for entry in self._replay.read(self._forget, stopping=stopping):
             sync = OffsetSync.parse(entry.key, entry.value)
             if isinstance(sync, Malformed):
                 self.malformed += 1
             else:
                 self.slots.add(sync)
                 self.runs.add(sync)
-        self.slots.initialized()
+        if self._replay.complete:
+            self.slots.initialized()
+        return self._replay.complete
 
     def close(self) -> None:
         """Close the connection."""

@@ -18,7 +18,7 @@ from mirrorless.offsets.walk import Walk, Walker
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
@@ -72,17 +72,22 @@ class Translator:
         """Name of a source topic on the target."""
         return remote_topic(topic, source=self._flow.source.alias, target=self._flow.target.alias, policy=self._policy)
 
-    def refresh(self, places: Iterable[Place]) -> None:
-        """Learn what there is to know now about these source partitions; raises `ClusterError`."""
+    def refresh(self, places: Iterable[Place], *, stopping: Callable[[], bool] = lambda: False) -> bool:
+        """Learn what there is to know now about these source partitions; raises `ClusterError`.
+
+        Once `stopping` says so the rest is left to the next call, and False returned: nothing can be translated yet.
+        """
         # The target's ends first: see `translation.translate`.
         counts = partition_counts(self._target.metadata())
         remote = {place: (self.remote(place[0]), place[1]) for place in places}
         there = {place: there for place, there in remote.items() if there[1] < counts.get(there[0], 0)}
         ends, _ = last_stable_offsets(self._target, there.values())
         self.target_ends = {place: ends[far] for place, far in there.items() if far in ends}
-        self.syncs.read()
-        if self._flow.offset_storage_topic in counts:
-            self.progress = self._progress.read()
+        whole = self.syncs.read(stopping=stopping)
+        if whole and self._flow.offset_storage_topic in counts:
+            self.progress = self._progress.read(stopping=stopping)
+            whole = self._progress.complete
+        return whole
 
     def line(self, place: Place) -> Line:
         """All that is certain of a source partition."""

@@ -77,10 +77,21 @@ class WayBack:
         """Whether the group itself went on in a remote topic, so that it may be moved at home too."""
         return self._echoes.went_on(group, place, offset)
 
-    def translate(self, wanted: Mapping[Place, Collection[int]], *, deadline: float) -> Answers:
-        """Translate offsets of remote topics; walks end at the monotonic time `deadline`. Raises `ClusterError`."""
+    def translate(
+        self,
+        wanted: Mapping[Place, Collection[int]],
+        *,
+        deadline: float,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> Answers:
+        """Translate offsets of remote topics; walks end at the monotonic time `deadline`. Raises `ClusterError`.
+
+        Where `stopping` says so before all is read that it takes, nothing has an answer yet.
+        """
         home = {place: (self._policy.original_topic(place[0]), place[1]) for place in wanted}
-        self._translator.refresh(home.values())
+        if not self._translator.refresh(home.values(), stopping=stopping):
+            late = Unknown("the opposite flow's offset syncs are not read to their end yet")
+            return {place: dict.fromkeys(offsets, late) for place, offsets in wanted.items()}
         self._ask_which_are_compacted({topic for topic, _ in home.values()})
         self.troubles, self.walked_records = [], 0
         answers: Answers = {place: {} for place in wanted}

@@ -140,6 +140,16 @@ def test_what_is_new_is_added(topic: World) -> None:
     assert topic.opened == 1
 
 
+def test_who_has_no_time_left_goes_on_at_the_next_read(topic: World) -> None:
+    topic.logs = [[b"a"], [b"b"]]
+    known = Known()
+    assert list(known.replay.read(stopping=lambda: True)) == []
+    assert not known.replay.complete
+    assert known.read() == [b"a", b"b"]
+    assert known.replay.complete
+    assert topic.opened == 1
+
+
 @pytest.mark.parametrize(
     "logs",
     [pytest.param([[]], id="empty"), pytest.param([[b"x"]], id="as long"), pytest.param([[b"x", b"y"]], id="longer")],
