@@ -65,8 +65,10 @@ def _carry_out(event: dict[str, Any]) -> dict[str, str]:
     keys = [f"{_PREFIX}{digest.hexdigest()[:16]}/{path.name}" for path in files]
     for path, name in zip(files, keys, strict=True):
         s3.upload_file(str(path), bucket, name)
-    for key, since in _published(s3, bucket, pattern):
-        if key not in keys and datetime.now(UTC) - since > _KEPT_FOR:
+    there = list(_published(s3, bucket, pattern))
+    for key, since in there:
+        replaced = min((at for other, at in there if at > since and _folder(other) != _folder(key)), default=None)
+        if key not in keys and replaced is not None and datetime.now(UTC) - replaced > _KEPT_FOR:
             s3.delete_object(Bucket=bucket, Key=key)
     return {"Location": ",".join(f"s3://{bucket}/{name}" for name in keys)}
 
@@ -81,3 +83,7 @@ def _published(s3: Any, bucket: str, pattern: str) -> Iterator[tuple[str, dateti
     except ClientError as error:
         if error.response["Error"]["Code"] != "NoSuchBucket":
             raise
+
+
+def _folder(key: str) -> str:
+    return key.rsplit("/", 1)[0]

@@ -35,7 +35,7 @@ def test_near_its_limit_an_invocation_says_what_is_left_and_the_next_one_does_it
     topic = world.topic()
     function = start("topic_discovery")
 
-    answer = function.invoke(schedule(), timeout_s=10)  # as much as is kept for an orderly end
+    answer = function.invoke(schedule(), timeout_s=60)  # as much as is kept for an orderly end
     assert answer["changed"] == 0
     assert f"CreateTopic {world.remote(topic)}" in answer["left"]
     assert partitions(world, world.remote(topic)) == 0

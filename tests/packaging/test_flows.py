@@ -80,7 +80,7 @@ def test_a_function_ends_before_lambda_ends_it_and_keeps_to_its_number() -> None
         assert 60 <= timeout <= 900
         assert one["ReservedConcurrentExecutions"] in (1, 2)
         assert one["EventInvokeConfig"]["MaximumRetryAttempts"] == 0
-        assert one["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]["Destination"] == "<Failures.Arn>"
+        assert "DestinationConfig" not in one["EventInvokeConfig"]  # the next one does its work
 
 
 @pytest.mark.parametrize("location", ["source", "target"])

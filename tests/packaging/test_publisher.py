@@ -7,8 +7,9 @@ import json
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -124,6 +125,9 @@ def test_an_environment_is_there_from_the_first_deployment_to_the_last(
     )
     assert s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == b"old environment"
 
+    # However old it is: what counts is since when it is replaced.
+    much_later = SimpleNamespace(now=lambda tz: datetime.now(tz) + timedelta(days=13))
+    monkeypatch.setattr(new, "datetime", much_later)
     new.handler(cloudformation.event("Update", PhysicalResourceId=first["PhysicalResourceId"]), Context())
     second = cloudformation.answers[-1]
     # With another id CloudFormation would have the first one's file removed, which a run under way still needs.
@@ -131,12 +135,8 @@ def test_an_environment_is_there_from_the_first_deployment_to_the_last(
     assert second["Data"]["Location"] != first["Data"]["Location"]
     assert len(keys(s3)) == 2
 
-    class Later(datetime):
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> datetime:
-            return datetime.now(tz) + timedelta(days=15)
-
-    monkeypatch.setattr(new, "datetime", Later)
+    later = SimpleNamespace(now=lambda tz: datetime.now(tz) + timedelta(days=15))
+    monkeypatch.setattr(new, "datetime", later)
     new.handler(cloudformation.event("Update", PhysicalResourceId=first["PhysicalResourceId"]), Context())
     assert [f"s3://{BUCKET}/{one}" for one in keys(s3)] == [second["Data"]["Location"]]
     s3.put_object(Bucket=BUCKET, Key="verify/report.json", Body=b"")

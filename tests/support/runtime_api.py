@@ -74,7 +74,7 @@ class Function:
         self._server.shutdown()
         self._server.server_close()
 
-    def begin(self, event: Mapping[str, Any], *, timeout_s: float = 60) -> None:
+    def begin(self, event: Mapping[str, Any], *, timeout_s: float = 300) -> None:
         """Hand an event to the function, with so much time until its limit."""
         self._number += 1
         deadline_ms = int((time.time() + timeout_s) * 1000)
@@ -90,7 +90,7 @@ class Function:
                 assert self.process.poll() is None, f"the runtime client ended:\n{self.output.read_text()}"
                 assert time.monotonic() < until, f"no answer:\n{self.output.read_text()}"
 
-    def invoke(self, event: Mapping[str, Any], *, timeout_s: float = 60) -> Any:  # noqa: ANN401 -- the handler's
+    def invoke(self, event: Mapping[str, Any], *, timeout_s: float = 300) -> Any:  # noqa: ANN401 -- the handler's
         """Hand an event to the function and return its result; an error fails the test."""
         self.begin(event, timeout_s=timeout_s)
         answer = self.end()

@@ -39,6 +39,15 @@ def read(data: bytes, *, password: str | None, with_key: bool) -> Store:
 def _chain(first: Any, others: list[Any]) -> list[Any]:  # noqa: ANN401 -- certificates of a package imported late
     """Return the certificates in the order that TLS wants: each signed by the next, whatever the store's order is."""
     chain = [first]
-    while signers := [one for one in others if one.subject == chain[-1].issuer and one not in chain]:
+    while signers := [one for one in others if one not in chain and _signed(chain[-1], by=one)]:
         chain.append(signers[0])
     return chain
+
+
+def _signed(certificate: Any, *, by: Any) -> bool:  # noqa: ANN401
+    """Whether a certificate is signed by another one; by the name alone it may be of an authority's earlier key."""
+    try:
+        certificate.verify_directly_issued_by(by)
+    except Exception:  # noqa: BLE001 -- of three kinds, and all say no
+        return False
+    return True

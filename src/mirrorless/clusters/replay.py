@@ -57,8 +57,9 @@ class Replay:
     def refused(self) -> str | None:
         """Why the topic might not be seen when it was read last; None where it is there, or is not."""
         found = self._found
-        hidden = found is not None and not isinstance(found, Described) and grant(found.code, "READ on it")
-        return self._absence(found) if hidden and not isinstance(found, Described) else None
+        if found is None or isinstance(found, Described) or not grant(found.code, "READ on it"):
+            return None
+        return self._absence(found)
 
     def read(
         self, forget: Callable[[], None] = lambda: None, *, stopping: Callable[[], bool] = lambda: False

@@ -82,8 +82,9 @@ class AclRecord:
 
     def add(self, acls: Iterable[Acl]) -> None:
         """Remember that the flow has added these; raises `ClusterError` if that is not certain."""
-        said = {"flow": self._flow, "source_id": self._source_id, "named": self._named}
-        said["added_ms"] = int(time.time() * 1000)
+        now_ms = int(time.time() * 1000)
+        said: dict[str, object] = {"flow": self._flow, "source_id": self._source_id, "added_ms": now_ms}
+        said["named"] = self._named
         self._write({_key(acl): json.dumps(said).encode() for acl in acls})
 
     def forget(self, acls: Iterable[Acl]) -> None:

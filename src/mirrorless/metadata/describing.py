@@ -37,7 +37,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
     return {
         "actions": [as_fields(action) for action in plan.actions],
         "left_out": [asdict(one) | {"kind": one.kind.value} for one in plan.left_out],
-        "problems": [asdict(one) for one in plan.problems],
+        "problems": [{"topic": one.topic, "reason": one.reason} for one in plan.problems],
         "notes": list(plan.notes),
     }
 

@@ -26,7 +26,7 @@ _SECURITY: Final = re.compile(r"(?:^|\.|->)((?:ssl|sasl)[._-].*)$")
 _LOGIN: Final = re.compile(r"LoginModule|(?:password|secret)\s*=", re.IGNORECASE)
 
 
-_OF_A_PEM_TEXT: Final = re.compile(r"-----(?:BEGIN|END)|^[A-Za-z0-9+/]{16,}=*$|[A-Za-z0-9+/]{40,}")
+_OF_A_PEM_TEXT: Final = re.compile(r"-----(?:BEGIN|END)|^(?=.*[0-9+/])[A-Za-z0-9+/]{16,}=*$|[A-Za-z0-9+/]{40,}")
 
 
 def is_secret(key: str) -> bool:

@@ -222,7 +222,10 @@ class Pairing:
         if begin.upstream <= first or begin.downstream <= remote_first:
             return begin
         there = one.remote_topic, one.place[1]
-        walks = Walk(one.place, first, [begin.upstream]), Walk(there, remote_first, [begin.downstream])
+        walks: tuple[Walk, ...] = (
+            Walk(one.place, first, [begin.upstream]),
+            Walk(there, remote_first, [begin.downstream]),
+        )
         records, remote_records = self._count(walks[0]), self._count(walks[1], self._target_walker)
         if records is not None and remote_records is not None:
             if records == remote_records:

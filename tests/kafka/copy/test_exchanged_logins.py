@@ -11,7 +11,7 @@ from kafka import errors as kafka_errors
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
-from mirrorless.clusters.topics import last_stable_offsets
+from mirrorless.clusters.topics import high_watermarks
 from mirrorless.copy import partition_leases, planning
 from mirrorless.copy import slot as slots
 from mirrorless.copy.control import Control
@@ -150,18 +150,18 @@ def test_partitions_whose_end_is_not_known_stay_in_the_plan(world: World, monkey
     reader = LeaseReader(world.place(bounded=False), control)
     assert len(reader.partitions({"lease": 0}, {"lease": 1})) == 1
     first = reader._planner
-    ends = last_stable_offsets
+    ends = high_watermarks
 
     def one_broker_is_away(*what: Any) -> Any:  # noqa: ANN401
         found, missing = ends(*what)
         return {place: end for place, end in found.items() if place[1]}, missing | {(topic, 0): "timed out"}
 
-    monkeypatch.setattr(planning, "last_stable_offsets", one_broker_is_away)
+    monkeypatch.setattr(planning, "high_watermarks", one_broker_is_away)
     (lease,) = reader.partitions({"lease": 1}, {"lease": 2})
     assert isinstance(lease, partition_leases.SlotLease)
     assert [(row[1], row[3]) for row in sorted(lease.rows)] == [(0, 5), (1, 5)]
     assert f"the end of 1 partitions is not known, among them {topic}-0: timed out" in control.complaint()
-    monkeypatch.setattr(planning, "last_stable_offsets", ends)
+    monkeypatch.setattr(planning, "high_watermarks", ends)
     assert len(reader.partitions({"lease": 2}, {"lease": 3})) == 1
     assert reader._planner is not first  # perhaps it was the login
     assert control.complaint() == ""

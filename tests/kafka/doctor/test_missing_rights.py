@@ -204,7 +204,7 @@ CASES: Mapping[Lacking, tuple[Does, Says, str]] = {
     Lacking(Side.SOURCE, On.CLUSTER, Operation.DESCRIBE): (
         (),
         syncs_acls,
-        "ACLs are not kept in step: no right to see the ACLs of cluster {s}; grant DESCRIBE on the cluster",
+        "*: ACLs are not kept in step: no right to see the ACLs of cluster {s}; grant DESCRIBE on the cluster",
     ),
     Lacking(Side.TARGET, On.CLUSTER, Operation.ALTER): (
         (discovered, add_reader),

@@ -87,7 +87,7 @@ class Run:
         self._sink.fresh()
         if complaint := next(self._complaints, ""):
             self._sink.tell("error", complaint)
-        return next(self._troubles)
+        return next(self._troubles, "")
 
     def last(self) -> bool:
         return self.plan.last

@@ -84,7 +84,10 @@ def test_only_what_the_flow_had_added_is_removed(
     if "A.t" not in target:
         assert kinds == [AddAcl]
 
-    actions, _ = plan_acls(FLOW, acls=acls, remote={"t": "A.t"})
+    for prune in (True, False):
+        flow = FLOW.model_copy(update={"acls_prune": prune})
+        actions, _ = plan_acls(flow, acls=acls, remote={"t": "A.t"})
 
-    assert [type(action) for action in actions] == kinds
-    assert all(action.recorded == (created is not None) for action in actions if isinstance(action, AddAcl))
+        assert [type(action) for action in actions] == kinds
+        # Also where the record cannot be read this time.
+        assert all(action.recorded == prune for action in actions if isinstance(action, AddAcl))

@@ -33,6 +33,7 @@ def test_credentials_that_are_still_expired_cost_some_values_only(
     expired = RuntimeError("Credentials were refreshed, but the refreshed credentials are still expired.")
     service = Service(expired, expired, None, ValueError("cloudwatch answered Throttling"), None)
     monkeypatch.setattr(cloudwatch, "client", lambda _service, region: nullcontext(service))  # noqa: ARG005
+    monkeypatch.setattr(cloudwatch, "_WAITING", 5)
     with CloudWatch("a->b") as metrics:
         for number in range(5):
             metrics.put({"lag-seconds": number})
