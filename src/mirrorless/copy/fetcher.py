@@ -78,6 +78,7 @@ class Fetcher:
         self._spawn = spawn
         self._led: dict[int, dict[PartitionCopy, None]] = {}
         self._sessions: dict[int, FetchSession] = {}
+        self._aside: set[PartitionCopy] = set()
         self._stopped = False
         self.hurried = False
 
@@ -102,6 +103,8 @@ class Fetcher:
         self._line_up(copy)
 
     def _line_up(self, copy: PartitionCopy) -> None:
+        if copy in self._aside:
+            return
         node = self._source.leader(copy.place)
         if node is None:
             self._keeper.later(copy, f"{copy.row.topic}-{copy.row.partition} has no leader at the moment")
@@ -225,8 +228,9 @@ class Fetcher:
         copy.suspected = None  # what was looked for is there
         if not self._bounded:
             copy.source_end = fetched.last_stable_offset
-        if fetched.high_watermark > fetched.last_stable_offset or copy.held_at >= 0:
-            copy.note_open_transaction(fetched.last_stable_offset, fetched.high_watermark, now=time.monotonic())
+        high = min(fetched.high_watermark, copy.source_end) if self._bounded else fetched.high_watermark
+        if high > fetched.last_stable_offset or copy.held_at >= 0:
+            copy.note_open_transaction(fetched.last_stable_offset, high, now=time.monotonic())
             if not fetched.records and fetched.last_stable_offset < copy.fetch_from:
                 self._spawn(self._set_aside(copy))
         if not fetched.records and fetched.last_stable_offset > copy.fetch_from:
@@ -248,9 +252,11 @@ class Fetcher:
 
         The broker would answer at once, again and again (`DelayedFetch.tryComplete`).
         """
+        self._aside.add(copy)
         for line in self._led.values():
             line.pop(copy, None)
         await self._sleep(_WAIT_MS / 1000)
+        self._aside.discard(copy)
         if not self._stopped and self._copies.get(copy.place) is copy and copy.state in READABLE:
             self._line_up(copy)
 

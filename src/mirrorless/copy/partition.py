@@ -66,10 +66,15 @@ class LeaveOut:
 
 
 class Left(NamedTuple):
-    """What a copy leaves to the one in its place: what no report told yet, and how far it came, where that is sure."""
+    """What a copy leaves to the one in its place: what no report told yet, how far it came, where that is sure.
+
+    And since when an open transaction holds it back, as in `PartitionCopy`.
+    """
 
     tally: Tally
     reached: Progress | None
+    held_at: int = -1
+    held_since: float = 0.0
 
     def beyond(self, known: Progress | None) -> Progress | None:
         """How far the copy is: what the progress topic said some time ago, or, in the same epoch, what came since."""
@@ -188,7 +193,7 @@ class PartitionCopy:
 
     def left(self) -> Left:
         """What whoever begins in this copy's place should know."""
-        return Left(self.tally, None if self.in_doubt else self.progress())
+        return Left(self.tally, None if self.in_doubt else self.progress(), self.held_at, self.held_since)
 
     def error_at_fetch(self, reason: str) -> PartitionError:
         """An error at the next upstream offset to fetch."""

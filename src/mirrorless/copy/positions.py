@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from mirrorless.protocol.wire import Wire
 
 
+_TAILS_AT_ONCE = 200
+NoHeader = kafka_errors.KafkaError | None
+"""Why a batch could not be read; None where it is of an older format."""
+
+
 class Positions:
     """Resumes partitions of one flow.
 
@@ -80,7 +85,7 @@ class Positions:
             and starts[copy.remote_place].offset < ends[copy.remote_place].offset
             and not copy.is_at(ends[copy.remote_place].offset)
         }
-        tails = await self._target.read_each_at(node, asked) if asked else {}
+        tails = await self._tails(node, asked)
         found: dict[PartitionCopy, tuple[TargetState, Decision] | BaseException] = {}
         for copy in copies:
             place = copy.remote_place
@@ -88,12 +93,22 @@ class Positions:
                 for answer in (starts[place], ends[place], log_ends.get(place, ends[place])):
                     if answer.error_code:
                         raise refusal(answer.error_code, right="READ", topic=place[0])
-                state = _state(copy, known[place], ends[place].offset, log_ends.get(place), tails.get(place))
+                state = _state(copy, known[place], ends[place].offset, log_ends.get(place), tails)
             except (kafka_errors.KafkaError, MirrorlessError) as error:
                 found[copy] = error
             else:
                 decision = decide(progress=copy.known_progress, announced=copy.announced, target=state)
                 found[copy] = state, decision
+        return found
+
+    async def _tails(self, node: int, wanted: Mapping[Place, int]) -> dict[Place, BatchHeader | NoHeader]:
+        """The headers of the batches at these offsets; some at a time, for what is answered is kept as a whole."""
+        found: dict[Place, BatchHeader | NoHeader] = {}
+        places = list(wanted.items())
+        for at in range(0, len(places), _TAILS_AT_ONCE):
+            answers = await self._target.read_each_at(node, dict(places[at : at + _TAILS_AT_ONCE]))
+            for place, answer in answers.items():
+                found[place] = answer if isinstance(answer, kafka_errors.KafkaError) else _last_batch(answer)
         return found
 
     async def settle(self, copy: PartitionCopy, node: int, state: TargetState, decision: Decision) -> None:
@@ -332,9 +347,9 @@ def _state(
     known: ProducerState | int | None,
     end: int,
     log_end: Offset | None,
-    tail: bytes | memoryview | kafka_errors.KafkaError | None,
+    tails: Mapping[Place, BatchHeader | NoHeader],
 ) -> TargetState:
-    """What a leader said of one remote partition; `tail` is its last batch, where it was asked for.
+    """What a leader said of one remote partition; `tails` has its last batch, where it was asked for.
 
     Where the broker has forgotten the producer, or cannot be asked, that batch says it.
     """
@@ -343,11 +358,11 @@ def _state(
     if known is not None:
         return TargetState(log_end=end, epoch=known.epoch, last_sequence=known.last_sequence, remembered=True)
     unreplicated = 0 if log_end is None else max(0, log_end.offset - end)
-    if isinstance(tail, kafka_errors.KafkaError):
-        raise tail
-    if tail is None:
+    if copy.remote_place not in tails:
         return TargetState(log_end=end, unreplicated=unreplicated)
-    last = _last_batch(tail)
+    last = tails[copy.remote_place]
+    if isinstance(last, kafka_errors.KafkaError):
+        raise last
     if last is None or last.producer_id != copy.producer_id:
         return TargetState(log_end=end, foreign_tail=True, unreplicated=unreplicated)
     return TargetState(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from mirrorless.errors import ClusterUnavailable, MirrorlessError
+from mirrorless.errors import ClusterError, ClusterUnavailable, MirrorlessError
 from mirrorless.formats import Malformed, OffsetSync
 from mirrorless.functions.events import Records, Schedule, refusal
 from mirrorless.functions.warm import Warm
@@ -14,7 +15,7 @@ from mirrorless.offsets.translation import How
 
 if TYPE_CHECKING:
     from mirrorless.functions.invocation import Invocation
-    from mirrorless.offsets.checkpoint_pass import PassReport
+    from mirrorless.offsets.checkpoint_pass import GroupSyncReport, PassReport
 
 _LONGEST_WALK_S: Final = 20.0
 _EARLY_S: Final = 5.0
@@ -68,7 +69,8 @@ def _pass_of(checkpoints: Checkpoints, invocation: Invocation) -> dict[str, Any]
         report = checkpoints.emit(walking_s=min(_LONGEST_WALK_S, budget.left_s / 2), stopping=budget.is_used_up)
     except ClusterUnavailable as error:
         if invocation.flow.sync_group_offsets_enabled and error.cluster == invocation.flow.source.alias:
-            checkpoints.sync_groups(stopping=budget.is_used_up)  # what is known already, before it is needed
+            with suppress(ClusterError):  # what is known already, before it is needed; the source's error is raised
+                _commit(checkpoints, invocation)
         raise
     left = [f"group {group}" for group in report.left]
     done = _measured(invocation, report)
@@ -77,18 +79,24 @@ def _pass_of(checkpoints: Checkpoints, invocation: Invocation) -> dict[str, Any]
         if budget.is_used_up():
             left.append("group offsets on the target")
         elif _are_groups_due(invocation):
-            groups = checkpoints.sync_groups(stopping=budget.is_used_up)
+            groups = _commit(checkpoints, invocation)
             left += [f"group {group} on the target" for group in groups.left]
-            _groups_at[invocation.flow.name] = time.monotonic()
-            invocation.measure("group-offset-count", groups.written)
             done |= {"group_offsets": groups.written, "active_groups": len(groups.active)}
-            troubles += groups.troubles
     for trouble in troubles:
         invocation.sink.tell("error", trouble)
     if len(report.latencies_ms) < report.emitted or (troubles and not report.groups):
         # Nothing was raised, but perhaps the producer's login, or that of the groups' client, is an old one.
         _warm.forget(invocation.flow.name)
     return done | invocation.leave(left)
+
+
+def _commit(checkpoints: Checkpoints, invocation: Invocation) -> GroupSyncReport:
+    groups = checkpoints.sync_groups(stopping=invocation.budget.is_used_up)
+    _groups_at[invocation.flow.name] = time.monotonic()
+    invocation.measure("group-offset-count", groups.written)
+    for trouble in groups.troubles:
+        invocation.sink.tell("error", trouble)
+    return groups
 
 
 def _are_groups_due(invocation: Invocation) -> bool:

@@ -51,7 +51,7 @@ class Echoes(CheckpointTopic):
 
     def went_on(self, group: str, place: Place, offset: int) -> bool:
         """Whether a group's offset in a remote topic lies where no checkpoint brought it."""
-        return self.refused is None and offset > self._furthest.get((group, place), -1)
+        return offset > self._furthest.get((group, place), -1)
 
     def _forget_all(self) -> None:
         super()._forget_all()

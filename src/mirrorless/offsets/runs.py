@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mirrorless.batches.header import SEQUENCES
+from mirrorless.errors import GapKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -149,29 +150,41 @@ def points(progress: Progress | None, announced: Mapping[int, Announcement]) -> 
     return chain
 
 
-def _begun(announced: Mapping[int, Announcement], progress: Progress | None) -> Iterator[Announcement]:
+def _begun(announced: Mapping[int, Announcement], progress: Progress | None) -> list[Announcement]:
     """The epochs in order, without those that nothing was ever appended in as far as that is known (decision 0003).
 
     Such a one says where a copy would have gone on, which is not where it did.
     """
-    later = sorted(announced.values(), key=lambda one: one.epoch)
-    surely = {one.last_begun for one in later}
+    epochs = [announced[epoch] for epoch in sorted(announced)]
+    surely = {one.last_begun for one in epochs}
     if progress is not None and progress.epoch is not None:
         surely.add(progress.epoch)
-    while later:
-        one, *later = later
-        at_once = later and later[0].downstream == one.downstream
-        passed_by = any(other.last_begun is not None and other.last_begun < one.epoch for other in later)
+    begun: list[Announcement] = []
+    later: Announcement | None = None
+    stood_at: int | None = None  # the earliest epoch that the target was in when a later one was announced
+    for one in reversed(epochs):
+        at_once = later is not None and later.downstream == one.downstream
+        passed_by = stood_at is not None and stood_at < one.epoch
         if one.epoch in surely or not (at_once or passed_by or _is_void(one, progress)):
-            yield one
+            begun.append(one)
+        if one.last_begun is not None:
+            stood_at = one.last_begun if stood_at is None else min(stood_at, one.last_begun)
+        later = one
+    return begun[::-1]
 
 
 def _is_void(announcement: Announcement, progress: Progress | None) -> bool:
-    """Whether the copy went on in the epoch before, from the place where this one was announced to begin behind it."""
-    if announcement.after is None or progress is None or progress.sequence is None:
+    """Whether the copy went on elsewhere than from the place behind which this epoch was announced to begin.
+
+    Of what the target lost the progress may tell still, though the epoch begins before it.
+    """
+    if announcement.after is None or progress is None or progress.epoch is None or progress.sequence is None:
         return False
     epoch, sequence = announcement.after
-    return progress.epoch == epoch and 0 < (progress.sequence - sequence) % SEQUENCES < SEQUENCES // 2
+    if progress.epoch != epoch:
+        return epoch < progress.epoch < announcement.epoch and progress.sequence > 0
+    lost = announcement.reason.startswith(GapKind.TARGET_LOST.value)
+    return not lost and 0 < (progress.sequence - sequence) % SEQUENCES < SEQUENCES // 2
 
 
 def taken_over(announced: Mapping[int, Announcement]) -> list[int]:

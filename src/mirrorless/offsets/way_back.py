@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import ConfigResource, ResourceType
 
-from mirrorless.errors import ClusterError
+from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import replicated_topics
 from mirrorless.offsets.echoes import Echoes
 from mirrorless.offsets.translation import How, Translated, Unknown
@@ -46,6 +46,7 @@ class WayBack:
         self._translator = Translator(forward, source=source, target=target)
         self._walker = Walker(forward.source)
         self._compacted: dict[str, bool] = {}
+        self._deaf: str | None = None
         self.troubles: list[str] = []
         self.walked_records = 0
 
@@ -61,12 +62,17 @@ class WayBack:
         return self.covers(self._policy.format_remote_topic(self._alias, topic))
 
     def listen(self) -> str | None:
-        """Learn what the forward flow's checkpoints say now; returns why that cannot be known. Raises `ClusterError`.
+        """Learn what the forward flow's checkpoints say now; returns why that cannot be known.
 
         The offsets of the groups must have been asked for before: a checkpoint is written before it is committed.
         """
-        self._echoes.read()
-        return self._echoes.refused
+        try:
+            self._echoes.read()
+        except ClusterUnavailable as error:
+            self._deaf = str(error)
+        else:
+            self._deaf = self._echoes.refused
+        return self._deaf
 
     def echo(self, group: str, place: Place, offset: int) -> Translated | None:
         """Where a group stands that has not moved in a remote topic: that is known without translating."""
@@ -75,7 +81,7 @@ class WayBack:
 
     def went_on(self, group: str, place: Place, offset: int) -> bool:
         """Whether the group itself went on in a remote topic, so that it may be moved at home too."""
-        return self._echoes.went_on(group, place, offset)
+        return self._deaf is None and self._echoes.went_on(group, place, offset)
 
     def translate(
         self,
@@ -149,7 +155,7 @@ def look_up(offset: int, line: Line, *, compacted: bool) -> Translated | Unknown
     if offset <= run.end_downstream:
         # Where runs meet on the target, what lies between them at home was never copied, so nobody read it there.
         first = line.first_at_downstream(offset)
-        if offset == first.first_downstream and first is line.runs[0] and first.first_upstream > 0:
+        if offset == first.first_downstream == 0 < first.first_upstream:
             return Unknown("it lies before everything that was copied")
         return Translated(first.first_upstream + offset - first.first_downstream, How.RUN)
     if not line.countable(run, following) or compacted:

@@ -10,13 +10,13 @@ RETRIABLE = (kafka_errors.RetriableError, kafka_errors.InvalidMetadataError, kaf
 """What a broker says, or its silence, that passes by itself."""
 
 
-def error_for(code: int) -> type[Exception]:
+def error_for(code: int) -> type[kafka_errors.KafkaError]:
     """kafka-python's class for a broker's error code."""
-    found: type[Exception] = kafka_errors.for_code(code)
+    found: type[kafka_errors.KafkaError] = kafka_errors.for_code(code)
     return found
 
 
-def refusal(code: int, *, right: str, topic: str) -> Exception:
+def refusal(code: int, *, right: str, topic: str) -> kafka_errors.KafkaError:
     """kafka-python's error for a broker's code; its text says which right to grant, if one is missing."""
     advice = grant(code, f"{right} on topic {topic}").removeprefix("; ")
     return error_for(code)(*([advice] if advice else []))

@@ -63,6 +63,7 @@ def test_without_any_connection_the_bootstrap_servers_are_asked_again(net: Any, 
     topic = world.topic()
     wire = wire_to(net, world.source.bootstrap_servers)
     net.run(lambda: wire.connect(timeout_ms=10_000, topics=[topic]))
+    net.run(lambda: wire.offsets(1, [(topic, 0)], at=LATEST))
     first = wire._manager._bootstrap_future
     net.run(lambda: wire.connect(timeout_ms=10_000, topics=[topic]))
     assert wire._manager._bootstrap_future is first

@@ -155,7 +155,7 @@ def test_a_token_is_used_again_until_it_grows_old() -> None:
 
 def test_a_token_that_cannot_be_renewed_is_used_as_long_as_it_lives() -> None:
     class Source:
-        lives_s = 30.0
+        lives_s: float | None = 30.0
 
         def fetch(self) -> Token:
             if self.lives_s is None:
@@ -165,7 +165,7 @@ def test_a_token_that_cannot_be_renewed_is_used_as_long_as_it_lives() -> None:
     source = Source()
     kept = Kept(source)
     kept.fetch()
-    source.lives_s = None  # type: ignore[assignment]
+    source.lives_s = None
     kept._renew_s = 0.0
     assert kept.fetch().value == "first"
     assert kept._renew_s > time.time()
