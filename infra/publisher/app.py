@@ -67,7 +67,7 @@ def _carry_out(event: dict[str, Any]) -> dict[str, str]:
         s3.upload_file(str(path), bucket, name)
     there = list(_published(s3, bucket, pattern))
     for key, since in there:
-        replaced = min((at for other, at in there if at > since and _folder(other) != _folder(key)), default=None)
+        replaced = min((at for other, at in there if at >= since and _folder(other) != _folder(key)), default=None)
         if key not in keys and replaced is not None and datetime.now(UTC) - replaced > _KEPT_FOR:
             s3.delete_object(Bucket=bucket, Key=key)
     return {"Location": ",".join(f"s3://{bucket}/{name}" for name in keys)}

@@ -149,8 +149,8 @@ def _first(runs: Sequence[FlowRun], display: Display, *, together: bool) -> list
             away.append((run.name, error))
     if len(away) == len(runs):
         raise away[0][1]
-    for name, error in away:
-        display.trouble(name, str(error))
+    for name, reason in away:
+        display.trouble(name, str(reason))
     return found
 
 
