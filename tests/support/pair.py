@@ -34,9 +34,7 @@ class Outcome:
 class Pair:
     """Two clusters with a topic each, whose flows bring it to the other one, and the group `group`."""
 
-    def __init__(
-        self, source: EmbeddedCluster, target: EmbeddedCluster, folder: Path, *, group: str, **settings: str
-    ) -> None:
+    def __init__(self, source: EmbeddedCluster, target: EmbeddedCluster, folder: Path, *, group: str) -> None:
         self.group = group
         self.there = World(source, target, folder / "there")
         self.back = World(target, source, folder / "back")
@@ -47,7 +45,6 @@ class Pair:
             world.folder.mkdir(parents=True)
         self.topics = [world.topic() for world in self.worlds]
         extra = {"groups": group, "sync.group.offsets.enabled": "true", "mirrorless.sync.index.records": "50"}
-        extra |= settings
         self.flows = [flow_of(world, **extra) for world in self.worlds]
 
     def replicate(self) -> None:

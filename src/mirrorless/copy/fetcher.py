@@ -258,7 +258,7 @@ class Fetcher:
         await self._sleep(_WAIT_MS / 1000)
         self._aside.discard(copy)
         if not self._stopped and self._copies.get(copy.place) is copy and copy.state in READABLE:
-            self._line_up(copy)
+            self.add(copy)  # as a new one of its session, which says nothing of what is as it was
 
     def _queue(self, copy: PartitionCopy, fetched: Fetched) -> None:
         now_ms = int(time.time() * 1000)

@@ -139,15 +139,18 @@ def test_both_topics_are_created_again_behind_a_takeover(world: World) -> None:
 def test_a_target_that_is_short_for_a_while_behind_a_takeover(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     topic = taken_over(world)
     fill(world.source, topic, [b"more"] * 5)
-    offsets = Wire.offsets
+    remote = (world.remote(topic), 0)
 
-    async def short(self: Wire, *what: Any, **how: Any) -> dict[Any, Offset]:  # noqa: ANN401
-        found: dict[Any, Offset] = await offsets(self, *what, **how)
-        remote = (world.remote(topic), 0)
-        return {place: one._replace(offset=20) if place == remote else one for place, one in found.items()}
+    def short(ask: Any) -> Any:  # noqa: ANN401
+        async def asked(self: Wire, *what: Any, **how: Any) -> dict[Any, Offset]:  # noqa: ANN401
+            found: dict[Any, Offset] = await ask(self, *what, **how)
+            return {place: one._replace(offset=20) if place == remote else one for place, one in found.items()}
+
+        return asked
 
     with monkeypatch.context() as patched:
-        patched.setattr(Wire, "offsets", short)
+        patched.setattr(Wire, "offsets", short(Wire.offsets))
+        patched.setattr(Wire, "log_ends", short(Wire.log_ends))
         (report,) = world.copy()
     assert (report.state, report.records) == ("halted", 0)
     world.write_settings(**{"mirrorless.on.gap": "continue"})

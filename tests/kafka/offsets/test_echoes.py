@@ -48,7 +48,8 @@ def test_a_group_that_moves_at_home_alone_is_moved_by_nobody_else(
 def test_a_group_before_the_copys_beginning_stays_there(
     source: EmbeddedCluster, target: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    pair = Pair(source, target, tmp_path, group="before", **{"consumer.auto.offset.reset": "latest"})
+    pair = Pair(source, target, tmp_path, group="before")
+    pair.there.write_settings(**{f"{pair.there.source_alias}.consumer.auto.offset.reset": "latest"})
     topic, remote = pair.topics[0], pair.there.remote(pair.topics[0])
     fill(source, topic, NUMBERS)
     pair.replicate()
