@@ -142,6 +142,21 @@ def test_a_planner_that_gets_no_answer_is_followed_by_one_with_new_clients(
     reader.stop()
 
 
+def test_partitions_that_the_target_lacks_are_told_after_a_while(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic, unmade = world.topic(partitions=2), world.topic(partitions=3)
+    flow = world.place().load()
+    monkeypatch.setattr(planning, "_DISCOVERIES", 0)
+    with closing(Planner(flow, bounded=False)) as planner:
+        remote, counts = {topic: world.remote(topic), unmade: world.remote(unmade)}, {topic: 2, unmade: 3}
+        assert planner._not_made(remote, counts, {world.remote(topic): 1}) == (
+            f"4 partitions are not copied, since {world.target_alias} lacks them, among them {topic}-1: "
+            "topic discovery says why it cannot make them"
+        )
+        assert planner._not_made(remote, counts, {world.remote(topic): 2, world.remote(unmade): 3}) == ""
+        monkeypatch.setattr(planning, "_DISCOVERIES", 2)
+        assert planner._not_made(remote, counts, {}) == ""  # they may just not have been made yet
+
+
 def test_partitions_whose_end_is_not_known_stay_in_the_plan(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     topic = world.topic(partitions=2)
     fill(world.source, topic, [b"one"] * 10, partitions=2)

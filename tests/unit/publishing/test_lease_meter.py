@@ -63,6 +63,16 @@ def test_lag_in_seconds_is_the_age_of_the_last_copied_record_while_something_is_
     assert of(LeaseMeter().lease([copied(latency_ms=90_000)], now_ms=NOON_MS), "lag-seconds") == 0
 
 
+def test_records_of_long_ago_are_no_lag_once_all_that_was_there_is_copied() -> None:
+    meter, day_ms = LeaseMeter(), 86_400_000
+    first = copied(next_offset=1_000, lag_records=5, latency_ms=day_ms)
+    assert of(meter.lease([first], now_ms=NOON_MS), "lag-seconds") == 86_400
+    in_time = copied(next_offset=601_000, lag_records=5, latency_ms=day_ms, ended_ms=NOON_MS + 120_000)
+    assert of(meter.lease([in_time], now_ms=NOON_MS + 120_000), "lag-seconds") == 120
+    behind = copied(next_offset=601_003, lag_records=90_000, latency_ms=day_ms, ended_ms=NOON_MS + 240_000)
+    assert of(meter.lease([behind], now_ms=NOON_MS + 240_000), "lag-seconds") == 240
+
+
 def test_the_first_record_after_a_quiet_night_is_not_a_night_old() -> None:
     meter = LeaseMeter()
     meter.lease([copied()], now_ms=NOON_MS)
