@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING
 
 from kafka import errors as kafka_errors
 
-from mirrorless.batches.header import SEQUENCES, BatchHeader, FormatError, scan
+from mirrorless.batches.header import SEQUENCES, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.copy.partition import LeaveOut, cut_at, ends_before
 from mirrorless.copy.progress import Announcement
+from mirrorless.copy.remote_logs import states_of
 from mirrorless.copy.resume import Begin, Decision, GoOn, Lost, TargetState, Unexplained, Wait, decide
 from mirrorless.copy.walking import Walked, count, find, walk
-from mirrorless.errors import Gap, GapKind, MirrorlessError
+from mirrorless.errors import Gap, GapKind
 from mirrorless.protocol import wire as wires
-from mirrorless.protocol.broker_errors import error_for, refusal
+from mirrorless.protocol.broker_errors import error_for
 from mirrorless.protocol.leaders import NotNow, leader_of
-from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE, ProducerState
+from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,13 +27,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.incarnations import Incarnations
     from mirrorless.copy.partition import PartitionCopy
     from mirrorless.copy.progress import Known
-    from mirrorless.protocol.requests import Offset
     from mirrorless.protocol.wire import Wire
-
-
-_TAILS_AT_ONCE = 200
-NoHeader = kafka_errors.KafkaError | None
-"""Why a batch could not be read; None where it is of an older format."""
 
 
 class Positions:
@@ -71,44 +66,12 @@ class Positions:
             now_known = self._reread()
             for copy in suspicious:
                 copy.learn(now_known.get(copy.place))
-        places = [copy.remote_place for copy in copies]
-        # In this order: what is remembered first has had time to be replicated when the log's end is asked for.
-        known = await self._target.producers(node, {copy.remote_place: copy.producer_id for copy in copies})
-        forgotten = [place for place in places if known[place] is None]
-        log_ends = await self._target.log_ends(node, forgotten) if forgotten else {}
-        starts = await self._target.offsets(node, places, at=wires.EARLIEST)
-        ends = await self._target.offsets(node, places, at=wires.LATEST)
-        asked = {
-            copy.remote_place: ends[copy.remote_place].offset - 1
-            for copy in copies
-            if known[copy.remote_place] is None
-            and starts[copy.remote_place].offset < ends[copy.remote_place].offset
-            and not copy.is_at(ends[copy.remote_place].offset)
-        }
-        tails = await self._tails(node, asked)
         found: dict[PartitionCopy, tuple[TargetState, Decision] | BaseException] = {}
-        for copy in copies:
-            place = copy.remote_place
-            try:
-                for answer in (starts[place], ends[place], log_ends.get(place, ends[place])):
-                    if answer.error_code:
-                        raise refusal(answer.error_code, right="READ", topic=place[0])
-                state = _state(copy, known[place], ends[place].offset, log_ends.get(place), tails)
-            except (kafka_errors.KafkaError, MirrorlessError) as error:
-                found[copy] = error
+        for copy, state in (await states_of(self._target, node, copies)).items():
+            if isinstance(state, TargetState):
+                found[copy] = state, decide(progress=copy.known_progress, announced=copy.announced, target=state)
             else:
-                decision = decide(progress=copy.known_progress, announced=copy.announced, target=state)
-                found[copy] = state, decision
-        return found
-
-    async def _tails(self, node: int, wanted: Mapping[Place, int]) -> dict[Place, BatchHeader | NoHeader]:
-        """The headers of the batches at these offsets; some at a time, for what is answered is kept as a whole."""
-        found: dict[Place, BatchHeader | NoHeader] = {}
-        places = list(wanted.items())
-        for at in range(0, len(places), _TAILS_AT_ONCE):
-            answers = await self._target.read_each_at(node, dict(places[at : at + _TAILS_AT_ONCE]))
-            for place, answer in answers.items():
-                found[place] = answer if isinstance(answer, kafka_errors.KafkaError) else _last_batch(answer)
+                found[copy] = state
         return found
 
     async def settle(self, copy: PartitionCopy, node: int, state: TargetState, decision: Decision) -> None:
@@ -340,42 +303,3 @@ class Positions:
         topic, partition = copy.place
         copy.tally.events.append(f"{topic}-{partition}: epoch {announced.epoch}: {announced.reason}")
         return NotNow(f"epoch {announced.epoch} begins at {announced.start}")
-
-
-def _state(
-    copy: PartitionCopy,
-    known: ProducerState | int | None,
-    end: int,
-    log_end: Offset | None,
-    tails: Mapping[Place, BatchHeader | NoHeader],
-) -> TargetState:
-    """What a leader said of one remote partition; `tails` has its last batch, where it was asked for.
-
-    Where the broker has forgotten the producer, or cannot be asked, that batch says it.
-    """
-    if isinstance(known, int):
-        raise refusal(known, right="READ", topic=copy.row.remote_topic)
-    if known is not None:
-        return TargetState(log_end=end, epoch=known.epoch, last_sequence=known.last_sequence, remembered=True)
-    unreplicated = 0 if log_end is None else max(0, log_end.offset - end)
-    if copy.remote_place not in tails:
-        return TargetState(log_end=end, unreplicated=unreplicated)
-    last = tails[copy.remote_place]
-    if isinstance(last, kafka_errors.KafkaError):
-        raise last
-    if last is None or last.producer_id != copy.producer_id:
-        return TargetState(log_end=end, foreign_tail=True, unreplicated=unreplicated)
-    return TargetState(
-        log_end=end, epoch=last.producer_epoch, last_sequence=last.last_sequence, unreplicated=unreplicated
-    )
-
-
-def _last_batch(records: bytes | memoryview) -> BatchHeader | None:
-    """Header of the last batch; None where it is of an older format, which is not ours."""
-    last = None
-    try:
-        for header, _at in scan(records):
-            last = header
-    except FormatError:
-        return None
-    return last

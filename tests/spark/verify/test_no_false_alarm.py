@@ -15,6 +15,7 @@ from mirrorless.clusters.internal_topics import ensure, offset_syncs_topic
 from mirrorless.formats import OffsetSync
 from mirrorless.verify.comparison import Terms, verify_flow
 from mirrorless.verify.findings import IDENTICAL, Kind, Method
+from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.offsets import transactions
 from tests.support.planted import record, write
 from tests.support.world import World, fill, producer, read
@@ -228,6 +229,32 @@ def test_a_topic_that_mirrormaker_2_copied_and_whose_head_is_gone(world: World, 
     (result,) = found.partitions
     assert (result.first_upstream, result.first_downstream, result.records) == (60, 60, 140)
     assert result.notes == ("before upstream 60 nothing says how offsets correspond",)
+
+
+def test_what_mirrormaker_2_copied_in_transactions_before_it_was_taken_over(world: World, spark: SparkSession) -> None:
+    topic = world.topic()
+    world.discover()
+    write(world.source, topic, map(record, range(100)))
+    client = Producer({"bootstrap.servers": world.target.bootstrap_servers, "transactional.id": f"theirs-{topic}"})
+    client.init_transactions(30)
+    for number, first in enumerate((0, *range(0, 100, 10))):  # of the first ten there is an attempt that failed
+        client.begin_transaction()
+        for one in map(record, range(first, first + 10)):
+            client.produce(
+                world.remote(topic), key=one.key, value=one.value, headers=one.headers, timestamp=one.timestamp_ms
+            )
+        client.flush()
+        if number:
+            client.commit_transaction()
+        else:
+            client.abort_transaction()
+    write_progress(world, topic, b'{"offset":99}')
+    write(world.source, topic, map(record, range(100, 150)))
+    assert sum(report.records for report in world.copy()) == 50
+    found, _ = verify_flow(spark, world.place().load(), Terms(window_records=20), say=lambda _: None)
+    assert (found.status, found.differences, found.troubles) == (IDENTICAL, (), ())
+    (result,) = found.partitions
+    assert (result.first_upstream, result.first_downstream, result.records) == (0, 0, 150)
 
 
 def test_partitions_that_are_written_and_copied_meanwhile(world: World, spark: SparkSession) -> None:
