@@ -47,6 +47,15 @@ def said_of(world: World, topic: str) -> Known:
         return reader.read()[topic, 0]
 
 
+def reset_while_it_goes_on(world: World, topic: str) -> None:
+    """Plan a reset to the beginning, and carry it out when 50 more records are copied."""
+    with closing(Resetter(world.place().load())) as resetter:
+        resets = resetter.plan(topic, EARLIEST)
+        fill(world.source, topic, numbers(100, 150))
+        world.copy()
+        resetter.apply(resets)
+
+
 def test_it_asks_before_records_are_copied_twice(world: World, copied: str) -> None:
     status, said = reset(world, copied, answer="n\n")
     assert status == 1
@@ -67,11 +76,7 @@ def test_from_the_beginning_behind_what_is_there(world: World, copied: str) -> N
 
 
 def test_beside_a_copy_that_goes_on_for_a_while(world: World, copied: str) -> None:
-    with closing(Resetter(world.place().load())) as resetter:
-        resets = resetter.plan(copied, EARLIEST)
-        fill(world.source, copied, numbers(100, 150))
-        world.copy()
-        resetter.apply(resets)
+    reset_while_it_goes_on(world, copied)
     with closing(Resetter(world.place().load())) as resetter:
         assert [one.stood_at for one in resetter.plan(copied, 10)] == [0]
         resetter.apply(resetter.plan(copied, 10))
@@ -83,11 +88,7 @@ def test_beside_a_copy_that_goes_on_for_a_while(world: World, copied: str) -> No
 
 
 def test_an_epoch_begins_where_the_copy_left_the_target_not_where_it_was_reset(world: World, copied: str) -> None:
-    with closing(Resetter(world.place().load())) as resetter:
-        resets = resetter.plan(copied, EARLIEST)
-        fill(world.source, copied, numbers(100, 150))
-        world.copy()
-        resetter.apply(resets)
+    reset_while_it_goes_on(world, copied)
     world.copy()
     world.copy()
     assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 150) * 2
