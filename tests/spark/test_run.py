@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -69,6 +70,8 @@ def test_a_signal_lets_what_is_in_flight_arrive_and_ends_within_five_seconds(
     with Feed(world, topic, per_second=5_000), Mirrorless(world.file) as running:
         wait_for(lambda: copied(world, topic, 4) > 10_000, running=running)
         assert len(running.family()) >= 2  # Java, and Python below it
+        threads = [path for one in running.family() for path in Path(f"/proc/{one.pid}/task").iterdir()]
+        assert len(threads) < 300
         asked = time.monotonic()
         running.process.send_signal(number)
         status = running.wait(10)

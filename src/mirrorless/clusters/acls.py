@@ -63,10 +63,10 @@ class Acl:
 
 @dataclass(frozen=True, slots=True)
 class NoAcls:
-    """A cluster whose ACLs cannot be had, and why; `disabled` where it has none, since nobody asks for rights there."""
+    """A cluster whose ACLs cannot be had, and why; `lacks_right` where it has some, and does not show them to us."""
 
     reason: str
-    disabled: bool = False
+    lacks_right: bool = False
 
 
 def topic_acls(cluster: Cluster) -> frozenset[Acl] | NoAcls:
@@ -83,9 +83,10 @@ def topic_acls(cluster: Cluster) -> frozenset[Acl] | NoAcls:
         finally:
             client.close()
     except SecurityDisabledError:
-        return NoAcls(f"cluster {cluster.alias} has no authorizer", disabled=True)
+        return NoAcls(f"cluster {cluster.alias} has no authorizer")
     except ClusterAuthorizationFailedError:
-        return NoAcls(f"no right to see the ACLs of cluster {cluster.alias}; grant DESCRIBE on the cluster")
+        reason = f"no right to see the ACLs of cluster {cluster.alias}; grant DESCRIBE on the cluster"
+        return NoAcls(reason, lacks_right=True)
     except (KafkaError, OSError) as error:
         text = str(error) or type(error).__name__
         if isinstance(error, BrokerResponseError) and not isinstance(error, RetriableError):

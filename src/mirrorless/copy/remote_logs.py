@@ -48,7 +48,7 @@ async def states_of(
     for copy in copies:
         place = copy.remote_place
         try:
-            for answer in (starts[place], ends[place], log_ends.get(place, ends[place])):
+            for answer in (starts[place], ends[place]):
                 if answer.error_code:
                     raise refusal(answer.error_code, right="READ", topic=place[0])
             found[copy] = _state(copy, known[place], ends[place].offset, log_ends.get(place), tails)
@@ -83,6 +83,7 @@ def _state(
         raise refusal(known, right="READ", topic=copy.row.remote_topic)
     if known is not None:
         return TargetState(log_end=end, epoch=known.epoch, last_sequence=known.last_sequence, remembered=True)
+    # Brokers of other make may not tell the end of their own log: an offset of -1 is not beyond any other.
     unreplicated = 0 if log_end is None else max(0, log_end.offset - end)
     if copy.remote_place not in tails:
         return TargetState(log_end=end, unreplicated=unreplicated)

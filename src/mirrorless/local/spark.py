@@ -69,6 +69,7 @@ def spark_session(*, master: str, folder: Path, jars: str | None = None) -> Iter
             ]
         ),
         "spark.local.dir": str(folder),
+        "spark.rpc.netty.dispatcher.numThreads": "4",  # else as many as there may be slots, all started at once
         "spark.sql.adaptive.enabled": "false",  # has no effect on streams, and says so every time
         "spark.sql.streaming.stopTimeout": "2s",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

@@ -128,7 +128,7 @@ class Planner:
         for one in (source, target):
             if isinstance(one, NoAcls):
                 text = f"ACLs are not kept in step: {one.reason}"
-                return Plan(notes=(text,)) if one.disabled else Plan(problems=(Problem(topic="*", reason=text),))
+                return Plan(problems=(Problem(topic="*", reason=text),)) if one.lacks_right else Plan(notes=(text,))
         assert not isinstance(source, NoAcls)
         assert not isinstance(target, NoAcls)
         first: list[Action] = []

@@ -123,7 +123,8 @@ class Checkpoints:
         report = PassReport(troubles=self._troubles, latencies_ms=self._latencies_ms)
         self._topic.read()
         committed = self._committed(report)
-        if self._way_back is not None and (reason := self._way_back.listen()) is not None:
+        returns = any(self._goes_back(topic) for offsets in committed.values() for topic, _ in offsets)
+        if self._way_back is not None and returns and (reason := self._way_back.listen(stopping=stopping)) is not None:
             report.troubles.append(f"no group is moved back: {reason}")
         there: dict[Place, set[int]] = defaultdict(set)
         back: dict[Place, set[int]] = defaultdict(set)

@@ -61,9 +61,17 @@ class CheckpointTopic:
         """Why the topic might not be seen when it was read last, None if it might."""
         return self._replay.refused
 
-    def read(self) -> ByGroup:
-        """Catch up with the topic; raises `ClusterUnavailable`."""
-        for entry in self._replay.read(self._forget_all):
+    @property
+    def complete(self) -> bool:
+        """Whether the topic was read to its end the last time."""
+        return self._replay.complete
+
+    def read(self, *, stopping: Callable[[], bool] = lambda: False) -> ByGroup:
+        """Catch up with the topic; once `stopping` says so the rest is left to the next read.
+
+        Raises `ClusterUnavailable`.
+        """
+        for entry in self._replay.read(self._forget_all, stopping=stopping):
             if entry.value is None:
                 self._forget(entry.key)
                 continue

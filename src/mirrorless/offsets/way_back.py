@@ -61,22 +61,23 @@ class WayBack:
         """Whether the topic is one of the forward flow's source that groups return to."""
         return self.covers(self._policy.format_remote_topic(self._alias, topic))
 
-    def listen(self) -> str | None:
+    def listen(self, *, stopping: Callable[[], bool] = lambda: False) -> str | None:
         """Learn what the forward flow's checkpoints say now; returns why that cannot be known.
 
         The offsets of the groups must have been asked for before: a checkpoint is written before it is committed.
         """
         try:
-            self._echoes.read()
+            self._echoes.read(stopping=stopping)
         except ClusterUnavailable as error:
             self._deaf = str(error)
         else:
-            self._deaf = self._echoes.refused
+            late = None if self._echoes.complete else f"{self._echoes.name} is not read to its end yet"
+            self._deaf = self._echoes.refused or late
         return self._deaf
 
     def echo(self, group: str, place: Place, offset: int) -> Translated | None:
         """Where a group stands that has not moved in a remote topic: that is known without translating."""
-        last = self._echoes.of(group, place, offset)
+        last = None if self._deaf is not None else self._echoes.of(group, place, offset)
         return None if last is None else Translated(last.upstream, How.PAIR)
 
     def went_on(self, group: str, place: Place, offset: int) -> bool:
