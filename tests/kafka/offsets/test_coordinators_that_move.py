@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GROUPS = 8
+# The library leaves sockets that a stopped broker refused to the garbage collector, which may come in the next test.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +41,6 @@ def coordinator(cluster: EmbeddedCluster, group: str) -> int:
         time.sleep(0.2)
 
 
-# The library leaves the sockets that a stopped broker refused to the garbage collector.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("comes_back", [True, False], ids=["to another one", "from one that is gone"])
 def test_groups_are_found_where_they_went(three: EmbeddedCluster, tmp_path: Path, comes_back: bool) -> None:
     world = World(three, three, tmp_path, replicas=3)
