@@ -59,7 +59,7 @@ def doctor(files: tuple[str, ...], *, functions: tuple[Function, ...], as_json: 
 
 def _show(name: str, findings: Sequence[Finding]) -> None:
     click.echo(name)
-    width = max(len(one.cluster or "") for one in findings)
+    width = max((len(one.cluster or "") for one in findings), default=0)
     for one in findings:
         status = click.style(f"{one.status:11}", fg=_COLOURS[one.status])
         click.echo(f"  {status}  {one.cluster or '':{width}}  {one.check}: {one.text}")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import KafkaError
 from confluent_kafka.admin import NewTopic
 
 from mirrorless.clusters.failures import grant
-from mirrorless.clusters.topics import create_topics, partition_counts
+from mirrorless.clusters.topics import ABOUT_CONFIGS, create_topics, partition_counts
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ COMPACTED: Final = {"cleanup.policy": "compact", "segment.bytes": str(SEGMENT_BY
 """How a topic is made that is read whole: the cleaner leaves a segment alone that is still written to, and of records
 that come every second Kafka's gigabyte is many millions."""
 _BY_DEFAULT: Final = {"cleanup.policy": "compact"}
-_ABOUT_CONFIGS: Final = (KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_REQUEST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +78,6 @@ def ensure(admin: Admin, topic: InternalTopic) -> str | None:
     for config in (COMPACTED, _BY_DEFAULT):
         new = NewTopic(topic.name, num_partitions=1, replication_factor=topic.replication_factor, config=config)
         refusal = create_topics(admin, [new])[topic.name]
-        if refusal is None or refusal.code not in _ABOUT_CONFIGS:
+        if refusal is None or refusal.code not in ABOUT_CONFIGS:
             break
     return None if refusal is None else f"{refusal.text}{grant(refusal.code, 'CREATE on it')}"

@@ -28,6 +28,8 @@ _ANSWER_S = 3.0
 """How long the first attempt waits; the second one twice as long, and so on, since a large cluster may need it."""
 _EXISTS = KafkaError.TOPIC_ALREADY_EXISTS
 _INVALID_PARTITIONS = KafkaError.INVALID_PARTITIONS
+ABOUT_CONFIGS = (KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_REQUEST)
+"""What a cluster answers to configs that it does not take, alone or among others."""
 _UNSEEN = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.TOPIC_AUTHORIZATION_FAILED,

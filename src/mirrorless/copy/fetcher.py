@@ -229,7 +229,7 @@ class Fetcher:
         if not self._bounded:
             copy.source_end = fetched.last_stable_offset
         high = min(fetched.high_watermark, copy.source_end) if self._bounded else fetched.high_watermark
-        if high > fetched.last_stable_offset or copy.held_at >= 0:
+        if high > fetched.last_stable_offset or copy.open is not None:
             copy.note_open_transaction(fetched.last_stable_offset, high, now=time.monotonic())
             if not fetched.records and fetched.last_stable_offset < copy.fetch_from:
                 self._spawn(self._set_aside(copy))
@@ -321,5 +321,5 @@ def _note_silence(wanted: Iterable[PartitionCopy], fetched: Iterable[Fetched]) -
     """Count as an empty answer that nothing at all is said of a copy that is behind."""
     told = {part.place for part in fetched}
     for copy in wanted:
-        if copy.source_end > copy.fetch_from and copy.place not in told and not copy.is_held:
+        if copy.source_end > copy.fetch_from and copy.place not in told and copy.held_by is None:
             copy.empty_answers += 1

@@ -274,9 +274,8 @@ class Lease:
             written=known.progress,
             source_end=row.source_end,
             tally=Tally() if left is None else left.tally,
+            open=None if left is None else left.open,
         )
-        if left is not None:
-            copy.held_at, copy.held_since = left.held_at, left.held_since
         self._copies[copy.place] = copy
         self._verdicts.begin(copy)
 

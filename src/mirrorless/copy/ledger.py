@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.partition import READABLE, State
+from mirrorless.copy.partition import State
 from mirrorless.copy.progress import Halt, SourcePartition
 from mirrorless.copy.rows import Report
 from mirrorless.errors import GapKind
@@ -134,22 +134,20 @@ class Ledger:
 
     def _report(self, copy: PartitionCopy) -> Report:
         tally = copy.tally
-        held_s = time.monotonic() - copy.held_since if copy.is_held and copy.state in READABLE else 0.0
-        waits = f"{copy.row.topic}-{copy.row.partition}: a transaction has been open at offset {copy.held_at} for "
-        waits += f"{held_s:.0f} s; what lies behind it, {copy.log_end - copy.held_at} offsets, is copied once it ends"
-        error = copy.error or (waits if held_s >= _LONG_OPEN_S else None)
+        end = copy.source_end if copy.open is None else max(copy.source_end, copy.open.log_end)
+        waits = _waits(copy)
         progress = copy.known_progress if copy.acked is None else copy.progress()
         next_offset = None if progress is None else progress.last_offset + 1
         return Report(
             topic=copy.row.topic,
             partition=copy.row.partition,
             remote_topic=copy.row.remote_topic,
-            state=str(State.WAITING if held_s >= _LONG_OPEN_S else copy.state),
+            state=str(copy.state if waits is None else State.WAITING),
             records=tally.records,
             copied_bytes=tally.copied_bytes,
             first_offset=tally.first_offset,
             next_offset=next_offset,
-            lag_records=max(0, max(copy.source_end, copy.log_end) - (next_offset or 0)),
+            lag_records=max(0, end - (next_offset or 0)),
             latency_ms=tally.latency.last,
             began_ms=tally.began_ms,
             ended_ms=tally.ended_ms,
@@ -157,7 +155,7 @@ class Ledger:
             gaps=tally.gaps,
             foreign=tally.foreign,
             events="\n".join(tally.events),
-            error=error or self._journal.error or (None if self._syncs is None else self._syncs.error),
+            error=copy.error or waits or self._journal.error or (None if self._syncs is None else self._syncs.error),
             batches=tally.latency.count,
             latency_min_ms=tally.latency.least,
             latency_max_ms=tally.latency.greatest,
@@ -169,3 +167,14 @@ class Ledger:
             fetch_throttle_ms=tally.fetch_throttle_ms,
             produce_throttle_ms=tally.produce_throttle_ms,
         )
+
+
+def _waits(copy: PartitionCopy) -> str | None:
+    """What there is to say of a transaction that holds a copy back for long."""
+    held_by = copy.held_by
+    if held_by is None or (open_s := time.monotonic() - held_by.since) < _LONG_OPEN_S:
+        return None
+    return (
+        f"{copy.row.topic}-{copy.row.partition}: a transaction has been open at offset {held_by.offset} for "
+        f"{open_s:.0f} s; what lies behind it, {held_by.log_end - held_by.offset} offsets, is copied once it ends"
+    )

@@ -65,16 +65,26 @@ class LeaveOut:
     reason: str
 
 
+class OpenTransaction(NamedTuple):
+    """One on the source that has been open at upstream `offset` since then (`time.monotonic`).
+
+    It holds back what lies from there to `log_end`, the high watermark.
+    """
+
+    offset: int
+    since: float
+    log_end: int
+
+
 class Left(NamedTuple):
     """What a copy leaves to the one in its place: what no report told yet, how far it came, where that is sure.
 
-    And since when an open transaction holds it back, as in `PartitionCopy`.
+    And the transaction that holds it back, if there is one.
     """
 
     tally: Tally
     reached: Progress | None
-    held_at: int = -1
-    held_since: float = 0.0
+    open: OpenTransaction | None
 
     def beyond(self, known: Progress | None) -> Progress | None:
         """How far the copy is: what the progress topic said some time ago, or, in the same epoch, what came since."""
@@ -98,9 +108,8 @@ class PartitionCopy:
 
     `suspected` is a gap that was seen and is looked at again, `detour` what a new epoch will have to pass over, seen in
     epoch `detour_from`. `verifies` says whether checksums are compared here, since the target refused one, `doubted` is
-    the offset of a batch that came damaged once. `tally` is what the lease's report will say was done. A transaction
-    that has been open at offset `held_at` since `held_since` (`time.monotonic`) holds back what lies from there to
-    `log_end`; -1 if there is none.
+    the offset of a batch that came damaged once. `tally` is what the lease's report will say was done, `open` the
+    transaction that holds back what the source has, None if there is none.
     """
 
     row: LeaseRow
@@ -136,9 +145,7 @@ class PartitionCopy:
     attempts: int = 0
     retry_at: float = 0.0
     source_end: int = 0
-    log_end: int = 0
-    held_at: int = -1
-    held_since: float = 0.0
+    open: OpenTransaction | None = None
     tally: Tally = field(default_factory=Tally)
     error: str | None = None
 
@@ -173,16 +180,16 @@ class PartitionCopy:
     def note_open_transaction(self, stable: int, high: int, *, now: float) -> None:
         """Note where the source's last stable offset and its high watermark are."""
         if high <= stable:
-            self.held_at, self.log_end = -1, 0
-            return
-        if self.held_at != stable:
-            self.held_at, self.held_since = stable, now
-        self.log_end = high
+            self.open = None
+        else:
+            since = self.open.since if self.open is not None and self.open.offset == stable else now
+            self.open = OpenTransaction(stable, since, high)
 
     @property
-    def is_held(self) -> bool:
-        """Whether all that is left to copy lies behind an open transaction."""
-        return 0 <= self.held_at <= self.fetch_from
+    def held_by(self) -> OpenTransaction | None:
+        """The open transaction, if all that is left to copy lies behind it."""
+        readable = self.state in READABLE and self.open is not None and self.open.offset <= self.fetch_from
+        return self.open if readable else None
 
     def is_at(self, downstream: int) -> bool:
         """Whether the copy is known to end right before a downstream offset, with no newer epoch to begin."""
@@ -193,7 +200,7 @@ class PartitionCopy:
 
     def left(self) -> Left:
         """What whoever begins in this copy's place should know."""
-        return Left(self.tally, None if self.in_doubt else self.progress(), self.held_at, self.held_since)
+        return Left(self.tally, None if self.in_doubt else self.progress(), self.open)
 
     def error_at_fetch(self, reason: str) -> PartitionError:
         """An error at the next upstream offset to fetch."""

@@ -32,7 +32,6 @@ _FACTORS: Final = {
 _REFUSED: Final = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 _EXISTS: Final = KafkaError.TOPIC_ALREADY_EXISTS
 _COMPACT: Final = "compact"
-_CREATED: Final = {"cleanup.policy": _COMPACT}
 _READ_WHOLE: Final = (On.PROGRESS, On.OFFSET_SYNCS)
 _LARGEST_SEGMENT_BYTES: Final = 128 << 20
 
@@ -97,7 +96,7 @@ def _creatable(flow: Flow, end: End, on: On, name: str, probes: Probes) -> Findi
     if factor > end.brokers:
         text = f"{name} cannot be created: see replication factors"
         return Finding(check=on.value, status=Status.NOT_CHECKED, text=text, cluster=end.alias)
-    config = {} if on is On.DEAD_LETTERS else _CREATED
+    config = {} if on is On.DEAD_LETTERS else {"cleanup.policy": _COMPACT}
     partitions = flow.offset_storage_partitions if on is On.PROGRESS else 1
     try:
         code, reason, _ = probes.creation(name, partitions=partitions, replication_factor=factor, config=config)

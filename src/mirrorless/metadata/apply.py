@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError
 
 from mirrorless.clusters.acls import create_acls, delete_acls
 from mirrorless.clusters.configs import ConfigChange, alter_topic_configs
-from mirrorless.clusters.topics import grow_topics
+from mirrorless.clusters.topics import ABOUT_CONFIGS, grow_topics
 from mirrorless.errors import ClusterError
 from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, ForgetAcl, GrowTopic, RemoveAcl
 from mirrorless.metadata.topic_creation import create
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from mirrorless.metadata.actions import Action, ConfigDifference
 
 _A_REQUEST: Final = 500
-_ONE_OF_THEM: Final = (KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_REQUEST)
 _GRANTS: Final = {
     GrowTopic: "ALTER on the topic",
     AlterConfigs: "ALTER_CONFIGS on the topic",
@@ -79,7 +78,7 @@ def _alter(target: Admin, actions: Sequence[AlterConfigs]) -> list[Applied]:
     mixed = [
         one
         for one in actions
-        if len(one.differences) > 1 and (refusal := outcomes[one.topic]) is not None and refusal.code in _ONE_OF_THEM
+        if len(one.differences) > 1 and (refusal := outcomes[one.topic]) is not None and refusal.code in ABOUT_CONFIGS
     ]
     refused: dict[str, list[str]] = {one.topic: [] for one in mixed}
     for number in range(max((len(one.differences) for one in mixed), default=0)):

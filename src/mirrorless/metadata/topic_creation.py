@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import NewTopic
 
-from mirrorless.clusters.topics import create_topics
+from mirrorless.clusters.topics import ABOUT_CONFIGS, create_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,6 @@ _PASSING: Final = (
     KafkaError.NOT_CONTROLLER,
     KafkaError.REQUEST_TIMED_OUT,
 )
-_ABOUT_CONFIGS: Final = (KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_REQUEST)
 _NEEDED: Final = "cleanup.policy"
 
 
@@ -127,7 +126,7 @@ def _new_topic(one: CreateTopic, config: Mapping[str, str]) -> NewTopic:
 
 
 def _is_about_configs(refusal: Refusal | None) -> bool:
-    return refusal is not None and refusal.code in _ABOUT_CONFIGS
+    return refusal is not None and refusal.code in ABOUT_CONFIGS
 
 
 def _advised(refusal: Refusal, one: CreateTopic, alias: str) -> str:

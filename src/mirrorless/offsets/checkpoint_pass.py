@@ -133,7 +133,7 @@ class Checkpoints:
             for place, one in offsets.items():
                 if self._way_back is None or not self._way_back.covers(place[0]):
                     there[place].add(one.offset)
-                elif self._echo(group, place, one) is None:
+                elif self._way_back.echo(group, place, one.offset) is None:
                     back[place].add(one.offset)
                     if self._way_back.went_on(group, place, one.offset):
                         self._returning.setdefault(group, set()).add((self.translator.remote(place[0]), place[1]))

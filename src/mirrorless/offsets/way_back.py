@@ -46,12 +46,19 @@ class WayBack:
         self._translator = Translator(forward, source=source, target=target)
         self._walker = Walker(forward.source)
         self._compacted: dict[str, bool] = {}
+        self._covered: dict[str, bool] = {}
         self._deaf: str | None = None
         self.troubles: list[str] = []
         self.walked_records = 0
 
     def covers(self, topic: str) -> bool:
-        """Whether the topic is a remote topic of the forward flow, over one hop."""
+        """Whether the topic is a remote topic of the forward flow, over one hop; many groups ask."""
+        found = self._covered.get(topic)
+        if found is None:
+            found = self._covered[topic] = self._is_remote(topic)
+        return found
+
+    def _is_remote(self, topic: str) -> bool:
         if self._policy.topic_source(topic) != self._alias:
             return False
         upstream = self._policy.upstream_topic(topic)

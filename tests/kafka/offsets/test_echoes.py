@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 NUMBERS = [b"%d" % number for number in range(100)]
 
 
+def replicate(pair: Pair, times: int = 3) -> None:
+    for _ in range(times):
+        pair.replicate()
+
+
 def forget(cluster: EmbeddedCluster, group: str) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     gone = admin.delete_consumer_groups([group])[group]
@@ -31,17 +36,14 @@ def test_a_group_that_moves_at_home_alone_is_moved_by_nobody_else(
     topic, remote = pair.topics[0], pair.there.remote(pair.topics[0])
     fill(source, topic, NUMBERS)
     commit(source, pair.group, {(topic, 0): 80})
-    for _ in range(3):
-        pair.replicate()
+    replicate(pair)
     assert committed(target, pair.group)[remote, 0] == 80
     assert committed(source, pair.group)[topic, 0] == 80
     commit(source, pair.group, {(topic, 0): 30})  # reset, to read again
-    for _ in range(3):
-        pair.replicate()
+    replicate(pair)
     assert committed(source, pair.group)[topic, 0] == 30
     forget(source, pair.group)
-    for _ in range(3):
-        pair.replicate()
+    replicate(pair)
     assert committed(source, pair.group) == {}
 
 
@@ -55,11 +57,9 @@ def test_a_group_before_the_copys_beginning_stays_there(
     pair.replicate()
     fill(source, topic, NUMBERS)
     commit(source, pair.group, {(topic, 0): 30})
-    for _ in range(3):
-        pair.replicate()
+    replicate(pair)
     assert committed(target, pair.group)[remote, 0] == 0
     assert committed(source, pair.group)[topic, 0] == 30
     commit(target, pair.group, {(remote, 0): 10})  # it failed over, and went on there
-    for _ in range(2):
-        pair.replicate()
+    replicate(pair, 2)
     assert committed(source, pair.group)[topic, 0] == 110

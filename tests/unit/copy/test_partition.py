@@ -150,4 +150,4 @@ def test_a_void_epoch_of_its_own_does_not_end_a_copy() -> None:
 def test_what_a_copy_leaves_counts_within_its_epoch(
     reached: Progress | None, known: Progress | None, beyond: Progress | None
 ) -> None:
-    assert Left(Tally(), reached).beyond(known) == beyond
+    assert Left(Tally(), reached, None).beyond(known) == beyond
