@@ -22,7 +22,7 @@ from bench import metadata_scale
 from bench.brokers import source_and_target
 from bench.engines import OURS, TUNED
 from bench.throughput import measure, tidy, warm
-from bench.workloads import dense
+from bench.workloads import MANY_PARTITIONS, dense
 from tests.support.world import World
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _RECORDS: Final = 600_000
 _PEER_UP_TO: Final = 1_000
+_MANY: Final = 1_000
 _SLOTS: Final = (1, 2, 4)
 _PARTITIONS: Final = (10, 100, 1_000, 5_000)
 _TOPICS: Final = (1, 10, 100, 1_000)
@@ -45,7 +46,8 @@ def filled(cluster: EmbeddedCluster, topics: int, partitions: int) -> dict[str, 
     stem = f"growth-{time.monotonic_ns()}"
     made = {f"{stem}-{number}": partitions for number in range(topics)}
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    for future in admin.create_topics([NewTopic(name, partitions, 1) for name in made]).values():
+    config = dict(MANY_PARTITIONS) if topics * partitions >= _MANY else {}
+    for future in admin.create_topics([NewTopic(name, partitions, 1, config=config) for name in made]).values():
         future.result()
     for name in made:
         dense(

@@ -29,7 +29,7 @@ from mirrorless.protocol.wire import LATEST, Wire
 from mirrorless.settings import Cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 
     from mirrorless.clusters.topics import Place
     from mirrorless.local.kafka import EmbeddedCluster
@@ -81,8 +81,13 @@ def _at_once() -> None:
     """Begin without waiting for anybody."""
 
 
-def measure(source: EmbeddedCluster, target: EmbeddedCluster, topic: str, partitions: int) -> Limits:
-    """Fetch a whole topic from the source's only broker, append it to a topic of the target's, then do both at once."""
+def measure(
+    source: EmbeddedCluster, target: EmbeddedCluster, topic: str, partitions: int, config: Mapping[str, str]
+) -> Limits:
+    """Fetch a whole topic from the source's only broker, append it to a topic of the target's, then do both at once.
+
+    `config` is the topic's, for the target's topics as well.
+    """
     fetched: list[tuple[int, bytes | memoryview]] = []
     _run(source, "consumer", topic, partial(_fetch, topic, partitions, fetched))
     batches: dict[int, deque[Stamped]] = defaultdict(deque)
@@ -94,10 +99,10 @@ def measure(source: EmbeddedCluster, target: EmbeddedCluster, topic: str, partit
     fetched.clear()
     # Measured without keeping what comes, as a copier does not: new memory for it all costs as much as reading it.
     fetch_s = _run(source, "consumer", topic, partial(_fetch, topic, partitions, None))
-    with _scratch(target, partitions) as scratch:
+    with _scratch(target, partitions, config) as scratch:
         again = {partition: deque(many) for partition, many in batches.items()}
         append_s = _run(target, "producer", scratch, partial(_append, scratch, again))
-    with _scratch(target, partitions) as scratch:
+    with _scratch(target, partitions, config) as scratch:
         both_s = _side_by_side(
             lambda ready: _run(source, "consumer", topic, partial(_fetch, topic, partitions, None, ready=ready)),
             lambda ready: _run(target, "producer", scratch, partial(_append, scratch, batches, ready=ready)),
@@ -106,10 +111,10 @@ def measure(source: EmbeddedCluster, target: EmbeddedCluster, topic: str, partit
 
 
 @contextmanager
-def _scratch(target: EmbeddedCluster, partitions: int) -> Iterator[str]:
+def _scratch(target: EmbeddedCluster, partitions: int, config: Mapping[str, str]) -> Iterator[str]:
     topic = f"limit-{time.monotonic_ns()}"
     admin = AdminClient({"bootstrap.servers": target.bootstrap_servers})
-    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result()
+    admin.create_topics([NewTopic(topic, partitions, 1, config=dict(config))])[topic].result()
     yield topic
     admin.delete_topics([topic])[topic].result()
 

@@ -169,7 +169,7 @@ def run(
     found: list[limits.Limits] = []
 
     def look() -> None:
-        found.append(limits.measure(source, target, topic, workload.partitions))
+        found.append(limits.measure(source, target, topic, workload.partitions, workload.config))
 
     if alone := limit and workload.raw:
         # Engines that take seconds would else be measured with brokers that are slower than at their limit.
@@ -201,7 +201,7 @@ def warm(clusters: dict[str, EmbeddedCluster]) -> None:
     workload, topic = WORKLOADS[_WARMING], f"warm-{time.monotonic_ns()}"
     workload.make(source, topic)
     for _ in range(_WARM_ROUNDS):
-        limits.measure(source, target, topic, workload.partitions)
+        limits.measure(source, target, topic, workload.partitions, workload.config)
     tidy(source, [topic])
 
 
