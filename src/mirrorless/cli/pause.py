@@ -15,8 +15,8 @@ def pause(file: str, *, name: str | None) -> None:
     """Let nothing be copied until `mirrorless resume`.
 
     It is Connect's own record in `mm2-configs.<source>.internal` on the target: a MirrorMaker 2 obeys it as well.
-    A running copy ends its lease first (`mirrorless.lease.seconds`). Topics, configs, ACLs, checkpoints and heartbeats
-    are kept up.
+    A copy by `mirrorless run` rests within seconds, one on Glue within a minute or so. Topics, configs, ACLs,
+    checkpoints and heartbeats are kept up.
     """
     set_state(file, name, TargetState.PAUSED)
 

@@ -18,6 +18,8 @@ from mirrorless.heartbeats import last_heartbeat
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mirrorless.settings import Flow
 
 
@@ -29,8 +31,8 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
     """Print for each flow whether it is paused, how much is left to copy, halted partitions and the last heartbeat.
 
     It asks the clusters only, so it works from anywhere and whoever copies; it cannot see whether a copy runs: lag
-    that grows and heartbeats that age say that. Exit status 1 if a partition waits at a gap, a cluster does not answer
-    or heartbeats cannot be read.
+    that grows and heartbeats that age say that. Exit status 1 if a partition waits at a gap, and if something could not
+    be told: a cluster does not answer, a partition has no leader, or heartbeats cannot be read.
     """
     settings = load(file)
     found = [_fields(flow) for flow in (settings.flows if name is None else [settings.flow(name)])]
@@ -39,8 +41,13 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
             click.echo(json.dumps(fields))
     else:
         _print(found)
-    if any("error" in fields or "heartbeat_error" in fields or fields["halted"] for fields in found):
+    if any(not _is_well(fields) for fields in found):
         sys.exit(1)
+
+
+def _is_well(fields: Mapping[str, Any]) -> bool:
+    told = "error" not in fields and "heartbeat_error" not in fields and not fields["unknown"]
+    return told and not fields["halted"]
 
 
 def _fields(flow: Flow) -> dict[str, Any]:

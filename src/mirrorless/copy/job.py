@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 LANDING_S: Final = 3.5
 """How long a lease may take to end once a stop was asked for."""
 _FRUITLESS_LEASES: Final = 3
+GAVE_UP: Final = f"{_FRUITLESS_LEASES} leases in a row copied nothing, so it ends here, and not all is copied"
+"""What a copy with an end says that does not reach it."""
 _LOOK_EVERY_S: Final = 0.1
 _TICK_S: Final = 0.02
 _IDLE: Final = "Waiting for data to arrive"
@@ -53,8 +55,8 @@ def copy_flow(
 
     `on_lease` hears every finished lease, and of one that could not be planned, since a cluster does not answer, that
     all partitions are out of reach; not of one that nobody wanted: of a flow that is paused. `on_trouble` hears once
-    what is wrong with planning, where nobody looks at `control`. A copy with an end gives up after three leases in a
-    row that got nowhere.
+    what is wrong with planning, where nobody looks at `control`, and that a copy with an end gives up: after three
+    leases in a row that got nowhere.
     """
     job = _Job(place, control, on_lease, on_trouble)
     query = start_copy(spark, place, checkpoint=checkpoint, control=control, on_reports=job.lease_ended)
@@ -129,6 +131,8 @@ class _Job:
         self._fruitless = 0 if sum(self._reached.values()) > before else self._fruitless + 1
         self.complete = totals.over and not totals.errors
         self.stuck = not totals.over and self._fruitless >= _FRUITLESS_LEASES
+        if self.stuck and self._on_trouble is not None:
+            self._on_trouble(GAVE_UP)
         if totals.over or self.stuck:
             # Before this returns, or Spark would begin another lease.
             self._control.ask_to_stop()

@@ -81,6 +81,7 @@ class CopyJob:
         self.errors: tuple[str, ...] = ()
         self.faulty = False
         self.complete = False
+        self.stuck = False
         self.failure: str | None = None
 
     @property
@@ -150,7 +151,7 @@ class CopyJob:
                 outcome = self._main(
                     arguments, control=self._control, folder=str(self._folder / "checkpoint"), told=self._lease_ended
                 )
-                self.complete = outcome.complete
+                self.complete, self.stuck = outcome.complete, outcome.stuck
         except Py4JNetworkError as error:
             failure = None if self._closing else str(error)  # the session ended before the query began
         except Exception as error:  # noqa: BLE001 -- Spark's, Java's, or its connection's: the run failed

@@ -14,7 +14,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.job import LANDING_S
+from mirrorless.copy.job import GAVE_UP, LANDING_S
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.local.copy_job import ON_PURPOSE
 from mirrorless.local.flow_run import FlowRun
@@ -180,7 +180,7 @@ def _land(runs: Sequence[FlowRun], display: Display, *, whole: bool) -> None:
         run.land(until=until)
         job = run.job
         display.show(run.name, job.watch.look())
-        for error in job.errors:
+        for error in (*job.errors, *([GAVE_UP] if job.stuck else [])):
             display.trouble(run.name, error)
         display.finished(run.name, records=job.records, copied_bytes=job.copied_bytes, complete=job.complete and whole)
 

@@ -1,17 +1,28 @@
-"""Settings of one flow that cancel each other out, where MirrorMaker 2 does not start (reference, 2.2 and 2.3)."""
+"""What flows' settings ask for and do not get: some cancel each other out, where MirrorMaker 2 does not start.
+
+Source: reference, sections 2.2 and 2.3.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from mirrorless.settings.model import Flow
 
+_ISOLATION: Final = "consumer.isolation.level"
+_IDENTITY: Final = "IdentityReplicationPolicy"
+
 
 def contradictions(flow: Flow) -> Iterator[str]:
-    """Yield a line for each; all of them only switch something off, so that the flow can run."""
+    """Yield a line for each; the flow can run."""
+    if flow.source.client.get(_ISOLATION, "").strip().lower() == "read_uncommitted":
+        yield (
+            f"{flow.name}: {_ISOLATION}=read_uncommitted has no effect: records of aborted transactions are never "
+            "copied, and those behind an open one once it ends"
+        )
     if flow.writes_checkpoints:
         return
     reason = "emit.checkpoints.enabled=false"
@@ -23,3 +34,19 @@ def contradictions(flow: Flow) -> Iterator[str]:
         )
     if flow.sync_group_offsets_enabled:
         yield f"{flow.name}: sync.group.offsets.enabled=true commits checkpoints: no effect with {reason}"
+
+
+def rivalries(flows: Sequence[Flow]) -> Iterator[str]:
+    """Yield a line for each flow that undoes what others do to the same remote topics."""
+    for flow in flows:
+        others = [one.name for one in flows if one is not flow and one.target.alias == flow.target.alias and _adds(one)]
+        if flow.acls_prune and _adds(flow) and others:
+            yield (
+                f"{flow.name}: mirrorless.acls.prune=true: an ACL that is gone from {flow.source.alias} is removed, "
+                f"though {', '.join(others)} may want it for a topic of the same name, until its next pass; set it to "
+                "false"
+            )
+
+
+def _adds(flow: Flow) -> bool:
+    return flow.sync_topic_acls_enabled and flow.replication_policy_class.endswith(_IDENTITY)

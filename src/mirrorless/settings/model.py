@@ -19,6 +19,7 @@ from mirrorless.settings.values import (
     ClientSettings,
     CountOrDefault,
     DefaultsFrom,
+    Interval,
     Location,
     NotNegativeInt,
     OffsetReset,
@@ -86,7 +87,7 @@ class Flow(_Frozen):
     """Slots: how many workers share the flow's partitions."""
     refresh_topics_enabled: Boolean = True
     """Whether new topics and partitions are looked for while running."""
-    refresh_topics_interval_seconds: PositiveInt = 600
+    refresh_topics_interval_seconds: Interval = 600
     """How often new topics and partitions are looked for."""
     heartbeats_replication_enabled: Boolean = True
     """Heartbeat topics are replicated whatever the filter says."""
@@ -139,11 +140,11 @@ class Flow(_Frozen):
     value (`source`)."""
     sync_topic_configs_enabled: Boolean = True
     """Whether configs of remote topics follow their source topics; new ones are created with them in any case."""
-    sync_topic_configs_interval_seconds: PositiveInt = 600
+    sync_topic_configs_interval_seconds: Interval = 600
     """How often configs are compared."""
     sync_topic_acls_enabled: Boolean = True
     """Whether ACLs of source topics are added to their remote topics."""
-    sync_topic_acls_interval_seconds: PositiveInt = 600
+    sync_topic_acls_interval_seconds: Interval = 600
     """How often ACLs are compared."""
     acls_patterns: AclPatterns = ("literal",)
     """Which ACLs go over: `literal`, `prefixed` or both; prefixed ones only where a replicated topic begins so."""
@@ -165,22 +166,22 @@ class Flow(_Frozen):
     1,024 of them; the fewer, the shorter the walks to translate an old offset."""
     refresh_groups_enabled: Boolean = True
     """Whether new consumer groups are looked for; every pass of the checkpoints does."""
-    refresh_groups_interval_seconds: PositiveInt = 600
+    refresh_groups_interval_seconds: Interval = 600
     """Accepted, and sooner than asked for: every pass lists the groups."""
     emit_checkpoints_enabled: Boolean = True
     """Whether translated group offsets are written to `<source>.checkpoints.internal` on the target."""
-    emit_checkpoints_interval_seconds: PositiveInt = 60
+    emit_checkpoints_interval_seconds: Interval = 60
     """How often translated group offsets are written, at least; where offset syncs trigger it, more often."""
     checkpoints_topic_replication_factor: CountOrDefault = 3
     """Replicas of the checkpoints topic."""
     sync_group_offsets_enabled: Boolean = False
     """Whether translated offsets are also committed for the groups on the target, as long as they are on the source:
     never for a group that is active there, never backwards."""
-    sync_group_offsets_interval_seconds: PositiveInt = 60
+    sync_group_offsets_interval_seconds: Interval = 60
     """How often translated offsets are committed."""
     emit_heartbeats_enabled: Boolean = True
     """Whether a record goes into the target's `heartbeats`, for every ordered pair of clusters, enabled or not."""
-    emit_heartbeats_interval_seconds: PositiveInt = 1
+    emit_heartbeats_interval_seconds: Interval = 1
     """How often heartbeats are sent."""
     heartbeats_topic_replication_factor: CountOrDefault = 3
     """Replicas of the heartbeats topic."""

@@ -64,6 +64,12 @@ def _at_least(least: int) -> Callable[[int], int]:
     return check
 
 
+def _interval(value: int) -> int:
+    if value < 0:
+        raise ValueError("must be 1 or more; what MirrorMaker 2 never does then is switched off by its .enabled=false")
+    return _at_least(1)(value)
+
+
 def _count_or_broker_default(value: int) -> int:
     if value != -1 and value < 1:
         raise ValueError("must be 1 or more, or -1 for the broker's default")
@@ -130,6 +136,7 @@ PATTERNS = Kind("list of patterns")
 Patterns = Annotated[tuple[str, ...], PATTERNS, BeforeValidator(_split), AfterValidator(_compilable)]
 Boolean = Annotated[bool, Kind("true or false"), BeforeValidator(boolean)]
 PositiveInt = Annotated[int, Kind("whole number, 1 or more"), BeforeValidator(_whole), AfterValidator(_at_least(1))]
+Interval = Annotated[int, Kind("whole number, 1 or more"), BeforeValidator(_whole), AfterValidator(_interval)]
 CountOrDefault = Annotated[
     int, Kind("whole number, 1 or more, or -1"), BeforeValidator(_whole), AfterValidator(_count_or_broker_default)
 ]

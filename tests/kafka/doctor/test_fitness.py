@@ -222,6 +222,14 @@ def test_the_command(world: World) -> None:
     assert "  -> set replication.factor to 1, or to -1" in text
 
 
+def test_a_function_that_needs_nothing_is_well(world: World) -> None:
+    world.topic()
+    file = str(world.write_settings(**{"emit.heartbeats.enabled": "false"}))
+    found = CliRunner().invoke(doctor, [file, "--function", Function.HEARTBEAT])
+    assert found.exit_code == 0, found.exception
+    assert "0 failed" in found.output.splitlines()[-1]
+
+
 def test_heartbeats_of_the_way_back_are_looked_at_too(world: World) -> None:
     world.topic()
     file = str(world.write_settings(**{"emit.heartbeats.enabled": "true"}))

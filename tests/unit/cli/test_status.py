@@ -62,3 +62,20 @@ def test_nor_in_json(file: str) -> None:
     fields = json.loads(result.stdout)
     assert (fields["lag_records"], fields["halted"], fields["last_heartbeat_ms"]) == (1234, [], None)
     assert fields["heartbeat_error"] == REFUSED
+
+
+def test_a_lag_that_is_not_whole_is_no_success(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = FlowStatus(
+        state=TargetState.STARTED,
+        topics=1,
+        partitions=2,
+        begun=2,
+        lag_records=0,
+        halted={},
+        unknown={("orders", 1): "no leader at the moment"},
+    )
+    monkeypatch.setattr(status, "status_of", lambda _flow: found)
+    monkeypatch.setattr(status, "last_heartbeat", lambda _flow: None)
+    result = CliRunner().invoke(status.status, [file])
+    assert result.exit_code == 1
+    assert result.stderr == "A->B: orders-1: no leader at the moment\n"

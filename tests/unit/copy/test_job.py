@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mirrorless.copy.control import Control
 from mirrorless.copy.flow_place import FlowPlace
-from mirrorless.copy.job import _Job
+from mirrorless.copy.job import GAVE_UP, _Job
 from mirrorless.copy.rows import Report
 
 if TYPE_CHECKING:
@@ -32,13 +32,14 @@ def at(partition: int, offset: int, *, state: str = "copying") -> Report:
     )
 
 
-def job(folder: Path) -> _Job:
+def job(folder: Path, told: list[str]) -> _Job:
     place = FlowPlace(location="mm2.properties", flow="A->B", bounded=True)
-    return _Job(place, Control(str(folder)), lambda _: None, None)
+    return _Job(place, Control(str(folder)), lambda _: None, told.append)
 
 
 def test_a_partition_that_is_done_takes_nothing_from_the_others(tmp_path: Path) -> None:
-    one = job(tmp_path)
+    told: list[str] = []
+    one = job(tmp_path, told)
     for lease in range(6):
         # The next lease has only those that were not done.
         done = [at(lease, 10, state="caught up")]
@@ -46,12 +47,16 @@ def test_a_partition_that_is_done_takes_nothing_from_the_others(tmp_path: Path) 
     assert not one.stuck
     one.lease_ended([at(partition, 10, state="caught up") for partition in (6, 7)])
     assert one.complete
+    assert told == []
 
 
 def test_three_leases_that_get_nowhere_are_enough(tmp_path: Path) -> None:
-    one = job(tmp_path)
+    told: list[str] = []
+    one = job(tmp_path, told)
     for lease in range(4):
         assert not one.stuck
+        assert told == []
         one.lease_ended([at(0, 5), at(1, 5)])
         assert one.stuck is (lease == 3)
     assert not one.complete
+    assert told == [GAVE_UP]

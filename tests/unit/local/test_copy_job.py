@@ -165,6 +165,13 @@ def test_a_copy_with_an_end_is_not_stopped_where_its_flow_is_paused(tmp_path: Pa
     assert jobs.over()
 
 
+def test_a_copy_with_an_end_that_gives_up_has_not_reached_it(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, AT_ONCE.replace("complete=True, stuck=False", "complete=False, stuck=True"), bounded=True)
+    jobs.job.start()
+    jobs.ended()
+    assert (jobs.job.complete, jobs.job.stuck) == (False, True)
+
+
 @pytest.mark.parametrize("script", [ACCIDENT, UNTIL_STOPPED])
 def test_the_last_runs_are_remembered(script: str, tmp_path: Path) -> None:
     jobs = Jobs(tmp_path, script)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.clusters.identity import Ends
+from mirrorless.copy.job import GAVE_UP
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.local import runner
 from mirrorless.local.display import LogLines
@@ -32,9 +33,9 @@ LEFT = CreateTopic(topic="A.t", partitions=1, replication_factor=1, reason="r")
 class Job:
     """A copy that is complete after so many looks."""
 
-    def __init__(self, looks: int, *, faulty: bool) -> None:
+    def __init__(self, looks: int, *, faulty: bool, stuck: bool) -> None:
         self._looks = looks
-        self.complete = True
+        self.complete, self.stuck = not stuck, stuck
         self.failure = None
         self.errors = ()
         self.faulty = faulty
@@ -59,7 +60,7 @@ class Plan:
         self.left: tuple[CreateTopic, ...] = ()
         self.asked = False
         self.last = True
-        self.faulty = False
+        self.faulty = self.stuck = False
         self.away: set[str] = set()
 
 
@@ -70,7 +71,7 @@ class Run:
 
     def __init__(self, _settings: Settings, flow: Flow, *, display: LogLines, asked: Event, **_: object) -> None:
         self.name = flow.name
-        self.job = Job(len(self.plan.troubles), faulty=self.plan.faulty)
+        self.job = Job(len(self.plan.troubles), faulty=self.plan.faulty, stuck=self.plan.stuck)
         self._asked = asked
         self._sink = DisplaySink(flow.name, "checkpoint", display, ended=asked.is_set)
         self._troubles, self._complaints = iter(self.plan.troubles), iter(self.plan.complaints)
@@ -126,6 +127,13 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
 def test_a_copy_of_everything_went_well(told: Told) -> None:
     assert told.run()
     assert told.of("Finished", "complete") == [True]
+
+
+def test_a_copy_that_gives_up_says_so(told: Told) -> None:
+    told.plan.stuck = True
+    assert not told.run()
+    assert told.of("Trouble", "error") == [GAVE_UP]
+    assert told.of("Finished", "complete") == [False]
 
 
 def test_a_copy_whose_topics_were_not_all_made_is_not_complete(told: Told) -> None:

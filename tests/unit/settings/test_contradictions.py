@@ -22,6 +22,11 @@ NO_CHECKPOINTS = (
     "set emit.checkpoints.enabled=false too if that is meant"
 )
 
+COMMITTED_ONLY = (
+    "A->B: consumer.isolation.level=read_uncommitted has no effect: records of aborted transactions are never copied, "
+    "and those behind an open one once it ends"
+)
+
 
 def no_effect(reason: str) -> str:
     return f"A->B: sync.group.offsets.enabled=true commits checkpoints: no effect with {reason}"
@@ -42,9 +47,47 @@ def no_effect(reason: str) -> str:
             "A->B.emit.checkpoints.enabled=false\nsync.group.offsets.enabled=true",
             [no_effect("emit.checkpoints.enabled=false")],
         ),
+        ("A->B.source.consumer.isolation.level=read_committed", []),
+        ("A->B.source.consumer.isolation.level=read_uncommitted", [COMMITTED_ONLY]),
+        ("A.consumer.isolation.level=read_uncommitted", [COMMITTED_ONLY]),
+        ("B.consumer.isolation.level=read_uncommitted", []),
     ],
 )
 def test_what_cancels_out(tmp_path: Path, lines: str, warnings: list[str]) -> None:
     file = tmp_path / "mm2.properties"
     file.write_text(BASE + lines)
+    assert list(load(file).warnings) == [f"{file}: {line}" for line in warnings]
+
+
+FAN_IN = """
+clusters = A, B, C
+A.bootstrap.servers = a:9092
+B.bootstrap.servers = b:9092
+C.bootstrap.servers = c:9092
+A->C.enabled = true
+B->C.enabled = true
+"""
+IDENTITY = "replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n"
+
+
+def removes(flow: str, other: str) -> str:
+    return (
+        f"{flow}: mirrorless.acls.prune=true: an ACL that is gone from {flow[0]} is removed, though {other} may want "
+        "it for a topic of the same name, until its next pass; set it to false"
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "warnings"),
+    [
+        (f"{IDENTITY}mirrorless.acls.prune=true", [removes("A->C", "B->C"), removes("B->C", "A->C")]),
+        (f"{IDENTITY}A->C.mirrorless.acls.prune=true", [removes("A->C", "B->C")]),
+        (f"{IDENTITY}A->C.mirrorless.acls.prune=true\nB->C.sync.topic.acls.enabled=false", []),
+        ("mirrorless.acls.prune=true", []),
+        (f"{IDENTITY}", []),
+    ],
+)
+def test_who_removes_what_another_flow_wants(tmp_path: Path, lines: str, warnings: list[str]) -> None:
+    file = tmp_path / "mm2.properties"
+    file.write_text(FAN_IN + lines)
     assert list(load(file).warnings) == [f"{file}: {line}" for line in warnings]

@@ -107,6 +107,12 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
             id="interval",
         ),
         pytest.param(
+            f"{BASE}emit.heartbeats.interval.seconds = -1",
+            "emit.heartbeats.interval.seconds=-1: must be 1 or more; what MirrorMaker 2 never does then is switched "
+            "off by its .enabled=false",
+            id="negative interval",
+        ),
+        pytest.param(
             f"{BASE}mirrorless.lease.seconds = 0",
             "mirrorless.lease.seconds=0: must be a number of seconds above 0",
             id="lease 0",
