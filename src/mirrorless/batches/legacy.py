@@ -60,18 +60,22 @@ def convert(records: bytes | memoryview, *, max_bytes: int, wanted_from: int) ->
     Raises `FormatError`, with the message's offset and magic, where a checksum does not match or a message cannot be
     read, after everything before it was yielded.
     """
-    return merge(_groups(memoryview(records), wanted_from), max_bytes=max_bytes)
+    return merge(messages(records, wanted_from=wanted_from), max_bytes=max_bytes)
 
 
-def _groups(view: memoryview, wanted_from: int) -> Iterator[tuple[int, Records]]:
-    for frame in _frames(view, 0):
+def messages(records: bytes | memoryview, *, wanted_from: int) -> Iterator[tuple[int, Records]]:
+    """Yield what `convert` puts together: the attributes of each message or compressed set, and its records.
+
+    Raises as `convert` does.
+    """
+    for frame in _frames(memoryview(records), 0):
         if _INT64.unpack_from(frame)[0] < wanted_from:  # of a set of messages it is the last one's
             continue
         message = _checked(frame)
         codec = message.attributes & CODEC_MASK
         try:
             inner = [message] if codec == codecs.NONE else _unwrapped(message, codec)
-            records = Records(
+            opened = Records(
                 [one.offset for one in inner],
                 [one.timestamp_ms for one in inner],
                 [_rest(one) for one in inner],
@@ -79,7 +83,7 @@ def _groups(view: memoryview, wanted_from: int) -> Iterator[tuple[int, Records]]
         except (ValueError, struct.error) as error:
             raise _refused(f"cannot be read: {error}", message.offset, message.magic) from error
         append_time = message.attributes & LOG_APPEND_TIME if message.magic else 0
-        yield codec | append_time, records.wanted(wanted_from)
+        yield codec | append_time, opened.wanted(wanted_from)
 
 
 def _frames(view: memoryview, at: int) -> Iterator[memoryview]:

@@ -169,7 +169,7 @@ class Positions:
         if decision.walk_records:
             walked = await walk(self._source, copy, offset, decision.walk_records, leader_epoch=leader_epoch)
             await self._compare(copy, node, state, decision, walked)
-            offset, leader_epoch = walked.offset, walked.leader_epoch
+            offset, leader_epoch = walked.offset, None if walked.leader_epoch < 0 else walked.leader_epoch
         if offset > copy.source_end:
             await self._look_at_end(copy, offset, leader_epoch)
         return offset, leader_epoch

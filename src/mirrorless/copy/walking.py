@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.admission import AbortedTransactions
-from mirrorless.batches.header import BatchHeader, FormatError, scan
+from mirrorless.batches.header import FormatError, scan
+from mirrorless.batches.legacy import legacy_end, messages
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.errors import CorruptBatch, Gap, GapKind, UnsupportedBatch
@@ -15,10 +17,12 @@ from mirrorless.protocol.leaders import NotNow, leader_of
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
+    from mirrorless.batches.header import BatchHeader
     from mirrorless.batches.records import Records
     from mirrorless.copy.partition import PartitionCopy
+    from mirrorless.protocol.requests import Fetched
     from mirrorless.protocol.wire import Wire
 
 _FETCH_BYTES = 8 << 20
@@ -50,15 +54,14 @@ class _Ended(Exception):
 
 
 class _Batch(NamedTuple):
-    """A batch of committed data; `begins` is the byte of `records` where it does. `cleaned` as in `Walked`, so far."""
+    """A batch of committed data, or a set of messages of formats v0 and v1; `cleaned` as in `Walked`, so far."""
 
-    header: BatchHeader
-    records: bytes | memoryview
-    begins: int
+    base_offset: int
+    next_offset: int
+    record_count: int
+    leader_epoch: int
     cleaned: bool
-
-    def opened(self) -> Records:
-        return records_of(self.header, body_of(self.records, self.begins, self.header))
+    opened: Callable[[], Records]
 
 
 async def walk(
@@ -71,15 +74,14 @@ async def walk(
     left = count
     try:
         async for batch in _batches(source, copy, offset, leader_epoch=leader_epoch):
-            records = batch.header.record_count
-            if batch.header.base_offset < offset or records >= left:
+            records = batch.record_count
+            if batch.base_offset < offset or records >= left:
                 # The one batch that the position cuts has to be opened.
                 wanted = batch.opened().wanted(offset)
                 records = len(wanted.rests)
                 if records >= left:
-                    behind = batch.header.next_offset if records == left else wanted.offsets[left]
-                    epoch = batch.header.partition_leader_epoch
-                    return Walked(behind, wanted.rests[left - 1], epoch, batch.cleaned)
+                    behind = batch.next_offset if records == left else wanted.offsets[left]
+                    return Walked(behind, wanted.rests[left - 1], batch.leader_epoch, batch.cleaned)
             left -= records
     except FormatError as error:
         raise _malformed(copy, error) from error
@@ -113,8 +115,8 @@ async def count(source: Wire, copy: PartitionCopy, *, start: int, end: int) -> i
     counted = 0
     try:
         async for batch in _batches(source, copy, start, until=end):
-            if batch.header.base_offset >= start and batch.header.next_offset <= end:
-                counted += batch.header.record_count
+            if batch.base_offset >= start and batch.next_offset <= end:
+                counted += batch.record_count
             else:
                 counted += len(batch.opened().wanted(start, end).rests)
     except FormatError as error:
@@ -148,16 +150,16 @@ async def _batches(
             cut_at = fetched.diverges_at
             raise copy.gap(f"its log was cut at {cut_at}", GapKind.TRUNCATED, offset=min(offset, cut_at))
         before, leader_epoch = offset, None
-        aborted = AbortedTransactions(fetched.aborted)
-        for header, at in scan(fetched.records):
-            dropped = aborted.drops(header, fetched.records, at)
-            if header.next_offset <= offset:
-                continue
-            # Markers are batches too: an offset that none has was taken by the cleaner.
-            cleaned = cleaned or header.base_offset > offset or not header.is_dense
-            offset = header.next_offset
-            if not dropped and header.record_count:
-                yield _Batch(header, fetched.records, at, cleaned)
+        try:
+            for batch, dense in _behind(fetched, offset):
+                # Markers are batches too: an offset that none has was taken by the cleaner.
+                cleaned = cleaned or batch.base_offset > offset or not dense
+                offset = batch.next_offset
+                if batch.record_count:
+                    yield batch._replace(cleaned=cleaned)
+        except FormatError as error:
+            if error.magic == 2 or offset == before:  # else the next answer begins with messages of v0 or v1
+                raise
         if offset == before:
             end = fetched.last_stable_offset
             await _refuse_slow(source, copy, offset)
@@ -167,6 +169,37 @@ async def _batches(
             if end < until and copy.attempts < PATIENCE_AT_END:
                 raise NotNow(f"the source's leader tells of nothing behind offset {end} yet")
             return
+
+
+def _behind(fetched: Fetched, offset: int) -> Iterator[tuple[_Batch, bool]]:
+    """Each batch of an answer that reaches to `offset` or beyond, without records where they are not committed data.
+
+    The second value says that its offsets have no hole. Raises `FormatError`.
+    """
+    records = fetched.records
+    begins = legacy_end(records)
+    for _, opened in messages(records[:begins], wanted_from=offset) if begins else ():
+        if opened.offsets:
+            first, behind, many = opened.offsets[0], opened.offsets[-1] + 1, len(opened.offsets)
+            batch = _Batch(first, behind, many, -1, cleaned=False, opened=partial(opened.wanted, offset))
+            yield batch, many == behind - first
+    aborted = AbortedTransactions(fetched.aborted)
+    for header, at in scan(records, begins):
+        dropped = aborted.drops(header, records, at)
+        if header.next_offset > offset:
+            batch = _Batch(
+                header.base_offset,
+                header.next_offset,
+                0 if dropped else header.record_count,
+                header.partition_leader_epoch,
+                cleaned=False,
+                opened=partial(_opened, header, records, at),
+            )
+            yield batch, header.is_dense
+
+
+def _opened(header: BatchHeader, records: bytes | memoryview, at: int) -> Records:
+    return records_of(header, body_of(records, at, header))
 
 
 async def _refuse_slow(source: Wire, copy: PartitionCopy, offset: int) -> None:
