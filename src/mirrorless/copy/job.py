@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 LANDING_S: Final = 3.5
 """How long a lease may take to end once a stop was asked for."""
 _FRUITLESS_LEASES: Final = 3
-GAVE_UP: Final = f"{_FRUITLESS_LEASES} leases in a row copied nothing, so it ends here, and not all is copied"
+GAVE_UP: Final = (
+    f"gave up before the end: {_FRUITLESS_LEASES} leases in a row copied nothing; what holds it up is told before this,"
+    " and another run goes on from here"
+)
 """What a copy with an end says that does not reach it."""
 _LOOK_EVERY_S: Final = 0.1
 _TICK_S: Final = 0.02

@@ -178,7 +178,7 @@ def _behind(fetched: Fetched, offset: int) -> Iterator[tuple[_Batch, bool]]:
     """
     records = fetched.records
     begins = legacy_end(records)
-    for _, opened in messages(records[:begins], wanted_from=offset) if begins else ():
+    for _, opened in messages(records[:begins], wanted_from=offset):
         if opened.offsets:
             first, behind, many = opened.offsets[0], opened.offsets[-1] + 1, len(opened.offsets)
             batch = _Batch(first, behind, many, -1, cleaned=False, opened=partial(opened.wanted, offset))

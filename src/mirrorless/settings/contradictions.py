@@ -42,9 +42,9 @@ def rivalries(flows: Sequence[Flow]) -> Iterator[str]:
         others = [one.name for one in flows if one is not flow and one.target.alias == flow.target.alias and _adds(one)]
         if flow.acls_prune and _adds(flow) and others:
             yield (
-                f"{flow.name}: mirrorless.acls.prune=true: an ACL that is gone from {flow.source.alias} is removed, "
-                f"though {', '.join(others)} may want it for a topic of the same name, until its next pass; set it to "
-                "false"
+                f"{flow.name}: mirrorless.acls.prune=true removes an ACL that is gone from {flow.source.alias}, though "
+                f"{', '.join(others)} may have added it for a topic of the same name; {flow.target.alias} lacks it "
+                "until the next pass of that flow; set it to false"
             )
 
 

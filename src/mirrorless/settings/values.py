@@ -66,7 +66,7 @@ def _at_least(least: int) -> Callable[[int], int]:
 
 def _interval(value: int) -> int:
     if value < 0:
-        raise ValueError("must be 1 or more; what MirrorMaker 2 never does then is switched off by its .enabled=false")
+        raise ValueError("must be 1 or more; to switch it off, as MirrorMaker 2 does then, set its .enabled to false")
     return _at_least(1)(value)
 
 

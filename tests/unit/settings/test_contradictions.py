@@ -72,8 +72,8 @@ IDENTITY = "replication.policy.class=org.apache.kafka.connect.mirror.IdentityRep
 
 def removes(flow: str, other: str) -> str:
     return (
-        f"{flow}: mirrorless.acls.prune=true: an ACL that is gone from {flow[0]} is removed, though {other} may want "
-        "it for a topic of the same name, until its next pass; set it to false"
+        f"{flow}: mirrorless.acls.prune=true removes an ACL that is gone from {flow[0]}, though {other} may have "
+        "added it for a topic of the same name; C lacks it until the next pass of that flow; set it to false"
     )
 
 

@@ -108,8 +108,8 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
         ),
         pytest.param(
             f"{BASE}emit.heartbeats.interval.seconds = -1",
-            "emit.heartbeats.interval.seconds=-1: must be 1 or more; what MirrorMaker 2 never does then is switched "
-            "off by its .enabled=false",
+            "emit.heartbeats.interval.seconds=-1: must be 1 or more; to switch it off, as MirrorMaker 2 does then, set "
+            "its .enabled to false",
             id="negative interval",
         ),
         pytest.param(
