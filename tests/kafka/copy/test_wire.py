@@ -102,7 +102,7 @@ def test_the_library_comes_by_what_is_replaced_of_it(
 ) -> None:
     """Otherwise it would do these things its own way, which is right too, and slow."""
     topic = world.topic()
-    fill(world.source, topic, (b"%d" % n for n in range(100)))
+    fill(world.source, topic, (b"%d" % n for n in range(100)), linger_ms=500)  # one batch, on a busy machine too
     came_by: Counter[str] = Counter()
 
     def watch(owner: Any, name: str) -> None:  # noqa: ANN401
@@ -150,7 +150,7 @@ def test_appends_over_both_connections_to_a_broker_are_heard_of_in_order(
 ) -> None:
     """And never within the call, also where it is refused: the caller is in the middle of something."""
     topic = world.topic(2)
-    fill(world.source, topic, (b"%d" % n for n in range(100)))
+    fill(world.source, topic, (b"%d" % n for n in range(100)), linger_ms=500)  # one batch, on a busy machine too
     wire = wire_to(net, world.source.bootstrap_servers, request_timeout_ms="12345")
     asked: list[Any] = []
     send = wire._manager.send
