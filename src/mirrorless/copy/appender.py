@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _REQUESTS_IN_FLIGHT = BATCHES_IN_FLIGHT
 _REQUEST_BYTES = 2 << 20
 """Several wait at a leader, which works at one after the other, while the next are read: large ones leave it idle."""
-
+_WORTH_A_REQUEST_BYTES = 1 << 20
+"""What waits for one connection is so much before more goes by the other: small requests cost the leader, and us, more."""
 _SHUNNED_S = 30.0
 
 
@@ -65,8 +66,8 @@ class _Lane:
 class Appender:
     """Keeps every target leader busy, by two connections; batches of one partition stay in order.
 
-    A leader works at the requests of one connection one by one. A copy stays with one of them as long as it has
-    something queued or on its way.
+    A leader works at the requests of one connection one by one, so what one cannot take at once goes by the other. A copy
+    stays with one of them as long as it has something queued or on its way.
 
     `spawn` runs a coroutine beside the caller. A leader whose quota is used up is sent nothing for as long as it says,
     and then one request at a time: it does not read what comes behind one that was too much, and that would be taken
@@ -111,16 +112,20 @@ class Appender:
             return False
         lane = self._lane_of.get(copy)
         if lane is None or not (copy.in_flight or copy in lane.ready):
-            lane = self._lane_of[copy] = self._emptier(copy.node)
+            lane = self._lane_of[copy] = self._lane(copy.node, copy.queue[0].batch.size_bytes)
         lane.ready[copy] = None
         return True
 
-    def _emptier(self, node: int) -> _Lane:
+    def _lane(self, node: int, batch_bytes: int) -> _Lane:
+        """The lane whose next request has room left, taking its batches to be as large; else the emptier one."""
         if node not in self._lanes:
             self._lanes[node] = _Lane(node), _Lane(Second(node))
         first, second = self._lanes[node]
         if time.monotonic() < second.shunned_until:
             return first
+        for lane in (first, second):
+            if lane.ready and len(lane.ready) * batch_bytes < _WORTH_A_REQUEST_BYTES:
+                return lane
         return second if len(second.ready) + second.in_flight < len(first.ready) + first.in_flight else first
 
     def withdraw(self, copy: PartitionCopy) -> None:

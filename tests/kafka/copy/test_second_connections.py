@@ -58,7 +58,9 @@ def test_one_that_cannot_be_made_is_left_alone(
     fill(world.source, topic, (b"before" for _ in range(PARTITIONS)), partitions=PARTITIONS)
     world.discover()
     world.copy_to_the_end()
-    fill(world.source, topic, (b"%d" % n * 50 for n in range(200_000)), partitions=PARTITIONS, batch_size=20_000)
+    values = (b"%d" % n * 50 for n in range(200_000))
+    # So large that not all of them go by one connection.
+    fill(world.source, topic, values, partitions=PARTITIONS, batch_size=300_000, linger_ms=500)
     asked = fails(monkeypatch)
     troubles.clear()  # what is new may have no leader yet
     world.copy_to_the_end()
