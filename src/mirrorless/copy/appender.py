@@ -28,7 +28,7 @@ _REQUESTS_IN_FLIGHT = BATCHES_IN_FLIGHT
 _REQUEST_BYTES = 2 << 20
 """Several wait at a leader, which works at one after the other, while the next are read: large ones leave it idle."""
 _WORTH_A_REQUEST_BYTES = 1 << 20
-"""What waits for one connection is so much before more goes by the other: small requests cost the leader, and us, more."""
+"""As much waits for one connection before more goes by the other: the same in small requests costs both sides more."""
 _SHUNNED_S = 30.0
 
 
@@ -66,8 +66,8 @@ class _Lane:
 class Appender:
     """Keeps every target leader busy, by two connections; batches of one partition stay in order.
 
-    A leader works at the requests of one connection one by one, so what one cannot take at once goes by the other. A copy
-    stays with one of them as long as it has something queued or on its way.
+    A leader works at the requests of one connection one by one, so what one cannot take at once goes by the other. A
+    copy stays with one of them as long as it has something queued or on its way.
 
     `spawn` runs a coroutine beside the caller. A leader whose quota is used up is sent nothing for as long as it says,
     and then one request at a time: it does not read what comes behind one that was too much, and that would be taken

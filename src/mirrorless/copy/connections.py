@@ -9,6 +9,7 @@ from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.identity import refuse_same
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.protocol.event_loop import EventLoop
+from mirrorless.protocol.frames import Frames
 from mirrorless.protocol.wire import Wire
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 _TIMEOUT_MS = 20_000
+_FRAMES_BYTES = 64 << 20
+"""As much as may wait for the target; what is fetched beyond it is copied out of its answer."""
 _Answer = TypeVar("_Answer")
 
 
@@ -25,7 +28,12 @@ class Connections:
 
     def __init__(self, flow: Flow) -> None:
         self.net = EventLoop()
-        self.source = Wire(self.net, cluster=flow.source.alias, config=for_kafka_python(flow.source, role="consumer"))
+        self.source = Wire(
+            self.net,
+            cluster=flow.source.alias,
+            config=for_kafka_python(flow.source, role="consumer"),
+            frames=Frames(_FRAMES_BYTES),
+        )
         self.target = Wire(self.net, cluster=flow.target.alias, config=for_kafka_python(flow.target, role="producer"))
         self.progress = ProgressTopic(flow, Admin(flow.target))
 

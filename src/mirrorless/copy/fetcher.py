@@ -16,6 +16,7 @@ from mirrorless.copy.partition import READABLE, Pending, cut_at
 from mirrorless.errors import without_frames
 from mirrorless.protocol.broker_errors import error_for, error_name
 from mirrorless.protocol.fetch_session import FetchSession
+from mirrorless.protocol.frames import outlasts
 from mirrorless.protocol.leaders import TROUBLE
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
@@ -269,6 +270,7 @@ class Fetcher:
             until=copy.source_end if self._bounded else None,
             max_batch_bytes=copy.max_batch_bytes,
             verify=copy.verifies,
+            views=outlasts(fetched.records),
         ):
             if isinstance(taken, PassedTo):
                 copy.fetch_from = max(copy.fetch_from, taken.offset)

@@ -54,13 +54,14 @@ def take_in(
     until: int | None,
     max_batch_bytes: int | None,
     verify: bool = False,
+    views: bool = False,
 ) -> Iterator[Ready | PassedTo]:
     """Yield what goes over, in order, from offset `wanted_from` up to `until`; no batch above `max_batch_bytes`.
 
     Checksums are compared where a batch is unusual, with `verify` everywhere; else the target compares them. A batch of
     which one record alone is larger comes as it is. Tiny batches are coalesced where there are many of them: one batch
-    a partition fits a produce request, so one by one each would cost a round trip. Raises `FormatError` for what cannot
-    go over, after everything before it was yielded.
+    a partition fits a produce request, so one by one each would cost a round trip. With `views`, bodies may be such of
+    `records`. Raises `FormatError` for what cannot go over, after everything before it was yielded.
     """
     limit = max_batch_bytes if max_batch_bytes is not None else _REBUILT_BYTES
     if len(records) > _MAGIC_AT and records[_MAGIC_AT] < 2:
@@ -70,7 +71,7 @@ def take_in(
             wanted_from = built.last_offset + 1
         records = records[end:]
     whole, begins = unopened(
-        records, wanted_from=wanted_from, until=until, max_batch_bytes=max_batch_bytes, verify=verify
+        records, wanted_from=wanted_from, until=until, max_batch_bytes=max_batch_bytes, verify=verify, views=views
     )
     if whole:
         yield from whole

@@ -15,8 +15,6 @@ _LENGTH_COUNTS_FROM = 12
 _TINY_BYTES = 4_096
 _SMALL_BYTES = 16 << 10
 _FEW_RECORDS = 64
-_LARGE_PART = 8
-"""A batch keeps the whole answer that it is a view of: so only where its partition is such a part of it or more."""
 _END_OF_TIME = 1 << 63
 
 
@@ -34,16 +32,23 @@ class Ready(NamedTuple):
 
 
 def unopened(
-    records: bytes | memoryview, *, wanted_from: int, until: int | None, max_batch_bytes: int | None, verify: bool
+    records: bytes | memoryview,
+    *,
+    wanted_from: int,
+    until: int | None,
+    max_batch_bytes: int | None,
+    verify: bool,
+    views: bool,
 ) -> tuple[list[Ready], int]:
     """Return the batches in front that are wanted whole and may be appended as they are, and the byte behind them.
+
+    With `views` their bodies are such of `records`, but for those that were verified.
 
     There begins one with anything unusual: another message format, holes, a transaction, append times or a delete
     horizon (`admission.fits_as_it_is`), a wrong length or, with `verify`, checksum, a tiny batch, one that is larger
     than `max_batch_bytes` or not all there; or one from offset `until` on.
     """
     found: list[Ready] = []
-    copies = not isinstance(records, memoryview) or len(records) * _LARGE_PART < memoryview(records.obj).nbytes
     end = len(records)
     stop = _END_OF_TIME if until is None else until
     most = end if max_batch_bytes is None else max_batch_bytes
@@ -63,7 +68,7 @@ def unopened(
         ):
             break
         body = records[at + HEADER_BYTES : at + size]
-        if copies or verify:
+        if verify or not views:
             body = bytes(body)
             if verify and not is_intact(records, at, header, body):
                 break

@@ -20,6 +20,8 @@ from mirrorless.protocol.transport import Plain, Tls
 if TYPE_CHECKING:
     import socket
 
+    from mirrorless.protocol.frames import Frames
+
 _BOOTSTRAP_PARTS = 3
 
 
@@ -62,10 +64,11 @@ class _Metadata(ClusterMetadata):
 
 
 class Connections(KafkaConnectionManager):
-    """kafka-python's connections to one cluster, up to two for a broker, with transports that read in place."""
+    """kafka-python's connections to one cluster, up to two for a broker, which read in place, into `frames`."""
 
-    def __init__(self, net: Any, **config: Any) -> None:  # noqa: ANN401
+    def __init__(self, net: Any, *, frames: Frames, **config: Any) -> None:  # noqa: ANN401
         super().__init__(net, **config)  # type: ignore[no-untyped-call]
+        self._frames = frames
         self.cluster.__class__ = _Metadata
         self._versions: dict[tuple[Any, ...], tuple[Any, int]] = {}
 
@@ -113,10 +116,14 @@ class Connections(KafkaConnectionManager):
 
     async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:  # noqa: ANN401
         sock = await self._connected(node.host, node.port, until=timeout_at)
+        transport: Plain | Tls
         if not self.ssl_enabled:
-            return Plain(self._net, sock, host=node.host)  # type: ignore[no-untyped-call]
+            transport = Plain(self._net, sock, host=node.host)  # type: ignore[no-untyped-call]
+            transport.frames = self._frames
+            return transport
         how = {key: value for key, value in self.config.items() if key.startswith("ssl_")}
         transport = Tls(self._net, sock, host=node.host, **how)  # type: ignore[no-untyped-call]
+        transport.frames = self._frames
         try:
             await transport.shake_hands(until=timeout_at)
         except Exception as error:

@@ -23,6 +23,7 @@ from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.schemas.fields.codecs.types import Bytes
 
 from mirrorless.errors import without_frames
+from mirrorless.protocol.frames import Frames
 
 if TYPE_CHECKING:
     from collections import deque
@@ -32,14 +33,6 @@ _SIZE_BYTES = 4
 _SMALL_BYTES = 4 << 10
 _PIECES = 64
 _NOTHING_MORE = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-
-
-class _Frame(KafkaBytes):
-    """A frame that is decoded where it lies; the library makes two copies of it first."""
-
-    def read(self, nbytes: int | None = None) -> Any:  # noqa: ANN401
-        """Return the next bytes, all that are left as a view."""
-        return super().read(nbytes) if nbytes is not None else memoryview(self)[self.tell() :]  # type: ignore[no-untyped-call]
 
 
 class _View(Bytes):
@@ -64,7 +57,12 @@ class Chunks(list["bytes | bytearray | memoryview"]):
 
 
 class Protocol(KafkaProtocol):
-    """The library's parser, which takes requests in pieces too where more than one waits to be sent."""
+    """The library's parser, which takes requests in pieces too where more than one waits to be sent.
+
+    `frames` is where answers are put that do not come in one piece.
+    """
+
+    frames = Frames()
 
     def send_bytes(self) -> bytes | Chunks:
         """Take out all that waits to be sent."""
@@ -81,10 +79,14 @@ class Protocol(KafkaProtocol):
         """Take what a socket gave; small answers that are there whole need no buffer to be put together in."""
         answers: list[tuple[int, Any]] = []
         at = 0
-        while not self._receiving and not self._header.tell():
+        while not self._receiving and not self._header.tell() and len(data) - at >= _SIZE_BYTES:
             size = int.from_bytes(data[at : at + _SIZE_BYTES], signed=True)
             end = at + _SIZE_BYTES + size
-            if size <= 0 or end > len(data):
+            if size <= 0:
+                break  # the library says what is wrong with it
+            if end > len(data):
+                self._begin(size)
+                at += _SIZE_BYTES
                 break
             frame = KafkaBytes(0)
             frame += data[at + _SIZE_BYTES : end]
@@ -94,12 +96,21 @@ class Protocol(KafkaProtocol):
             answers += super().receive_bytes(data[at:])  # type: ignore[no-untyped-call]
         return answers
 
+    def _begin(self, size: int) -> None:
+        """Get ready for the rest of an answer, as the library does when it has read how long it is."""
+        self._validate_frame_size(size)  # type: ignore[no-untyped-call]
+        self._header.seek(_SIZE_BYTES)
+        self._rbuffer = self.frames.take(size)
+        self._receiving = True
+
 
 connection.KafkaProtocol = Protocol  # type: ignore[attr-defined] # every connection makes its own; there is no other way in
 
 
 class _Ours:
-    """What is the same with TLS and without."""
+    """What is the same with TLS and without; `frames` is where its connection's answers are put."""
+
+    frames = Frames()
 
     async def _read_from_sock(self) -> None:
         """Read whenever there is something; the library has the kernel forget and learn the socket at every answer."""
@@ -179,6 +190,7 @@ class Tls(_Ours, KafkaSSLTransport):
 def read_answers(transport: Any) -> Exception | None:  # noqa: ANN401 -- the library's transports are untyped
     """Read all there is and give each whole answer to the connection; return what ends the connection, if anything."""
     receiver = transport.get_protocol()
+    receiver.parser.frames = transport.frames
     sock = transport._sock
     may_hold_more = isinstance(sock, ssl.SSLSocket)  # it gives what one TLS record has, however much there is
     try:
@@ -231,7 +243,6 @@ def _frame(sock: Any, parser: Any, received: Callable[[bytes], None]) -> tuple[i
         if data:
             received(data)
         return len(data), missing
-    frame.__class__ = _Frame
     at = frame.tell()
     with memoryview(frame) as view, view[at:-1] as room:
         size: int = sock.recv_into(room)

@@ -18,6 +18,7 @@ from mirrorless.protocol import requests
 from mirrorless.protocol.broker_errors import RETRIABLE, error_for, refusal
 from mirrorless.protocol.brokers import Connections, Node
 from mirrorless.protocol.fetch_session import NOT_KNOWN, Asked
+from mirrorless.protocol.frames import Frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,16 +48,20 @@ _SOON_S = 0.001
 class Wire:
     """Connections to one cluster; every coroutine runs on `net` and raises kafka-python's errors.
 
-    `config` are parameters of kafka-python's `KafkaConnectionManager`. `login_refused` says that a broker did not let
-    us in: the login was right when the first connections were made, and may have been exchanged since.
+    Answers are read into `frames`, which no other thread may use. `config` are parameters of kafka-python's
+    `KafkaConnectionManager`. `login_refused` says that a broker did not let us in: the login was right when the first
+    connections were made, and may have been exchanged since.
     """
 
-    def __init__(self, net: EventLoop, *, cluster: str, config: Mapping[str, Any]) -> None:
+    def __init__(
+        self, net: EventLoop, *, cluster: str, config: Mapping[str, Any], frames: Frames | None = None
+    ) -> None:
         self.login_refused = False
         self._net = net
         self._cluster = cluster
         self._manager: Any = Connections(
             net,
+            frames=Frames() if frames is None else frames,
             **{
                 **config,
                 "receive_message_max_bytes": _RESPONSE_LIMIT_BYTES,

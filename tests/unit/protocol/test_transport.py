@@ -14,12 +14,14 @@ from kafka import errors as kafka_errors
 from kafka.net.transport import KafkaTCPTransport
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
+from mirrorless.protocol.frames import Frames
 from mirrorless.protocol.transport import Chunks, Plain, Protocol, read_answers, write_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VERSION = 12
+FRAMES_BYTES = 4 << 20
 
 
 def parser_that_asked(answers: int) -> Any:  # noqa: ANN401 -- the library is untyped
@@ -41,6 +43,7 @@ class Connection:
         self._sock = sock
         self.parser = parser_that_asked(answers)
         self.records: list[bytes] = []
+        self.frames = Frames(FRAMES_BYTES)
 
     def get_protocol(self) -> Connection:
         return self
