@@ -14,8 +14,6 @@ from mirrorless.batches.header import (
     BatchHeader,
 )
 
-_COVERED_FROM = BatchHeader._fields.index("attributes")
-
 
 def body_of(records: bytes | memoryview, at: int, header: BatchHeader) -> bytes:
     """Return what follows the header of the batch at byte `at`, as `bytes`: `checksum` takes nothing else."""
@@ -47,8 +45,8 @@ def stamp(
     The body is not read: the checksum is derived from the header's, and is as right or wrong as that one. Base offset 0
     and leader epoch -1 are what producers send; the target's leader writes both.
     """
-    _, length, _, magic, sum_before, attributes, last_delta, base_ms, max_ms, _, _, _, count = header
-    before = COVERED.pack(*header[_COVERED_FROM:])
+    _, length, _, magic, sum_before, attributes, last_delta, base_ms, max_ms, theirs, epoch, sequence, count = header
+    before = COVERED.pack(attributes, last_delta, base_ms, max_ms, theirs, epoch, sequence, count)
     covered = COVERED.pack(
         attributes & ~TRANSACTIONAL, last_delta, base_ms, max_ms, producer_id, producer_epoch, base_sequence, count
     )

@@ -170,7 +170,9 @@ class Appender:
         """Take the oldest batch of as many copies as fit a request and may have one more in flight."""
         picked: _Picked = {}
         size = 0
-        for copy in [copy for copy in lane.ready if copy.in_flight < copy.window]:
+        for copy in list(lane.ready):
+            if copy.in_flight >= copy.window:
+                continue
             if picked and size + copy.queue[0].batch.size_bytes > _REQUEST_BYTES:
                 break
             pending = copy.next_to_send()
@@ -199,12 +201,13 @@ class Appender:
         else:
             unanswered = ClusterError("the answer to an append left a partition out", cluster="target")
             quiet_s = self._target.quiet_s(lane.node)
+            quiet_ms = round(quiet_s * 1000)
             lane.slow = quiet_s > 0
             for answer in answers:
                 copy, pending = picked.pop(answer.place)
                 copy.in_flight -= 1
-                if copy.in_flight or copy.queue:
-                    copy.tally.produce_throttle_ms += round(quiet_s * 1000)
+                if quiet_ms and (copy.in_flight or copy.queue):
+                    copy.tally.produce_throttle_ms += quiet_ms
                 if answer.error_code:
                     self._outcome.refused(copy, pending, answer.error_code, answer.error_message)
                 else:

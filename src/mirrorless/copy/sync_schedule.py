@@ -68,18 +68,30 @@ class SyncSchedule:
 
     def appended(self, append: Appended, *, time_ms: int) -> list[OffsetSync]:
         """Take an acknowledged append; return the syncs to write now."""
-        last_downstream = append.first_downstream + append.record_count - 1
+        first_upstream, last_upstream, first_downstream, record_count, dense = append
+        last_downstream = first_downstream + record_count - 1
+        before = self._tail
+        follows_upstream = before is not None and dense and first_upstream == before.last_upstream + 1
         first_of_lifetime = self._asked_at is None
-        if first_of_lifetime or self._asks(append, last_downstream):
+        # MirrorMaker 2's rule, a batch at a time.
+        if (
+            self._asked_at is None
+            or not follows_upstream
+            or last_downstream - (self._asked_at + 1) >= self._lag_max
+            or (before is not None and first_downstream < before.last_downstream)
+        ):
             self._asked = True
             self._asked_at = last_downstream
-        self._tail = Tail(append.last_upstream, last_downstream, self._run_after(append))
+        run = record_count if dense else 1  # where its holes are was not looked at, only that the last record has none
+        if follows_upstream and before is not None and first_downstream == before.last_downstream + 1:
+            run += before.run
+        self._tail = tail = Tail(last_upstream, last_downstream, run)
         self._appended_ms = time_ms
-        block = append.last_upstream // self._index_records
-        syncs = [self._sync(self._tail, block % INDEX_SLOTS)] if block != self._block else []
+        block = last_upstream // self._index_records
+        syncs = [self._sync(tail, block % INDEX_SLOTS)] if block != self._block else []
         self._block = block
         if self._asked and (first_of_lifetime or time_ms - self._written_ms >= INTERVAL_MS):
-            syncs.append(self._tail_sync(self._tail, time_ms))
+            syncs.append(self._tail_sync(tail, time_ms))
         return syncs
 
     def due(self, *, time_ms: int) -> list[OffsetSync]:
@@ -102,29 +114,6 @@ class SyncSchedule:
     def _unwritten(self) -> Tail | None:
         """The last record, if it was appended in this lifetime and has no sync yet."""
         return None if self._asked_at is None or self._tail == self._written else self._tail
-
-    def _asks(self, append: Appended, last_downstream: int) -> bool:
-        """MirrorMaker 2's rule, a batch at a time."""
-        before = self._tail
-        assert before is not None
-        assert self._asked_at is not None
-        return (
-            not append.dense
-            or append.first_upstream != before.last_upstream + 1
-            or append.first_downstream < before.last_downstream
-            or last_downstream - (self._asked_at + 1) >= self._lag_max
-        )
-
-    def _run_after(self, append: Appended) -> int:
-        if not append.dense:
-            return 1  # where its holes are was not looked at, only that the last record has no hole in it
-        before = self._tail
-        goes_on = (
-            before is not None
-            and append.first_upstream == before.last_upstream + 1
-            and append.first_downstream == before.last_downstream + 1
-        )
-        return append.record_count + (before.run if goes_on and before is not None else 0)
 
     def _tail_sync(self, tail: Tail, time_ms: int) -> OffsetSync:
         self._asked = False
