@@ -13,8 +13,14 @@ from kafka.protocol.frame import KafkaBytes
 
 _LARGE_BYTES: Final = 1 << 20
 _LARGE_PART: Final = 8
-_REFERENCES: Final = 3
-"""Of a frame that nothing else refers to: the list, the variable, and the argument of who counts them."""
+
+
+def _references(kept: list[Any], number: int) -> int:
+    return sys.getrefcount(kept[number])
+
+
+_UNUSED: Final = _references([bytearray()], 0)
+"""How many there are of what only its list refers to; versions of Python count what lies on their stack differently."""
 
 
 class Frame(KafkaBytes):
@@ -44,9 +50,9 @@ class Frames:
         if size < _LARGE_BYTES:
             return _made(size)
         for number in reversed(range(len(self._kept))):
-            frame = self._kept[number]
-            if sys.getrefcount(frame) > _REFERENCES:
+            if _references(self._kept, number) > _UNUSED:
                 continue
+            frame = self._kept[number]
             if self.kept_bytes - len(frame) + size <= self._limit_bytes:
                 _resize(frame, size)
                 frame.seek(0)  # type: ignore[no-untyped-call]
