@@ -66,8 +66,8 @@ class _Lane:
 class Appender:
     """Keeps every target leader busy, by two connections; batches of one partition stay in order.
 
-    A leader works at the requests of one connection one by one, so what one cannot take at once goes by the other. A
-    copy stays with one of them as long as it has something queued or on its way.
+    A leader works at the requests of one connection one by one, so one has only so much to send before more goes by the
+    other. A copy stays with one of them as long as it has something queued or on its way.
 
     `spawn` runs a coroutine beside the caller. A leader whose quota is used up is sent nothing for as long as it says,
     and then one request at a time: it does not read what comes behind one that was too much, and that would be taken
@@ -117,14 +117,14 @@ class Appender:
         return True
 
     def _lane(self, node: int, batch_bytes: int) -> _Lane:
-        """The lane whose next request has room left, taking its batches to be as large; else the emptier one."""
+        """The less busy lane whose next request has room left, if its batches are as large; else the emptier one."""
         if node not in self._lanes:
             self._lanes[node] = _Lane(node), _Lane(Second(node))
         first, second = self._lanes[node]
         if time.monotonic() < second.shunned_until:
             return first
-        for lane in (first, second):
-            if lane.ready and len(lane.ready) * batch_bytes < _WORTH_A_REQUEST_BYTES:
+        for lane in sorted((first, second), key=_busy):
+            if len(lane.ready) * batch_bytes < _WORTH_A_REQUEST_BYTES:
                 return lane
         return second if len(second.ready) + second.in_flight < len(first.ready) + first.in_flight else first
 
@@ -220,6 +220,11 @@ class Appender:
             self._spawn(self._pump_soon(lane))  # not by a connection that is just being given up
         else:
             self._pump(lane)
+
+
+def _busy(lane: _Lane) -> tuple[bool, int]:
+    """Whether a lane cannot send at the moment, and how much it waits to hear of."""
+    return lane.waits or lane.refused is not None, lane.in_flight
 
 
 async def _raise(error: BaseException) -> None:

@@ -52,7 +52,8 @@ class Fetcher:
     `budget` how fast it comes. A partition that was served goes to the end of its leader's line, so that none starves;
     in a session the leader sees to that.
 
-    Memory: besides what waits, each source leader has one answer under way, of `_RESPONSE_BYTES` or one batch.
+    Memory: besides what waits, each source leader has one answer under way, of `_RESPONSE_BYTES` or one batch, and the
+    source keeps the frames of some answers (`protocol.frames`).
     """
 
     def __init__(

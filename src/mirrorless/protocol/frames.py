@@ -34,7 +34,10 @@ class Frame(KafkaBytes):
 
 
 class Frames:
-    """Makes frames, and keeps those of 1 MiB and more, of `limit_bytes` together at most. For one thread."""
+    """Makes frames, and keeps those of 1 MiB and more, of `limit_bytes` together at most. For one thread.
+
+    That is their length. Where a shorter answer comes, a frame's memory stays what it was, up to twice as much.
+    """
 
     def __init__(self, limit_bytes: int = 0) -> None:
         self._limit_bytes = limit_bytes
