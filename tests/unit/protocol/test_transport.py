@@ -111,6 +111,19 @@ def test_every_cut_around_the_ends_of_large_frames() -> None:
         assert received(stream, [cut], len(records)) == records
 
 
+def test_large_answers_are_put_into_the_same_frame_one_after_the_other() -> None:
+    records = [b"x" * 1_500_000, b"y" * 1_200_000, b"z" * 1_600_000]
+    stream = b"".join(answer(number, content) for number, content in enumerate(records, 1))
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        connection = Connection(ours, len(records))
+        for begin in range(0, len(stream), 50_000):
+            theirs.sendall(stream[begin : begin + 50_000])
+            assert read_answers(connection) is None
+        assert connection.records == records
+        assert len(answer(3, records[2])) - 4 == connection.frames.kept_bytes, "one frame, as long as its last answer"
+
+
 def test_the_end_of_the_stream_is_an_error() -> None:
     ours, theirs = socket.socketpair()
     with ours:
