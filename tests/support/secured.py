@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AclBinding, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
-from kafka.admin import KafkaAdminClient
 from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest
 
 from mirrorless.clusters.acls import Acl, NoAcls, create_acls, delete_acls, topic_acls
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.configs import Origin, topic_configs
+from mirrorless.clusters.kafka_python import admin_client
 from mirrorless.settings import Cluster, Flow, load
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ class Secured:
 
     def limit_changes(self, cluster: str, user: str, *, rate: float | None) -> None:
         """Set a user's quota of topics and partitions to create in a second (KIP-599), or with None remove it."""
-        client = KafkaAdminClient(**for_kafka_python(self.cluster(cluster), role="admin"))
+        client = admin_client(self.cluster(cluster))
         entry = AlterClientQuotasRequest.EntryData
         who = entry.EntityData(entity_type="user", entity_name=user)
         limit = entry.OpData(key="controller_mutation_rate", value=rate or 0.0, remove=rate is None)

@@ -11,7 +11,6 @@ from kafka.admin import (
     ACLOperation,
     ACLPermissionType,
     ACLResourcePatternType,
-    KafkaAdminClient,
     ResourcePatternFilter,
 )
 from kafka.admin import ResourceType as TypeOfResource
@@ -23,7 +22,7 @@ from kafka.errors import (
     SecurityDisabledError,
 )
 
-from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.clusters.kafka_python import admin_client
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def topic_acls(cluster: Cluster) -> frozenset[Acl] | NoAcls:
     """
     # Not with confluent-kafka: 2.16 has an empty list for every refusal, as if the cluster had no ACLs.
     try:
-        client = KafkaAdminClient(**for_kafka_python(cluster, role="admin"))
+        client = admin_client(cluster)
         try:
             found, _ = client.describe_acls(_ANY)
         finally:

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from confluent_kafka import ConsumerGroupState, KafkaException
 from kafka import errors as kafka_errors
-from kafka.admin import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from mirrorless.clusters.admin import TIMEOUT_S
-from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.failures import grant
+from mirrorless.clusters.kafka_python import admin_client
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from kafka.admin import KafkaAdminClient
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
@@ -141,7 +142,7 @@ class GroupOffsets:
     def _connected(self) -> KafkaAdminClient:
         if self._client is None:
             try:
-                self._client = KafkaAdminClient(**for_kafka_python(self._cluster, role="admin"))
+                self._client = admin_client(self._cluster)
             except kafka_errors.KafkaError as error:
                 reason = f"no answer from {self._cluster.bootstrap_servers}: {error}"
                 raise ClusterUnavailable(reason, cluster=self._cluster.alias) from error

@@ -6,9 +6,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from kafka import errors as kafka_errors
-from kafka.admin import KafkaAdminClient
 
-from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.clusters.kafka_python import admin_client
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def nodes_run(flow: Flow) -> bool | None:
     refuses to describe those of Connect's protocol, and kafka-python stumbles over what their members say.
     """
     try:
-        with closing(KafkaAdminClient(**for_kafka_python(flow.target, role="admin"))) as client:
+        with closing(admin_client(flow.target)) as client:
             groups = client.list_groups()
     except (kafka_errors.KafkaError, OSError) as error:
         raise ClusterUnavailable(str(error) or type(error).__name__, cluster=flow.target.alias) from error

@@ -7,12 +7,11 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError, RetriableError
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.identity import refuse_same
+from mirrorless.clusters.kafka_python import admin_client
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts
 from mirrorless.copy.dealing import deal
@@ -24,6 +23,8 @@ from mirrorless.metadata.plan import replicated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from kafka.admin import KafkaAdminClient
 
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.progress import Known
@@ -190,13 +191,13 @@ class Sizes:
     """Bytes of every partition of a flow's source on its brokers' disks (`DescribeLogDirs`, KIP-113)."""
 
     def __init__(self, flow: Flow) -> None:
-        self._config = for_kafka_python(flow.source, role="admin")
+        self._cluster = flow.source
         self._client: KafkaAdminClient | None = None
 
     def read(self) -> dict[Place, int]:
         """The largest replica's bytes of every partition; raises kafka-python's errors."""
         if self._client is None:
-            self._client = KafkaAdminClient(**self._config)
+            self._client = admin_client(self._cluster)
         sizes: dict[Place, int] = {}
         for broker in self._client.describe_log_dirs():
             for log_dir in broker["log_dirs"]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from kafka import errors as kafka_errors
-from kafka.admin import ACLOperation, KafkaAdminClient
+from kafka.admin import ACLOperation
 from kafka.protocol.admin.cluster import DescribeClusterRequest
 from kafka.protocol.admin.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from kafka.protocol.admin.groups import DescribeGroupsRequest
@@ -20,7 +20,7 @@ from kafka.protocol.consumer.group import HeartbeatRequest
 from kafka.protocol.metadata.metadata import MetadataRequest
 from kafka.protocol.producer.produce import ProduceRequest
 
-from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.clusters.kafka_python import admin_client
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.protocol import requests
 from mirrorless.protocol.broker_errors import error_for
@@ -58,7 +58,7 @@ class Probes:
     def __init__(self, cluster: Cluster) -> None:
         self._alias = cluster.alias
         try:
-            self._client: Any = KafkaAdminClient(**for_kafka_python(cluster, role="admin"))
+            self._client: Any = admin_client(cluster)
         except (kafka_errors.KafkaError, OSError) as error:
             raise ClusterUnavailable(str(error) or type(error).__name__, cluster=cluster.alias) from error
 

@@ -45,8 +45,6 @@ def _mislead(monkeypatch: pytest.MonkeyPatch, answer: Callable[[Any], Any]) -> l
     return asked
 
 
-# kafka-python leaves a socket that was refused to the garbage collector.
-@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 @pytest.mark.parametrize("fails", [nobody_listens, nobody_knows_it])
 def test_one_that_cannot_be_made_is_left_alone(
     world: World,
