@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from bench.logs import until_gone, until_made
 from mirrorless.batches.header import HEADER_BYTES, scan
 from mirrorless.batches.stamp import Stamped, body_of
 from mirrorless.clusters.client_settings import for_kafka_python
@@ -115,8 +116,10 @@ def _scratch(target: EmbeddedCluster, partitions: int, config: Mapping[str, str]
     topic = f"limit-{time.monotonic_ns()}"
     admin = AdminClient({"bootstrap.servers": target.bootstrap_servers})
     admin.create_topics([NewTopic(topic, partitions, 1, config=dict(config))])[topic].result()
+    until_made(target, topic, partitions)
     yield topic
     admin.delete_topics([topic])[topic].result()
+    until_gone(target, topic)  # else the next one is measured beside it
 
 
 def _side_by_side(*clients: Callable[[Ready], float]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from mirrorless.local.kafka import EmbeddedCluster
 
 _FIRST_SEGMENT = f"{0:020}.log"
+_PATIENCE_S = 120.0
+_LOOK_S = 0.1
 
 
 class FirstSegments:
@@ -32,6 +35,23 @@ class FirstSegments:
             with suppress(FileNotFoundError):
                 total += os.stat(path).st_size  # noqa: PTH116 -- thousands of them in a look
         return total
+
+
+def until_made(cluster: EmbeddedCluster, topic: str, partitions: int) -> None:
+    """Wait until a new topic's logs are all there: the broker makes them behind its answer, some hundreds a second."""
+    _until(cluster, topic, partitions)
+
+
+def until_gone(cluster: EmbeddedCluster, topic: str) -> None:
+    """Wait until nothing of a deleted topic is left on the disk."""
+    _until(cluster, topic, 0)
+
+
+def _until(cluster: EmbeddedCluster, topic: str, folders: int) -> None:
+    given_up = time.monotonic() + _PATIENCE_S
+    while (found := sum(1 for _ in cluster.directory.glob(f"broker-*/{topic}-*"))) != folders:
+        assert time.monotonic() < given_up, f"{topic}: {found} logs, not {folders}"
+        time.sleep(_LOOK_S)
 
 
 def stored_bytes(cluster: EmbeddedCluster, topic: str) -> int:

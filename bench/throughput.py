@@ -8,8 +8,9 @@ are from the first record that is seen on the target to the last one, whose time
 then would add half of the time between two to a copy of a second. While records come, looks are at log files only: to
 ask a broker for the ends of 1,000 partitions costs it and this process 35 ms. CPU is that of the engine's whole process
 tree in that time, and beside it with its start. Before the first round of a workload stands what the brokers alone can
-do (`bench.limits`), again and again until it is no faster. Then every engine copies once or more without being counted
-(`Workload.warm_rounds`): brokers that have run for weeks have compiled what an engine asks of them, these have not.
+do (`bench.limits`), again and again until it is no faster. Then the copier alone, without Spark, copies until it is no
+faster, and every engine copies once or more without being counted (`Workload.warm_rounds`): brokers that have run for
+weeks have compiled what an engine asks of them, these have not.
 Each round begins with the limit, for a machine's speed is another one minutes later; of it and of the engines the
 medians count. The quick run is one round of the first workload against tuned MirrorMaker 2 and prints the ratios alone.
 """
@@ -27,10 +28,10 @@ from typing import TYPE_CHECKING
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from bench import limits, tables
+from bench import limits, slot, tables
 from bench.brokers import source_and_target
 from bench.engines import ENGINES, OURS, TUNED, running
-from bench.logs import FirstSegments, appended_at, stored_bytes
+from bench.logs import FirstSegments, appended_at, stored_bytes, until_gone, until_made
 from bench.workloads import WORKLOADS
 from tests.support.world import World
 
@@ -45,10 +46,9 @@ _PATIENCE_S = 600.0
 _QUIET_S = 2.0
 _FIRST_LOOKS_S = 0.01
 _LOOK_S = 0.3
-_SETTLE_S = 8.0
 _WARMING = "1 KB, lz4"
 _WARM_ROUNDS = 4
-_WARMEST_ROUNDS = 10
+_WARMEST_ROUNDS = 12
 _NO_FASTER = 0.95
 
 
@@ -173,15 +173,17 @@ def run(
 
     if alone := limit and workload.raw:
         # Engines that take seconds would else be measured with brokers that are slower than at their limit.
-        while len(found) < _WARM_ROUNDS or (len(found) < _WARMEST_ROUNDS and _still_faster(found)):
+        while _still_faster([one.slower_s for one in found]):
             look()
     if limit:
+        seconds: list[float] = []
+        while _still_faster(seconds):
+            seconds.append(_copy_without_spark(clusters, name, topic))
         for engine in engines * workload.warm_rounds:
             _copy_once(clusters, engine, name, topic, records)
     samples = []
     for number in range(rounds):
         if alone:
-            time.sleep(_SETTLE_S)  # an engine's start gives the brokers as long to delete the last one's topic
             look()
         begins = number % len(engines)
         turn = (*engines[begins:], *engines[:begins])
@@ -190,9 +192,10 @@ def run(
     return samples, found
 
 
-def _still_faster(found: list[limits.Limits]) -> bool:
-    before = min(one.slower_s for one in found[:-2])
-    return min(one.slower_s for one in found[-2:]) < _NO_FASTER * before
+def _still_faster(seconds: list[float]) -> bool:
+    if _WARM_ROUNDS <= len(seconds) < _WARMEST_ROUNDS:
+        return min(seconds[-2:]) < _NO_FASTER * min(seconds[:-2])
+    return len(seconds) < _WARM_ROUNDS
 
 
 def warm(clusters: dict[str, EmbeddedCluster]) -> None:
@@ -213,11 +216,24 @@ def _copy_once(clusters: dict[str, EmbeddedCluster], engine: str, name: str, top
     return sample
 
 
+def _copy_without_spark(clusters: dict[str, EmbeddedCluster], name: str, topic: str) -> float:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        world = World(clusters["source"], clusters["target"], Path(folder), topics=[topic])
+        world.write_settings()
+        world.discover()
+        until_made(world.target, world.remote(topic), WORKLOADS[name].partitions)
+        seconds = slot.measured(world, world.flow)["seconds"]
+        tidy(world.target, [world.remote(topic)])
+    return seconds
+
+
 def tidy(cluster: EmbeddedCluster, topics: list[str]) -> None:
-    """Delete topics: what lies on the disk would be in the way of the next ones."""
+    """Delete topics, and wait for it: what lies on the disk would be in the way of the next ones."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     for future in admin.delete_topics(topics).values():
         future.result()
+    for topic in topics:
+        until_gone(cluster, topic)
 
 
 def main() -> None:
