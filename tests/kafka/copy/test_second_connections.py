@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PARTITIONS = 8
+MANY = 100
 
 
 def nobody_listens(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -66,3 +67,22 @@ def test_one_that_cannot_be_made_is_left_alone(
     assert asked
     # Each may have had something with it when it failed; all that came later went by the first.
     assert 0 < len(troubles) <= PARTITIONS, troubles
+
+
+def test_one_that_hangs_does_not_draw_all(world: World, monkeypatch: pytest.MonkeyPatch, troubles: list[str]) -> None:
+    topic = world.topic(partitions=MANY)
+    fill(world.source, topic, (b"before" for _ in range(MANY)), partitions=MANY)
+    world.write_settings(**{f"{world.target_alias}.producer.request.timeout.ms": "5000"})
+    world.discover()
+    world.copy_to_the_end()
+    values = (b"%d" % n * 50 for n in range(200_000))
+    fill(world.source, topic, values, partitions=MANY, batch_size=100_000, linger_ms=500)
+    troubles.clear()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        asked = _mislead(monkeypatch, lambda found: found._replace(host="127.0.0.1", port=port))
+        world.copy_to_the_end()
+    assert world.assert_equal(topic) == MANY + 200_000
+    assert asked
+    # What it was given waits until the time of its requests is over; the others go by the first meanwhile.
+    assert 0 < len(troubles) < MANY, troubles
