@@ -29,6 +29,8 @@ _REQUEST_BYTES = 2 << 20
 """Several wait at a leader, which works at one after the other, while the next are read: large ones leave it idle."""
 _WORTH_A_REQUEST_BYTES = 1 << 20
 """As much waits for one connection before more goes by the other: the same in small requests costs both sides more."""
+_LARGE_BYTES = 64 << 10
+"""Few such batches fill a request anyway, so copies that have them are shared evenly by both connections."""
 _SHUNNED_S = 30.0
 
 
@@ -117,14 +119,14 @@ class Appender:
         return True
 
     def _lane(self, node: int, batch_bytes: int) -> _Lane:
-        """The less busy lane whose next request has room left, if its batches are as large; else the emptier one."""
+        """The less busy lane whose next request has room for small batches; of large ones, or without, the emptier."""
         if node not in self._lanes:
             self._lanes[node] = _Lane(node), _Lane(Second(node))
         first, second = self._lanes[node]
         if time.monotonic() < second.shunned_until:
             return first
         for lane in sorted((first, second), key=_busy):
-            if len(lane.ready) * batch_bytes < _WORTH_A_REQUEST_BYTES:
+            if batch_bytes < _LARGE_BYTES and len(lane.ready) * batch_bytes < _WORTH_A_REQUEST_BYTES:
                 return lane
         return second if len(second.ready) + second.in_flight < len(first.ready) + first.in_flight else first
 
