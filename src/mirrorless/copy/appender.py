@@ -125,9 +125,10 @@ class Appender:
         first, second = self._lanes[node]
         if time.monotonic() < second.shunned_until:
             return first
-        for lane in sorted((first, second), key=_busy):
-            if batch_bytes < _LARGE_BYTES and len(lane.ready) * batch_bytes < _WORTH_A_REQUEST_BYTES:
-                return lane
+        if batch_bytes < _LARGE_BYTES:
+            for lane in sorted((first, second), key=_busy):
+                if len(lane.ready) * batch_bytes < _WORTH_A_REQUEST_BYTES:
+                    return lane
         return second if len(second.ready) + second.in_flight < len(first.ready) + first.in_flight else first
 
     def withdraw(self, copy: PartitionCopy) -> None:
