@@ -40,9 +40,10 @@ def main(
     with contextlib.ExitStack() as ended:
         # On the driver's own disk: losing it loses nothing, and nobody has to clean up after a run.
         own = ended.enter_context(tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True))
-        log = JobLog(arguments.flow, ended.enter_context(CloudWatch(arguments.flow)) if arguments.metrics else None)
-        spark = SparkSession.builder.appName(f"mirrorless {arguments.flow}").getOrCreate()
         place = FlowPlace(location=arguments.config, flow=arguments.flow, bounded=arguments.available_now)
+        metrics = CloudWatch(place.flow, topics=place.load().cloudwatch_topics) if arguments.metrics else None
+        log = JobLog(place.flow, metrics and ended.enter_context(metrics))
+        spark = SparkSession.builder.appName(f"mirrorless {place.flow}").getOrCreate()
         return copy_flow(
             spark,
             place,

@@ -74,17 +74,20 @@ def points(statistic: str, metric: str, world: World, **more: str) -> list[float
 
 @pytest.mark.usefixtures("cloudwatch")
 def test_the_job_copies_what_is_there_says_how_much_and_ends(world: World) -> None:
-    topic = world.topic(partitions=2)
+    topic, unnamed = world.topic(partitions=2), world.topic()
     fill(world.source, topic, (b"%d" % n for n in range(10_000)), partitions=2)
+    fill(world.source, unnamed, [b"0"])
+    world.write_settings(**{"mirrorless.cloudwatch.topics": topic})
     world.discover()
     arguments, environment = command(world, "--available-now")
     ended = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False, timeout=400)
     assert ended.returncode == 0, ended.stderr
     leases = lines(ended.stdout)
-    assert sum(lease["records"] for lease in leases) == 10_000
+    assert sum(lease["records"] for lease in leases) == 10_001
     assert leases[-1]["over"]
     assert world.assert_equal(topic) == 10_000
     assert sum(points("Sum", "record-count", world, topic=world.remote(topic))) == 10_000
+    assert points("Sum", "record-count", world, topic=world.remote(unnamed)) == []
 
 
 @pytest.mark.usefixtures("cloudwatch")

@@ -26,15 +26,15 @@ _log = logging.getLogger(__name__)
 
 
 class CloudWatch:
-    """Publishes every lease of a flow, `A->B`, and other values of it.
+    """Publishes every lease of a flow, `A->B`, and other values of it; `topics` are those with metrics of their own.
 
     `lease_ended` and `put` return at once. Close it, or use it as a context, to have the last values sent.
     """
 
-    def __init__(self, flow: str) -> None:
+    def __init__(self, flow: str, *, topics: Iterable[str] = (".*",)) -> None:
         source, _, target = flow.partition("->")
         self._source, self._target = source.strip(), target.strip()
-        self._meter = LeaseMeter()
+        self._meter = LeaseMeter(topics)
         self._waiting: queue.Queue[list[dict[str, Any]] | None] = queue.Queue(_WAITING)
         self._told = ""
         self._thread = threading.Thread(target=self._send_all, daemon=True)

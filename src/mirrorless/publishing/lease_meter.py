@@ -6,6 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.settings.patterns import compile_patterns
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -36,9 +38,13 @@ class Sample:
 
 
 class LeaseMeter:
-    """Turns every lease of one flow into samples; it remembers between leases since when partitions are behind."""
+    """Turns every lease of one flow into samples; it remembers between leases since when partitions are behind.
 
-    def __init__(self) -> None:
+    Source topics that match none of `topics` have no samples of their own; the flow's are of all.
+    """
+
+    def __init__(self, topics: Iterable[str] = (".*",)) -> None:
+        self._topics = compile_patterns(topics)
         # The last copied record's time, or when the partition was last seen caught up.
         self._behind_since_ms: dict[tuple[str, int], int] = {}
         # The source's end as of the last lease, and when that was.
@@ -53,7 +59,8 @@ class LeaseMeter:
         lags = {(report.topic, report.partition): self._lag_s(report, now_ms) for report in reports}
         by_topic: dict[str, list[Report]] = defaultdict(list)
         for report in reports:
-            by_topic[report.remote_topic].append(report)
+            if any(pattern.fullmatch(report.topic) for pattern in self._topics):
+                by_topic[report.remote_topic].append(report)
         # First those of the flow, which alarms look at: what comes last may not be sent.
         samples = self._samples(reports, lags, seconds=seconds, topic=None)
         for name, value in (

@@ -40,6 +40,7 @@ FLOW_KEYS: Final[Mapping[str, str]] = {
     "mirrorless.start.timestamp": "start_timestamp_ms",
     "mirrorless.on.gap": "on_gap",
     "mirrorless.max.bytes.per.second": "max_bytes_per_second",
+    "mirrorless.cloudwatch.topics": "cloudwatch_topics",
     "topic.filter.class": "topic_filter_class",
     "group.filter.class": "group_filter_class",
     "config.property.filter.class": "config_property_filter_class",

@@ -37,6 +37,14 @@ def test_counts_and_rates_are_of_the_flow_and_of_each_topic() -> None:
     assert of(samples, "byte-rate", "a.t") == 400
 
 
+def test_topics_that_no_pattern_selects_count_for_the_flow_alone() -> None:
+    reports = [copied("t", 0), copied("t.new", 0), copied("u", 0)]
+    samples = LeaseMeter(("t", "x.*")).lease(reports, now_ms=NOON_MS)
+    assert of(samples, "record-count") == 900
+    assert {sample.topic for sample in samples} == {None, "a.t"}
+    assert {sample.topic for sample in LeaseMeter(()).lease(reports, now_ms=NOON_MS)} == {None}
+
+
 def test_rates_are_over_the_time_since_the_last_lease() -> None:
     meter = LeaseMeter()
     meter.lease([copied()], now_ms=NOON_MS)

@@ -63,6 +63,7 @@ def test_the_smallest_file_has_the_defaults_of_mirrormaker(loaded: Callable[[str
                 dead_letter_topic=None,
                 on_gap="halt",
                 max_bytes_per_second=None,
+                cloudwatch_topics=(".*",),
                 emit_offset_syncs_enabled=True,
                 offset_lag_max=100,
                 offset_syncs_topic_location="source",
@@ -247,6 +248,7 @@ def test_topic_configs_and_acls_are_read(loaded: Callable[[str], Settings]) -> N
     A->B.sync.topic.acls.enabled = false
     mirrorless.acls.patterns = literal, PREFIXED
     A->B.mirrorless.acls.prune = true
+    A->B.mirrorless.cloudwatch.topics =
     """
     (flow,) = loaded(BASE + text).flows
 
@@ -255,6 +257,7 @@ def test_topic_configs_and_acls_are_read(loaded: Callable[[str], Settings]) -> N
     assert flow.sync_topic_configs_interval_seconds == 7
     assert (flow.sync_topic_configs_enabled, flow.sync_topic_acls_enabled) == (True, False)
     assert (flow.acls_patterns, flow.acls_prune) == (("literal", "prefixed"), True)
+    assert flow.cloudwatch_topics == ()
 
 
 def test_every_ordered_pair_sends_heartbeats_unless_they_are_switched_off(loaded: Callable[[str], Settings]) -> None:

@@ -192,8 +192,8 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
             f"{BASE}mirrorless.x = 5",
             "mirrorless.x=5: unknown setting; known: mirrorless.lease.seconds, mirrorless.connector.name, "
             "mirrorless.start.timestamp, "
-            "mirrorless.on.gap, mirrorless.max.bytes.per.second, mirrorless.acls.patterns, mirrorless.acls.prune, "
-            "mirrorless.sync.index.records",
+            "mirrorless.on.gap, mirrorless.max.bytes.per.second, mirrorless.cloudwatch.topics, "
+            "mirrorless.acls.patterns, mirrorless.acls.prune, mirrorless.sync.index.records",
             id="own key like no other",
         ),
         pytest.param(
