@@ -59,8 +59,7 @@ class LeaseMeter:
         lags = {(report.topic, report.partition): self._lag_s(report, now_ms) for report in reports}
         by_topic: dict[str, list[Report]] = defaultdict(list)
         for report in reports:
-            if any(pattern.fullmatch(report.topic) for pattern in self._topics):
-                by_topic[report.remote_topic].append(report)
+            by_topic[report.remote_topic].append(report)
         # First those of the flow, which alarms look at: what comes last may not be sent.
         samples = self._samples(reports, lags, seconds=seconds, topic=None)
         for name, value in (
@@ -74,7 +73,8 @@ class LeaseMeter:
         ):
             samples.append(Sample(metric=name, value=value))
         for topic, some in by_topic.items():
-            samples += self._samples(some, lags, seconds=seconds, topic=topic)
+            if any(pattern.fullmatch(some[0].topic) for pattern in self._topics):
+                samples += self._samples(some, lags, seconds=seconds, topic=topic)
         return samples
 
     def _lag_s(self, report: Report, now_ms: int) -> float:
