@@ -124,6 +124,11 @@ class SlotControl:
     lease: int
     slot: int
 
+    @property
+    def watched(self) -> bool:
+        """Whether there is a folder to leave reports in."""
+        return self.control.folder is not None
+
     def stopping(self) -> bool:
         """Whether a stop was asked for."""
         return self.control.stopping()

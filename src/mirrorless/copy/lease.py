@@ -55,6 +55,10 @@ class Terms:
 class Watch(Protocol):
     """Who ends a lease early and hears of it."""
 
+    @property
+    def watched(self) -> bool:
+        """Whether anybody sees what `observe` is told."""
+
     def stopping(self) -> bool:
         """Whether the lease is to end; asked often."""
 
@@ -136,9 +140,8 @@ class Lease:
         """Copy until the lease is over; returns a report a partition. Troubles of a partition are in its report."""
         watch = self._watch
         try:
-            await self._copy(
-                self._terms.seconds, over=lambda: watch.stopping() or self._done(), observe=self._terms.observe_every_s
-            )
+            observe = self._terms.observe_every_s if watch.watched else None
+            await self._copy(self._terms.seconds, over=lambda: watch.stopping() or self._done(), observe=observe)
             holdover = self._terms.holdover_s > 0 and not watch.stopping() and self._is_steady()
             if not holdover:
                 await self._land()
