@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mirrorless.protocol.wire import Wire
 
 _TICK_S = 0.02
+_OBSERVE_EVERY_S = 0.5
 _OBSERVED_SHARE = 50
 """Reports of thousands of partitions are written less often, so that they take a fiftieth of the time at most."""
 _LEADERS_EVERY_S = 1.0
@@ -49,7 +50,6 @@ class Terms:
     leave_out: bool = False
     bytes_per_second: float | None = None
     buffer_bytes: int = 64 << 20
-    observe_every_s: float = 0.5
 
 
 class Watch(Protocol):
@@ -140,8 +140,7 @@ class Lease:
         """Copy until the lease is over; returns a report a partition. Troubles of a partition are in its report."""
         watch = self._watch
         try:
-            observe = self._terms.observe_every_s if watch.watched else None
-            await self._copy(self._terms.seconds, over=lambda: watch.stopping() or self._done(), observe=observe)
+            await self._copy(self._terms.seconds, over=lambda: watch.stopping() or self._done(), observe=watch.watched)
             holdover = self._terms.holdover_s > 0 and not watch.stopping() and self._is_steady()
             if not holdover:
                 await self._land()
@@ -236,7 +235,7 @@ class Lease:
             await self.land()
         return False
 
-    async def _copy(self, seconds: float, *, over: Callable[[], bool], observe: float | None = None) -> None:
+    async def _copy(self, seconds: float, *, over: Callable[[], bool], observe: bool = False) -> None:
         """Keep everything going for so long; raises what a part of it ended with."""
         deadline = time.monotonic() + seconds
         leaders_due = observe_due = 0.0
@@ -246,10 +245,10 @@ class Lease:
             if now >= leaders_due:
                 self._fetcher.assign()
                 leaders_due = now + _LEADERS_EVERY_S
-            if observe is not None and now >= observe_due:
+            if observe and now >= observe_due:
                 self._watch.observe(self.reports())
                 took = time.monotonic() - now
-                observe_due = now + max(observe, took * _OBSERVED_SHARE)
+                observe_due = now + max(_OBSERVE_EVERY_S, took * _OBSERVED_SHARE)
             self._resumer.begin_due(now)
             self._ledger.tick(now)
             await self._net.sleep(min(_TICK_S, deadline - now))
