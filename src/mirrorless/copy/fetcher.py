@@ -11,6 +11,7 @@ from mirrorless.batches.header import FormatError
 from mirrorless.batches.stamp import stamp
 from mirrorless.clusters.failures import grant
 from mirrorless.copy.intake import PassedTo, take_in
+from mirrorless.copy.line import Line
 from mirrorless.copy.no_records import out_of_range, pass_over_hole
 from mirrorless.copy.partition import READABLE, Pending, cut_at
 from mirrorless.errors import without_frames
@@ -21,7 +22,7 @@ from mirrorless.protocol.leaders import TROUBLE
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.appender import Appender
@@ -48,9 +49,10 @@ _LOOK_EVERY_S = 0.5
 class Fetcher:
     """Asks every source leader for the partitions it leads, as long as `stop` was not called.
 
-    `bounded` leaves out what lies behind each row's `source_end`; `buffer_bytes` bounds what waits for the target, and
-    `budget` how fast it comes. A partition that was served goes to the end of its leader's line, so that none starves;
-    in a session the leader sees to that.
+    `bounded` leaves out what lies behind each row's `source_end`; `buffer_bytes` bounds what waits for the target,
+    and `budget` how fast it comes. A partition that had its turn goes to the end of its leader's line, so that none
+    starves; in a session the leader sees to that. Where many are behind, only as many are asked for as may fill an
+    answer, and without a session.
 
     Memory: besides what waits, each source leader has one answer under way, of `_RESPONSE_BYTES` or one batch, and the
     source keeps the frames of some answers (`protocol.frames`).
@@ -78,7 +80,7 @@ class Fetcher:
         self._budget = budget
         self._sleep = sleep
         self._spawn = spawn
-        self._led: dict[int, dict[PartitionCopy, None]] = {}
+        self._led: dict[int, Line] = {}
         self._sessions: dict[int, FetchSession] = {}
         self._aside: set[PartitionCopy] = set()
         self._stopped = False
@@ -111,7 +113,7 @@ class Fetcher:
         if node is None:
             self._keeper.later(copy, f"{copy.row.topic}-{copy.row.partition} has no leader at the moment")
             return
-        self._led.setdefault(node, {})[copy] = None
+        self._led.setdefault(node, Line()).join(copy)
         if node not in self._sessions:
             self._sessions[node] = FetchSession()
             self._spawn(self._loop(node))
@@ -127,11 +129,16 @@ class Fetcher:
                 if quiet_s := self._source.quiet_s(node):
                     await self._be_quiet(node, min(quiet_s, _LONGEST_PAUSE_S))
                     continue
-                wanted, crowded = self._wanted(node)
-                if not wanted:
+                line = self._led[node]
+                wanted, crowded = self._wanted(line)
+                front = line.front(wanted)
+                if not (asked := self._still_there(front)):
                     await self._sleep(_CROWDED_S if crowded else _IDLE_S)
                     continue
-                await self._fetch(node, wanted, session, hurry=crowded or self.hurried)
+                some = len(front) < len(wanted)  # of these, records are known to be there
+                hurry = some or crowded or self.hurried
+                answers = await self._fetch(node, asked, None if some else session, hurry=hurry)
+                line.answered(front, {part.place for part in answers if len(part.records)}, in_order=some)
                 if time.monotonic() >= look_due and (doubtful := _doubtful(wanted)):
                     look_due = time.monotonic() + _LOOK_EVERY_S
                     await self._look_closer(node, doubtful)
@@ -145,7 +152,7 @@ class Fetcher:
             copy.tally.fetch_throttle_ms += round(seconds * 1000)
 
     async def _fetch(
-        self, node: int, wanted: list[PartitionCopy], session: FetchSession | None, *, hurry: bool
+        self, node: int, wanted: Sequence[PartitionCopy], session: FetchSession | None, *, hurry: bool
     ) -> list[Fetched]:
         """Fetch once and queue what came; returns what was taken note of."""
         asked = {copy.place: copy.fetch_from for copy in wanted}
@@ -173,14 +180,11 @@ class Fetcher:
             _note_silence(wanted, fetched)
         # The lease that began meanwhile may not have all of them.
         known = [part for part in fetched if part.place in asked and part.place in self._copies]
-        line = self._led.get(node, {})
         outside: list[PartitionCopy] = []
         for part in known:
             copy = self._copies[part.place]
             if len(part.records):
                 self._budget.spend(len(part.records))
-                if copy in line:
-                    line[copy] = line.pop(copy)
             self._take(copy, part, asked[part.place])
             if part.error_code == OFFSET_OUT_OF_RANGE:
                 outside.append(copy)
@@ -200,22 +204,23 @@ class Fetcher:
         if answers and not answers[0].error_code and not answers[0].records and copy.fetch_from == before:
             await pass_over_hole(self._source, self._keeper, node, copy, answers[0])
 
-    def _wanted(self, node: int) -> tuple[list[PartitionCopy], bool]:
-        """Copies to ask for, those first that waited longest, and whether others have to wait for the target."""
-        led = self._led.get(node, {})
+    def _wanted(self, line: Line) -> tuple[list[PartitionCopy], bool]:
+        """Copies that can take more, in the line's order, and whether others have to wait for the target."""
         if self._appender.queued_bytes > self._buffer_bytes:
             return [], True
         # What is not asked for while others are waits for their answer, so few busy ones may have more in store.
-        room = max(_PARTITION_BYTES, self._buffer_bytes // _SHARES // max(1, sum(1 for copy in led if copy.queue)))
+        room = max(_PARTITION_BYTES, self._buffer_bytes // _SHARES // max(1, sum(1 for copy in line if copy.queue)))
         wanted = [
-            copy
-            for copy in _readable(led)
-            if copy.queued_bytes < room and not (self._bounded and copy.fetch_from >= copy.source_end)
+            copy for copy in _readable(line) if copy.queued_bytes < room and (copy.is_behind or not self._bounded)
         ]
-        for copy in wanted:
+        return wanted, any(copy.queue for copy in line)
+
+    def _still_there(self, copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:
+        """Those of the copies whose topic is the one that they were resumed at; the others are, again."""
+        for copy in copies:
             if self._source.topic_id(copy.row.topic) != copy.source_id:
                 self._keeper.later(copy, f"{copy.row.topic} was created again, or is gone")
-        return _readable(wanted), any(copy.queue for copy in led)
+        return _readable(copies)
 
     def _take(self, copy: PartitionCopy, fetched: Fetched, asked_from: int) -> None:
         """Queue what a fetch brought for one partition."""
@@ -256,7 +261,7 @@ class Fetcher:
         """
         self._aside.add(copy)
         for line in self._led.values():
-            line.pop(copy, None)
+            line.leave(copy)
         await self._sleep(_WAIT_MS / 1000)
         self._aside.discard(copy)
         if not self._stopped and self._copies.get(copy.place) is copy and copy.state in READABLE:
@@ -324,5 +329,5 @@ def _note_silence(wanted: Iterable[PartitionCopy], fetched: Iterable[Fetched]) -
     """Count as an empty answer that nothing at all is said of a copy that is behind."""
     told = {part.place for part in fetched}
     for copy in wanted:
-        if copy.source_end > copy.fetch_from and copy.place not in told and copy.held_by is None:
+        if copy.is_behind and copy.place not in told and copy.held_by is None:
             copy.empty_answers += 1

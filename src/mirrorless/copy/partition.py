@@ -186,6 +186,11 @@ class PartitionCopy:
             self.open = OpenTransaction(stable, since, high)
 
     @property
+    def is_behind(self) -> bool:
+        """Whether the source is known to have records that were not fetched."""
+        return self.fetch_from < self.source_end
+
+    @property
     def held_by(self) -> OpenTransaction | None:
         """The open transaction, if all that is left to copy lies behind it."""
         readable = self.state in READABLE and self.open is not None and self.open.offset <= self.fetch_from

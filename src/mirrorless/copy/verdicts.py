@@ -141,7 +141,7 @@ class Verdicts:
             self.later(copy, copy.detour.reason)
             return
         if copy.state is not State.HALTED:
-            copy.state = State.CAUGHT_UP if copy.fetch_from >= copy.source_end else State.COPYING
+            copy.state = State.COPYING if copy.is_behind else State.CAUGHT_UP
         if copy.state is not State.COPYING:
             self.unfinished.pop(copy, None)
 

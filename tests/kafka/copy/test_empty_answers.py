@@ -28,6 +28,22 @@ def backlog(world: World) -> str:
     return topic
 
 
+def test_no_more_are_asked_for_than_may_fill_an_answer(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    fetch = Wire.fetch
+
+    async def noted(self: Wire, node: int, wanted: list[Any], **how: Any) -> list[Fetched]:  # noqa: ANN401
+        asked.append(len(wanted))
+        answer: list[Fetched] = await fetch(self, node, wanted, **how)
+        return answer
+
+    monkeypatch.setattr(Wire, "fetch", noted)
+    backlog(world)
+    assert sum(report.records for report in world.copy()) == EACH * PARTITIONS
+    behind = asked[asked.index(PARTITIONS) + 1 :]  # before that, not all are resumed
+    assert max(behind) <= PARTITIONS // 2
+
+
 def test_who_waits_for_its_turn_is_seldom_asked_for_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     alone: list[tuple[str, int]] = []
     look_closer = fetcher.Fetcher._look_closer
