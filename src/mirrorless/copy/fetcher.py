@@ -96,9 +96,11 @@ class Fetcher:
         Who stands in a line stays where it stands, or those at its end would never be served.
         """
         lined_up = dict.fromkeys(copy for line in self._led.values() for copy in line)
-        self._led = {}
+        for line in self._led.values():
+            line.clear()
         for copy in _readable(lined_up | dict.fromkeys(self._copies.values())):
             self._line_up(copy)
+        self._led = {node: line for node, line in self._led.items() if len(line)}
 
     def add(self, copy: PartitionCopy) -> None:
         """Take one more copy, which is where it goes on."""
@@ -131,14 +133,17 @@ class Fetcher:
                     continue
                 line = self._led[node]
                 wanted, crowded = self._wanted(line)
-                front = line.front(wanted)
+                front = line.front(wanted, now=time.monotonic())
                 if not (asked := self._still_there(front)):
                     await self._sleep(_CROWDED_S if crowded else _IDLE_S)
                     continue
                 some = len(front) < len(wanted)  # of these, records are known to be there
                 hurry = some or crowded or self.hurried
                 answers = await self._fetch(node, asked, None if some else session, hurry=hurry)
-                line.answered(front, {part.place for part in answers if len(part.records)}, in_order=some)
+                served = {part.place for part in answers if len(part.records)}
+                if answers or not some:  # a broker whose quota is used up says nothing at all
+                    line.answered(front, served, in_order=some)
+                del answers  # views of a frame that is filled again
                 if time.monotonic() >= look_due and (doubtful := _doubtful(wanted)):
                     look_due = time.monotonic() + _LOOK_EVERY_S
                     await self._look_closer(node, doubtful)

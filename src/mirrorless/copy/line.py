@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _IN_STORE = 2
 """So many times those that filled the last answer are asked for: what they have varies."""
+_ALL_EVERY_S = 0.5
+"""So often everybody is asked for, that news of quiet ones do not wait for a turn of the whole line."""
 
 
 class Line:
@@ -26,9 +28,13 @@ class Line:
         self._copies: dict[PartitionCopy, None] = {}
         self._behind: list[PartitionCopy] = []
         self._most: int | None = None
+        self._all_due = 0.0
 
     def __iter__(self) -> Iterator[PartitionCopy]:
         return iter(self._copies)
+
+    def __len__(self) -> int:
+        return len(self._copies)
 
     def join(self, copy: PartitionCopy) -> None:
         """Take one more, at the end; who stands here already stays where it is."""
@@ -38,35 +44,43 @@ class Line:
         """Ask for it no more."""
         self._copies.pop(copy, None)
 
-    def front(self, wanted: Sequence[PartitionCopy]) -> Sequence[PartitionCopy]:
+    def clear(self) -> None:
+        """Ask for nobody; what the last answer told is remembered."""
+        self._copies.clear()
+
+    def front(self, wanted: Sequence[PartitionCopy], *, now: float) -> Sequence[PartitionCopy]:
         """Return the first of `wanted`, which are in the line's order: as many that are behind as may fill an answer.
 
-        Those between them that are not behind come along, so that all have a turn. It is all of them if fewer are
-        behind, and where that would be more than half: who asks for some only does without a session.
+        Quiet ones between them come along. It is all where fewer are behind, where that would be more than half of
+        them or mostly quiet ones, for which a session is cheaper, and every half second; `now` is of a clock, in s.
         """
-        asked, behind = wanted, 0
-        if self._most is not None:
-            for number, copy in enumerate(wanted[: len(wanted) // 2], 1):
+        asked = wanted
+        if self._most is not None and now < self._all_due:
+            behind = 0
+            for number, copy in enumerate(wanted[: min(len(wanted) // 2, _IN_STORE * self._most)], 1):
                 behind += copy.is_behind
                 if behind == self._most:
                     asked = wanted[:number]
                     break
+        if wanted and len(asked) == len(wanted):
+            self._all_due = now + _ALL_EVERY_S
         self._behind = [copy for copy in asked if copy.is_behind]
         return asked
 
     def answered(self, asked: Sequence[PartitionCopy], served: Container[Place], *, in_order: bool) -> None:
         """Have those who had their turn go to the end; `served` got records, in the order of `asked` or in a session's.
 
-        In order, that is everybody up to the last of those behind that was served, all if no one behind is left.
+        Quiet ones had it. So had, in order, those that are behind and stand before the first that was served: nothing
+        was in the answer yet. Who stands between others that were served may have had too large a batch for the room
+        that was left; in front, it is served whatever its size.
         """
+        numbers = [number for number, copy in enumerate(self._behind) if copy.place in served]
         if in_order:
-            reached = [number for number, copy in enumerate(self._behind, 1) if copy.place in served]
-            last = reached[-1] if reached else len(self._behind)
-            turn = asked if last == len(self._behind) else asked[: asked.index(self._behind[last - 1]) + 1]
+            first, last = (numbers[0], numbers[-1] + 1) if numbers else (len(self._behind), len(self._behind))
         else:
-            turn = [copy for copy in asked if copy.place in served]
-            last = len(turn)
+            first, last = 0, len(numbers)
         self._most = _IN_STORE * last or None
-        for copy in turn:
-            if copy in self._copies:
+        waiting = {copy for copy in self._behind[first:] if copy.place not in served}
+        for copy in asked if waiting or in_order else ():
+            if copy in self._copies and copy not in waiting:
                 self._copies[copy] = self._copies.pop(copy)

@@ -7,9 +7,9 @@ how they name topics; before that, the library writes and reads both.
 from __future__ import annotations
 
 import struct
-from collections import defaultdict
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
@@ -19,7 +19,7 @@ from mirrorless.protocol.messages import NO_TAGS, Answer, Header, by_topic, coun
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from mirrorless.protocol.fetch_session import Asked
+    from mirrorless.protocol.fetch_session import Asked, Position
     from mirrorless.protocol.messages import Frame
 
 _COMPACT_SINCE = 12
@@ -60,7 +60,10 @@ class Fetches(NamedTuple):
 
 
 class Fetch(FetchRequest, init=False):
-    """A fetch of what is asked; with ids of all topics they are named by id where the broker can do that (KIP-516)."""
+    """A fetch of what is asked; with ids of all topics they are named by id where the broker can do that (KIP-516).
+
+    A topic is named again wherever another one is in between: leaders serve in the order of the request.
+    """
 
     def __init__(
         self, asked: Asked, *, isolation: int, max_wait_ms: int, max_bytes: int, partition_max_bytes: int
@@ -88,11 +91,17 @@ class Fetch(FetchRequest, init=False):
         if self.API_VERSION < _COMPACT_SINCE:
             return self._theirs()
         asked = self._asked
-        topics: dict[str, list[bytes]] = defaultdict(list)
-        for (topic, index), offset, epoch in asked.positions:
-            most = self._partition_max_bytes
-            position = _POSITION.pack(index, _ANY_LEADER_EPOCH, offset, epoch, _NO_LOG_START, most, 0)
-            topics[topic].append(position)
+        most = self._partition_max_bytes
+        topics = [
+            (
+                topic,
+                [
+                    _POSITION.pack(index, _ANY_LEADER_EPOCH, offset, epoch, _NO_LOG_START, most, 0)
+                    for (_, index), offset, epoch in positions
+                ],
+            )
+            for topic, positions in groupby(asked.positions, key=_topic_of)
+        ]
         forgotten = by_topic(asked.forgotten)
         pieces = [
             self.header.to_bytes(),
@@ -107,7 +116,7 @@ class Fetch(FetchRequest, init=False):
             ),
             unsigned_varint(len(topics) + 1),
         ]
-        for topic, positions in topics.items():
+        for topic, positions in topics:
             pieces += self._topic(topic), unsigned_varint(len(positions) + 1), *positions, NO_TAGS
         pieces.append(unsigned_varint(len(forgotten) + 1))
         for topic, indexes in forgotten.items():
@@ -129,19 +138,23 @@ class Fetch(FetchRequest, init=False):
         return unsigned_varint(len(name) + 1) + name
 
     def _theirs(self) -> bytes:
-        topics: dict[str, list[Any]] = defaultdict(list)
-        for (topic, index), offset, epoch in self._asked.positions:
-            topics[topic].append(
-                FetchRequest.FetchTopic.FetchPartition(
-                    partition=index,
-                    current_leader_epoch=_ANY_LEADER_EPOCH,
-                    fetch_offset=offset,
-                    last_fetched_epoch=epoch,
-                    log_start_offset=_NO_LOG_START,
-                    partition_max_bytes=self._partition_max_bytes,
-                )
+        self.topics = [
+            FetchRequest.FetchTopic(
+                topic=topic,
+                partitions=[
+                    FetchRequest.FetchTopic.FetchPartition(
+                        partition=index,
+                        current_leader_epoch=_ANY_LEADER_EPOCH,
+                        fetch_offset=offset,
+                        last_fetched_epoch=epoch,
+                        log_start_offset=_NO_LOG_START,
+                        partition_max_bytes=self._partition_max_bytes,
+                    )
+                    for (_, index), offset, epoch in positions
+                ],
             )
-        self.topics = [FetchRequest.FetchTopic(topic=topic, partitions=parts) for topic, parts in topics.items()]
+            for topic, positions in groupby(self._asked.positions, key=_topic_of)
+        ]
         self.forgotten_topics_data = [
             FetchRequest.ForgottenTopic(topic=topic, partitions=indexes)
             for topic, indexes in by_topic(self._asked.forgotten).items()
@@ -149,6 +162,10 @@ class Fetch(FetchRequest, init=False):
         self.rack_id = ""
         found: bytes = super().encode(header=True, framed=True)  # type: ignore[no-untyped-call]
         return found
+
+
+def _topic_of(position: Position) -> str:
+    return position[0][0]
 
 
 @cache

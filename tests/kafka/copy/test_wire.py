@@ -59,6 +59,28 @@ def test_offsets_of_every_kind(net: Any, world: World) -> None:  # noqa: ANN401
     wire.close()
 
 
+def test_partitions_of_topics_in_turn_are_served_in_the_order_of_the_request(net: Any, world: World) -> None:  # noqa: ANN401
+    topics = [world.topic(partitions=2), world.topic(partitions=2)]
+    for topic in topics:
+        fill(world.source, topic, [bytes(300_000)] * 2, partitions=2)
+    places = [(topic, partition) for partition in range(2) for topic in topics]
+    wire = wire_to(net, world.source.bootstrap_servers)
+
+    async def ask(order: list[tuple[str, int]]) -> list[tuple[str, int]]:
+        await wire.connect(timeout_ms=10_000, topics=topics)
+        node = wire.leader(places[0])
+        assert node is not None
+        answer = await wire.fetch(node, [(place, 0, -1) for place in order], max_bytes=400_000)
+        assert [part.place for part in answer] == order
+        return [part.place for part in answer if len(part.records) >= 300_000]
+
+    for order in (places, places[::-1]):
+        until = time.monotonic() + 30
+        while (found := net.run(lambda order=order: ask(order))) != order[:1]:
+            assert time.monotonic() < until, found
+    wire.close()
+
+
 def test_without_any_connection_the_bootstrap_servers_are_asked_again(net: Any, world: World) -> None:  # noqa: ANN401
     topic = world.topic()
     wire = wire_to(net, world.source.bootstrap_servers)

@@ -27,8 +27,8 @@ POSITIONS = st.dictionaries(PLACES, st.tuples(OFFSETS, st.integers(-1, 9)), max_
 
 
 def theirs(asked: Asked, version: int) -> bytes:
-    """What kafka-python writes."""
-    topics: dict[str, list[Any]] = {}
+    """What kafka-python writes, of partitions in the order in which they are to be served."""
+    topics: list[tuple[str, list[Any]]] = []
     for (topic, partition), offset, epoch in asked.positions:
         part = FetchRequest.FetchTopic.FetchPartition(
             partition=partition,
@@ -38,7 +38,9 @@ def theirs(asked: Asked, version: int) -> bytes:
             log_start_offset=-1,
             partition_max_bytes=4_321,
         )
-        topics.setdefault(topic, []).append(part)
+        if not topics or topics[-1][0] != topic:
+            topics.append((topic, []))
+        topics[-1][1].append(part)
     forgotten: dict[str, list[int]] = {}
     for topic, partition in asked.forgotten:
         forgotten.setdefault(topic, []).append(partition)
@@ -50,9 +52,7 @@ def theirs(asked: Asked, version: int) -> bytes:
         isolation_level=1,
         session_id=asked.session_id,
         session_epoch=asked.epoch,
-        topics=[
-            FetchRequest.FetchTopic(topic=name, topic_id=IDS[name], partitions=one) for name, one in topics.items()
-        ],
+        topics=[FetchRequest.FetchTopic(topic=name, topic_id=IDS[name], partitions=one) for name, one in topics],
         forgotten_topics_data=[
             FetchRequest.ForgottenTopic(topic=name, topic_id=IDS[name], partitions=one)
             for name, one in forgotten.items()
