@@ -214,11 +214,12 @@ class Fetcher:
         if self._appender.queued_bytes > self._buffer_bytes:
             return [], True
         # What is not asked for while others are waits for their answer, so few busy ones may have more in store.
-        room = max(_PARTITION_BYTES, self._buffer_bytes // _SHARES // max(1, sum(1 for copy in line if copy.queue)))
+        busy = sum(1 for copy in line if copy.queue)
+        room = max(_PARTITION_BYTES, self._buffer_bytes // _SHARES // max(1, busy))
         wanted = [
             copy for copy in _readable(line) if copy.queued_bytes < room and (copy.is_behind or not self._bounded)
         ]
-        return wanted, any(copy.queue for copy in line)
+        return wanted, busy > 0
 
     def _still_there(self, copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:
         """Those of the copies whose topic is the one that they were resumed at; the others are, again."""

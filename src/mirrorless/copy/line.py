@@ -1,8 +1,7 @@
 """Who of one source leader's partitions is asked for next.
 
 A leader reads every partition that a fetch asks for, also those for whose records its answer has no room
-(`ReplicaManager.readFromLog`). Where many are behind, that is most of its work, so no more are asked for than may fill
-an answer.
+(`ReplicaManager.readFromLog`). So where many are behind, no more are asked for than may fill an answer.
 """
 
 from __future__ import annotations
@@ -81,6 +80,6 @@ class Line:
             first, last = 0, len(numbers)
         self._most = _IN_STORE * last or None
         waiting = {copy for copy in self._behind[first:] if copy.place not in served}
-        for copy in asked if waiting or in_order else ():
+        for copy in asked:
             if copy in self._copies and copy not in waiting:
                 self._copies[copy] = self._copies.pop(copy)
