@@ -30,15 +30,14 @@ def backlog(world: World) -> str:
 
 def test_no_more_are_asked_for_than_may_fill_an_answer(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     some: list[int] = []
-    fetch = Wire.fetch
+    fetch = fetcher.Fetcher._fetch
 
-    async def noted(self: Wire, node: int, wanted: list[Any], **how: Any) -> list[Fetched]:  # noqa: ANN401
-        if how.get("session") is None and len(wanted) > 1:  # else it is all, or one that is asked for alone
+    async def noted(self: fetcher.Fetcher, node: int, wanted: list[Any], session: Any, **how: Any) -> list[Fetched]:  # noqa: ANN401
+        if session is None and len(wanted) > 1:  # else it is all, or one that is asked for alone
             some.append(len(wanted))
-        answer: list[Fetched] = await fetch(self, node, wanted, **how)
-        return answer
+        return await fetch(self, node, wanted, session, **how)
 
-    monkeypatch.setattr(Wire, "fetch", noted)
+    monkeypatch.setattr(fetcher.Fetcher, "_fetch", noted)
     backlog(world)
     assert sum(report.records for report in world.copy()) == EACH * PARTITIONS
     assert some
