@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.local.broker import SHIPPED_JVM
@@ -21,7 +22,8 @@ _SETTINGS: Final = {
 
 
 def source_and_target() -> AbstractContextManager[dict[str, EmbeddedCluster]]:
-    """Start both."""
+    """Start both; where the benchmark is told to end, they do so too."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     return start_clusters(
         [ClusterSpec(name=name, settings=_SETTINGS, jvm=SHIPPED_JVM) for name in ("source", "target")]
     )

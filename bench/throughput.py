@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass
@@ -261,6 +262,7 @@ def main() -> None:
             if bounds:
                 usual[workload], least[workload] = limits.median(bounds[-rounds:]), limits.fastest(bounds)
             measured = {
+                "python": sys.version,  # one that was built with a profile runs small loops in two thirds of the time
                 "samples": [asdict(one) for one in samples],
                 "limits": {name: asdict(one) for name, one in usual.items()},
                 "fastest": {name: asdict(one) for name, one in least.items()},
