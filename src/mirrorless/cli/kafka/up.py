@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from typing import NoReturn
 
 import click
 
@@ -21,7 +20,7 @@ def up(names: tuple[str, ...], brokers: int) -> None:
     """
     # Set for both, because a shell that starts a program in the background has it ignore Ctrl-C.
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
+        signal.signal(number, signal.default_int_handler)
     try:
         specs = [ClusterSpec(name=name, brokers=brokers) for name in names]
         with start_clusters(specs, say=_say) as clusters:
@@ -32,10 +31,6 @@ def up(names: tuple[str, ...], brokers: int) -> None:
             threading.Event().wait()
     except KeyboardInterrupt:
         pass
-
-
-def _interrupt(*_: object) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _say(text: str) -> None:
