@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,7 @@ from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
 # Before the first import of it, so that what its asserts compared is shown.
 pytest.register_assert_rewrite("tests.support")
 
+from tests.support import archives  # noqa: E402
 from tests.support.world import World  # noqa: E402
 
 if TYPE_CHECKING:
@@ -41,6 +43,13 @@ FOLDERS = (
 class ByFileOrFolder(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
         return next((folder for folder in FOLDERS if nodeid.startswith(folder)), super()._split_scope(nodeid))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have all JVMs of many tests start sooner; of a few it is not worth while."""
+    if config.getoption("numprocesses", None) and config.cache is not None:
+        # The workers, in which this is not so, inherit what is set here.
+        os.environ.update(archives.variables(config.cache.mkdir("archives")))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
