@@ -60,9 +60,10 @@ def variables(folder: Path) -> dict[str, str]:
     for maker in makers:
         said, _ = maker.communicate()
         assert maker.returncode == 0, said
-    # The first is for all JVMs; of two the later one counts, and Spark's script puts its own behind.
+    # The first is for all JVMs; of two archives the later one counts, and Spark's script puts its own behind. Where the
+    # class path is another, as that of the program that puts Spark's command together, a warning must not be an output.
     return {
-        "JDK_JAVA_OPTIONS": f"-XX:SharedArchiveFile={files[_BROKERS]}",
+        "JDK_JAVA_OPTIONS": f"-Xlog:disable -Xlog:all=warning:stderr -XX:SharedArchiveFile={files[_BROKERS]}",
         "SPARK_SUBMIT_OPTS": f"-XX:SharedArchiveFile={files[_SPARK]}",
     }
 
