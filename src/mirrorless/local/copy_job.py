@@ -79,7 +79,7 @@ class CopyJob:
         self.records = 0
         self.copied_bytes = 0
         self.errors: tuple[str, ...] = ()
-        self.faulty = False
+        self._failing: tuple[str, ...] = ()  # states of the partitions that the latest lease left with an error
         self.complete = False
         self.stuck = False
         self.failure: str | None = None
@@ -89,6 +89,16 @@ class CopyJob:
         """Whether there may be another lease."""
         with self._lock:
             return not self._closing and not (self._runs and self._runs[-1].final)
+
+    @property
+    def faulty(self) -> bool:
+        """Whether the latest lease left an error behind.
+
+        What was being tried again when an end was asked for is told, but no fault, whether the lease had just ended or
+        not: whoever goes on asks the target first.
+        """
+        passing = _PASSING if self._closing and not self._bounded else ()
+        return any(state not in passing for state in self._failing)
 
     @property
     def trouble(self) -> str:
@@ -182,8 +192,6 @@ class CopyJob:
         self.records += totals.records
         self.copied_bytes += totals.copied_bytes
         self.errors = totals.errors
-        # What was being tried again when a stop came is told, but no failure: whoever goes on asks the target first.
-        stopped = self._control.stopping() and not self._bounded
-        self.faulty = any(one.error and not (stopped and one.state in _PASSING) for one in reports)
+        self._failing = tuple(one.state for one in reports if one.error)
         self._accidents = 0
         self._on_lease(reports)

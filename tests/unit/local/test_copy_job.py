@@ -203,3 +203,13 @@ def test_what_is_tried_again_when_a_stop_comes_is_told_but_no_fault(
     jobs.ended()
     assert len(jobs.job.errors) == 1
     assert jobs.job.faulty == faulty
+
+
+@pytest.mark.parametrize(("state", "faulty"), [("resuming", False), ("halted", True)])
+def test_a_stop_that_comes_right_behind_a_lease_is_as_one_within_it(state: str, faulty: bool, tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, LEAVES_BEHIND.format(waits=False, state=state))
+    jobs.job.start()
+    jobs.ended()
+    assert jobs.job.faulty
+    jobs.job.ask_to_stop()
+    assert jobs.job.faulty == faulty
