@@ -57,9 +57,8 @@ def variables(folder: Path) -> dict[str, str]:
         )
         for kind, file in missing
     ]
-    for maker in makers:
-        said, _ = maker.communicate()
-        assert maker.returncode == 0, said
+    said = [maker.communicate()[0] for maker in makers]
+    assert not any(maker.returncode for maker in makers), "\n".join(said)
     # The first is for all JVMs; of two archives the later one counts, and Spark's script puts its own behind. Where the
     # class path is another, as that of the program that puts Spark's command together, a warning must not be an output.
     return {
