@@ -160,13 +160,15 @@ class GapKind(StrEnum):
     TRUNCATED = "the source's log was cut"
     CREATED_AGAIN = "the source topic was created again"
     TARGET_LOST = "the target lost acknowledged records"
+    TARGET_HOLE = "the target refused records and took later ones"
     UNEXPLAINED = "nothing says where the copy is"
 
 
 class Gap(PartitionError):
     """The source lost records that were not copied yet, or the target lost records that were acknowledged.
 
-    `records` is how many, where that is known: of the target for `TARGET_LOST`, of the source for all others.
+    `records` is how many, where that is known: of the target for `TARGET_LOST` and `TARGET_HOLE`, of the source for all
+    others.
     """
 
     def __init__(

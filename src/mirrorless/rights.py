@@ -100,6 +100,7 @@ class When(StrEnum):
     ACLS = "unless sync.topic.acls.enabled=false"
     RIVAL = "not required: without it one that runs is seen as late as it writes its progress"
     PAUSE = "not required: without it a pause is not seen"
+    EXPIRY = "not required: without it a day is assumed"
     BETTER = "not required: without it records are counted instead of bytes when partitions are dealt to slots"
 
 
@@ -117,7 +118,7 @@ class Row:
     @property
     def required(self) -> bool:
         """Whether something does not work without it, on brokers of today."""
-        return self.when not in (When.OLD_BROKERS, When.RIVAL, When.PAUSE, When.BETTER)
+        return self.when not in (When.OLD_BROKERS, When.RIVAL, When.PAUSE, When.EXPIRY, When.BETTER)
 
     @property
     def iam_actions(self) -> tuple[str, ...]:
@@ -150,6 +151,7 @@ _IAM: Final = {
     ("group", Operation.DESCRIBE): ("DescribeGroup",),
     ("group", Operation.READ): ("DescribeGroup", "AlterGroup"),
     ("cluster", Operation.DESCRIBE): ("DescribeCluster",),
+    ("cluster", Operation.DESCRIBE_CONFIGS): ("DescribeClusterDynamicConfiguration",),
     ("cluster", Operation.ALTER): ("DescribeCluster", "AlterCluster"),
     ("cluster", Operation.IDEMPOTENT_WRITE): ("WriteDataIdempotently",),
 }
@@ -209,6 +211,7 @@ ROWS: Final = (
     Row(_COPY, _T, On.DEAD_LETTERS, Operation.WRITE, "say what was left out", When.DEAD_LETTERS),
     Row(_COPY, _T, On.TARGET_STATE, Operation.READ, "see whether the flow is paused", When.PAUSE),
     Row(_COPY, _T, On.MIRRORMAKER2, Operation.DESCRIBE, "see whether one runs before it is taken over", When.RIVAL),
+    Row(_COPY, _T, On.CLUSTER, Operation.DESCRIBE_CONFIGS, "read producer.id.expiration.ms", When.EXPIRY),
     Row(_COPY, _T, On.CLUSTER, Operation.IDEMPOTENT_WRITE, "append batches", When.OLD_BROKERS),
     Row(_VERIFY, _S, On.TOPICS, Operation.READ, "compare records"),
     Row(_VERIFY, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "know which are compacted, compare configs"),
@@ -306,5 +309,6 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.OLD_BROKERS: lambda _: True,
     When.RIVAL: lambda _: True,
     When.PAUSE: lambda _: True,
+    When.EXPIRY: lambda _: True,
     When.BETTER: lambda _: True,
 }

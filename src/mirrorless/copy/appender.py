@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka import errors as kafka_errors
 
-from mirrorless.copy.partition import BATCHES_IN_FLIGHT
+from mirrorless.copy.send_window import BATCHES_IN_FLIGHT
 from mirrorless.errors import ClusterError
 from mirrorless.protocol.brokers import Second
 
@@ -173,8 +173,9 @@ class Appender:
         """Take the oldest batch of as many copies as fit a request and may have one more in flight."""
         picked: _Picked = {}
         size = 0
+        now_ms = int(time.time() * 1000)
         for copy in list(lane.ready):
-            if copy.in_flight >= copy.window:
+            if not copy.window.has_room(now_ms):
                 continue
             if picked and size + copy.queue[0].batch.size_bytes > _REQUEST_BYTES:
                 break
@@ -208,7 +209,7 @@ class Appender:
             lane.slow = quiet_s > 0
             for answer in answers:
                 copy, pending = picked.pop(answer.place)
-                copy.in_flight -= 1
+                copy.window.answered()
                 if quiet_ms and (copy.in_flight or copy.queue):
                     copy.tally.produce_throttle_ms += quiet_ms
                 if answer.error_code:
@@ -216,7 +217,7 @@ class Appender:
                 else:
                     self._outcome.appended(copy, pending, answer.base_offset)
         for copy, _ in picked.values():
-            copy.in_flight -= 1
+            copy.window.answered()
             self._outcome.unanswered(copy, unanswered)
         lane.in_flight -= 1  # not before: a landing waits for what may end the lease
         if picked:

@@ -39,6 +39,8 @@ _LONGEST_PAUSE_S = 0.1
 _CROWDED_S = 0.002
 _PARTITION_BYTES = 2 << 20
 _RESPONSE_BYTES = 8 << 20
+_MERGED_BYTES = 768 << 10
+"""Below Kafka's default of `max.message.bytes`, records uncompressed."""
 _SHARES = 8
 """Of the buffer, how many there are; the copies with something queued may fill one of them together."""
 _DOUBTS = 3
@@ -283,6 +285,7 @@ class Fetcher:
             max_batch_bytes=copy.max_batch_bytes,
             verify=copy.verifies,
             views=outlasts(fetched.records),
+            merge_below=_MERGED_BYTES if copy.window.merges else 0,
         ):
             if isinstance(taken, PassedTo):
                 copy.fetch_from = max(copy.fetch_from, taken.offset)

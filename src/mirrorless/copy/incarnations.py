@@ -131,6 +131,8 @@ class Incarnations:
                 return min(max(earliest, latest if gap.offset is None else gap.offset), latest)
             case GapKind.TARGET_LOST:
                 return await self._behind_the_kept(copy, gap, earliest, latest)
+            case GapKind.TARGET_HOLE:
+                return max(earliest, _before_the_hole(copy))
             case _:
                 return earliest
 
@@ -210,6 +212,13 @@ class Incarnations:
                 )
                 found[said] = said_there or missing
         return found
+
+
+def _before_the_hole(copy: PartitionCopy) -> int:
+    """Upstream offset behind the last record that is known to be on the target with all before it."""
+    if copy.known_progress is not None:
+        return copy.known_progress.last_offset + 1
+    return copy.announced[copy.newest_epoch].start
 
 
 def _batch(producer: int, key: bytes, value: bytes) -> Stamped:

@@ -16,7 +16,7 @@ from mirrorless.batches.stamp import body_of, is_intact
 from mirrorless.copy.unopened import Ready, is_tiny, unopened
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
     from mirrorless.batches.lone import Lone
     from mirrorless.batches.rebuild import Rebuilt
@@ -32,6 +32,18 @@ class PassedTo(NamedTuple):
 
     offset: int
     leader_epoch: int = -1
+
+
+class _Rules(NamedTuple):
+    """Which batches are rebuilt: larger than `max_batch_bytes`, or to be put among others, into `rebuilt_bytes`.
+
+    `leader_epoch` is the source's at the end of what was fetched.
+    """
+
+    goes_among_others: Callable[[BatchHeader], bool]
+    max_batch_bytes: int | None
+    rebuilt_bytes: int
+    leader_epoch: int
 
 
 class _Run(NamedTuple):
@@ -55,23 +67,29 @@ def take_in(
     max_batch_bytes: int | None,
     verify: bool = False,
     views: bool = False,
+    merge_below: int = 0,
 ) -> Iterator[Ready | PassedTo]:
     """Yield what goes over, in order, from offset `wanted_from` up to `until`; no batch above `max_batch_bytes`.
 
     Checksums are compared where a batch is unusual, with `verify` everywhere; else the target compares them. A batch of
     which one record alone is larger comes as it is. Tiny batches are coalesced where there are many of them: one batch
-    a partition fits a produce request, so one by one each would cost a round trip. With `views`, bodies may be such of
-    `records`. Raises `FormatError` for what cannot go over, after everything before it was yielded.
+    a partition fits a produce request, so one by one each would cost a round trip. `merge_below` has batches of fewer
+    bytes put together into such of about that size, where a round trip costs more than opening them. With `views`,
+    bodies may be such of `records`. Raises `FormatError` for what cannot go over, after everything before it.
     """
-    limit = max_batch_bytes if max_batch_bytes is not None else _REBUILT_BYTES
+    limit = max_batch_bytes if max_batch_bytes is not None else max(_REBUILT_BYTES, merge_below)
     if len(records) > _MAGIC_AT and records[_MAGIC_AT] < 2:
         end = legacy_end(records)
         for built in convert(records[:end], max_bytes=limit, wanted_from=wanted_from):
             yield Ready(built.header, built.body, built.first_offset, built.last_offset)
             wanted_from = built.last_offset + 1
         records = records[end:]
-    whole, begins = unopened(
-        records, wanted_from=wanted_from, until=until, max_batch_bytes=max_batch_bytes, verify=verify, views=views
+    whole, begins = (
+        ([], 0)
+        if merge_below
+        else unopened(
+            records, wanted_from=wanted_from, until=until, max_batch_bytes=max_batch_bytes, verify=verify, views=views
+        )
     )
     if whole:
         yield from whole
@@ -82,11 +100,16 @@ def take_in(
     runs, failure = _runs(records, wanted_from, until)
     leader_epoch = runs[-1].leader_epoch if runs else -1
     coalesce = any(run.lone for run in runs) or sum(_tiny(header) for run in runs for header, _ in run.plain) >= _MANY
+
+    def goes_among_others(header: BatchHeader) -> bool:
+        return header.size_bytes < merge_below or (coalesce and _tiny(header))
+
+    rules = _Rules(goes_among_others, max_batch_bytes, limit, leader_epoch)
     follower = AbortedTransactions(aborted)
     reached = wanted_from
     for run in runs:
         batches = _data_batches(records, run.plain, follower, wanted_from=wanted_from, until=until)
-        reached, worse = yield from _one_by_one(batches, reached, coalesce, max_batch_bytes, leader_epoch)
+        reached, worse = yield from _one_by_one(batches, reached, rules)
         if worse is not None:
             failure = worse
             break
@@ -105,9 +128,7 @@ def _tiny(header: BatchHeader) -> bool:
 def _one_by_one(
     batches: Iterator[tuple[int, tuple[BatchHeader, bytes] | None]],
     reached: int,
-    coalesce: bool,
-    max_batch_bytes: int | None,
-    leader_epoch: int,
+    rules: _Rules,
 ) -> Generator[Ready, None, tuple[int, FormatError | None]]:
     """Yield batches as they came or rebuilt; returns the offset behind them, and what is wrong with the next one."""
     loose: list[tuple[BatchHeader, bytes]] = []
@@ -123,31 +144,28 @@ def _one_by_one(
             break
         if batch is not None:
             header, body = batch
-            whole = fits_as_it_is(header, wanted_from=reached, max_bytes=max_batch_bytes)
-            if whole and not (coalesce and _tiny(header)):
+            whole = fits_as_it_is(header, wanted_from=reached, max_bytes=rules.max_batch_bytes)
+            if whole and not rules.goes_among_others(header):
                 if loose:
-                    yield from _together(loose, loose_from, max_batch_bytes, leader_epoch)
+                    yield from _together(loose, loose_from, rules)
                     loose = []
                 loose_from = header.next_offset
-                yield Ready(header, body, header.base_offset, header.last_offset, leader_epoch)
+                yield Ready(header, body, header.base_offset, header.last_offset, rules.leader_epoch)
             else:
                 loose.append(batch)
         reached = passed
-    yield from _together(loose, loose_from, max_batch_bytes, leader_epoch)
+    yield from _together(loose, loose_from, rules)
     return reached, failure
 
 
-def _together(
-    loose: list[tuple[BatchHeader, bytes]], wanted_from: int, max_batch_bytes: int | None, leader_epoch: int
-) -> Iterator[Ready]:
+def _together(loose: list[tuple[BatchHeader, bytes]], wanted_from: int, rules: _Rules) -> Iterator[Ready]:
     """Rebuild batches; a tiny one that stands alone between others has nothing to be put among."""
     if len(loose) == 1:
         ((header, body),) = loose
-        if fits_as_it_is(header, wanted_from=wanted_from, max_bytes=max_batch_bytes):
-            yield Ready(header, body, header.base_offset, header.last_offset, leader_epoch)
+        if fits_as_it_is(header, wanted_from=wanted_from, max_bytes=rules.max_batch_bytes):
+            yield Ready(header, body, header.base_offset, header.last_offset, rules.leader_epoch)
             return
-    limit = max_batch_bytes if max_batch_bytes is not None else _REBUILT_BYTES
-    yield from _ready(rebuild(loose, max_bytes=limit, wanted_from=wanted_from), leader_epoch)
+    yield from _ready(rebuild(loose, max_bytes=rules.rebuilt_bytes, wanted_from=wanted_from), rules.leader_epoch)
 
 
 def _runs(records: bytes | memoryview, wanted_from: int, until: int | None) -> tuple[list[_Run], FormatError | None]:

@@ -12,6 +12,7 @@ from mirrorless.copy.fetcher import Fetcher
 from mirrorless.copy.partition import Left, PartitionCopy, State
 from mirrorless.copy.producer_identity import producer_id
 from mirrorless.copy.resumer import Resumer
+from mirrorless.copy.send_window import PRODUCER_EXPIRY_MS, SendWindow
 from mirrorless.copy.tally import Tally
 from mirrorless.copy.verdicts import Verdicts
 
@@ -39,8 +40,8 @@ class Terms:
 
     `seconds` ends it; `bounded` ends it also when every partition reached its `source_end`. `holdover_s` is how long
     the copy may go on behind its end until the next lease takes it over. `buffer_bytes` bounds the batches that wait
-    for the target, `bytes_per_second` what is fetched. `pass_gaps` and `leave_out` say what happens where records are
-    missing or cannot go over.
+    for the target, `bytes_per_second` what is fetched. `remembered_ms` is as in `SendWindow`. `pass_gaps` and
+    `leave_out` say what happens where records are missing or cannot go over.
     """
 
     seconds: float
@@ -49,6 +50,7 @@ class Terms:
     pass_gaps: bool = False
     leave_out: bool = False
     bytes_per_second: float | None = None
+    remembered_ms: int = PRODUCER_EXPIRY_MS // 2
     buffer_bytes: int = 64 << 20
 
 
@@ -275,6 +277,7 @@ class Lease:
             journaled=known.progress if left is None else left.beyond(known.progress),
             written=known.progress,
             source_end=row.source_end,
+            window=SendWindow(self._terms.remembered_ms),
             tally=Tally() if left is None else left.tally,
             open=None if left is None else left.open,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.header import SEQUENCES
 from mirrorless.copy.progress import Progress
+from mirrorless.copy.send_window import SendWindow
 from mirrorless.copy.tally import Tally
 from mirrorless.errors import AppendRefused, Gap, GapKind, PartitionError
 
@@ -19,10 +21,6 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.progress import Announcement, Halt, Known
     from mirrorless.copy.rows import LeaseRow
-
-
-BATCHES_IN_FLIGHT = 5
-"""Brokers recognise a resent batch among the last five of a producer (`ProducerStateEntry`)."""
 
 
 class State(StrEnum):
@@ -132,9 +130,8 @@ class PartitionCopy:
     doubted: int | None = None
     queue: deque[Pending] = field(default_factory=deque)
     queued_bytes: int = 0
-    in_flight: int = 0
+    window: SendWindow = field(default_factory=SendWindow)
     node: int = -1
-    window: int = 1
     in_doubt: bool = False
     empty_answers: int = 0
     max_batch_bytes: int | None = None
@@ -255,17 +252,15 @@ class PartitionCopy:
         sequence: int,
         last_downstream: int,
         node: int,
-        remembered: bool,
         leader_epoch: int | None = None,
     ) -> None:
         """Begin to copy at upstream `offset`, whose first record gets `sequence`, by way of the target's leader `node`.
 
-        Where the leader does not remember our producer, it would take any sequence: a batch that follows a refused one
-        would be appended, and the refused one be missing. So one goes alone until the first is acknowledged.
+        The first batch goes alone, see `SendWindow`.
         """
         self.in_doubt = False
         self.node = node
-        self.window = BATCHES_IN_FLIGHT if remembered else 1
+        self.window.restart()
         self.epoch = epoch
         self.fetch_from = offset
         self.next_sequence = sequence
@@ -288,19 +283,26 @@ class PartitionCopy:
         self.leader_epoch = pending.leader_epoch
         self.next_sequence = (self.next_sequence + pending.record_count) % SEQUENCES
 
+    @property
+    def in_flight(self) -> int:
+        """Batches that were sent and not answered."""
+        return self.window.in_flight
+
     def next_to_send(self) -> Pending:
         """Take the oldest batch out of the queue, to be sent."""
         pending = self.queue.popleft()
         self.queued_bytes -= pending.batch.size_bytes
-        self.in_flight += 1
+        self.window.sent(pending.max_timestamp_ms, now=time.monotonic())
         return pending
 
     def acknowledge(self, pending: Pending, base_offset: int, *, now_ms: int) -> None:
         """Note that the target holds `pending` from `base_offset` on; raises `Gap` where it cannot."""
         assert self.acked is not None
-        if self.in_doubt:
-            return  # something before it failed; the resume will count what arrived all the same
         last = -1 if self.acked.last_downstream is None else self.acked.last_downstream
+        if self.in_doubt:
+            # Something before it failed; the resume will count what arrived all the same.
+            self._refuse_hole(pending, base_offset, expected=last + 1)
+            return
         if self.acked.sequence != pending.base_sequence or base_offset <= last:
             raise self.gap(
                 f"the target took records with sequence {pending.base_sequence} to its offset {base_offset}, but "
@@ -310,7 +312,6 @@ class PartitionCopy:
             )
         if base_offset > last + 1:
             self._note_foreign(base_offset - last - 1, base_offset)
-        self.window = BATCHES_IN_FLIGHT
         batch, first, last_offset, records, sequence, max_timestamp_ms, leader_epoch = pending
         self.acked = Progress(
             last_offset,
@@ -320,8 +321,24 @@ class PartitionCopy:
             None if leader_epoch < 0 else leader_epoch,
         )
         self.tally.arrived(first, records, batch.size_bytes, latency_ms=now_ms - max_timestamp_ms, now_ms=now_ms)
+        self.window.acknowledged(max_timestamp_ms, now_ms=now_ms, now=time.monotonic(), more=bool(self.queue))
         self.attempts = 0
         self.suspected = self.doubted = None
+
+    def _refuse_hole(self, pending: Pending, base_offset: int, *, expected: int) -> None:
+        """Raise `Gap` where a batch was appended in the place of one before it, which therefore is not there."""
+        assert self.acked is not None
+        assert self.acked.sequence is not None
+        before = (pending.base_sequence - self.acked.sequence) % SEQUENCES
+        if before < SEQUENCES // 2 and expected <= base_offset < expected + before:
+            missing = expected + before - base_offset
+            raise self.gap(
+                f"the target appended upstream offset {pending.base_offset} at its offset {base_offset}, without "
+                f"{missing} records before it",
+                GapKind.TARGET_HOLE,
+                offset=self.acked.last_offset + 1,
+                records=missing,
+            )
 
     def _note_foreign(self, offsets: int, before: int) -> None:
         """The target is dense as long as nobody else writes there; a transaction's marker takes an offset as well."""

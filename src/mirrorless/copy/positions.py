@@ -87,8 +87,7 @@ class Positions:
         match decision:
             case Wait(reason=reason):
                 raise NotNow(reason)
-            case Lost(reason=reason, records=records):
-                kind = GapKind.UNEXPLAINED if records is None else GapKind.TARGET_LOST
+            case Lost(reason=reason, kind=kind, records=records):
                 raise copy.gap(reason, kind, records=records)
             case Unexplained(epoch=epoch):
                 reason = f"the target holds records of epoch {epoch}, which the progress topic does not announce"
@@ -133,7 +132,6 @@ class Positions:
             sequence=0,
             last_downstream=holds.downstream - 1,
             node=node,
-            remembered=False,
         )
         copy.written = copy.acked  # nothing was copied yet that the progress topic should hear of
 
@@ -152,7 +150,6 @@ class Positions:
             sequence=decision.sequence,
             last_downstream=decision.last_downstream,
             node=node,
-            remembered=state.remembered and state.epoch == decision.epoch,
             leader_epoch=leader_epoch,
         )
 
@@ -269,11 +266,11 @@ class Positions:
         match decision:
             case Wait(reason=reason):
                 raise NotNow(reason)
-            case Lost(records=None) | Unexplained():
+            case Lost(kind=GapKind.UNEXPLAINED) | Unexplained():
                 return  # nothing says where the copy is: that is told, and not passed over
-            case Lost(reason=reason, records=records):
+            case Lost(reason=reason, kind=kind, records=records):
                 own = progress.epoch if progress is not None and progress.epoch is not None else copy.newest_epoch
-                now = self._another(copy, own) or copy.gap(reason, GapKind.TARGET_LOST, records=records)
+                now = self._another(copy, own) or copy.gap(reason, kind, records=records)
                 start = await first_left(copy, now)
                 if gap.kind is GapKind.TRUNCATED:
                     start = min(start, await first_left(copy, gap))

@@ -35,8 +35,7 @@ async def states_of(
     places = [copy.remote_place for copy in copies]
     # In this order: what is remembered, or stands in the log, has had time to be replicated when the end is asked for.
     known = await target.producers(node, {copy.remote_place: copy.producer_id for copy in copies})
-    forgotten = [place for place in places if known[place] is None]
-    log_ends = await target.log_ends(node, forgotten) if forgotten else {}
+    log_ends = await target.log_ends(node, places)
     starts = await target.offsets(node, places, at=wires.EARLIEST)
     ends = await target.offsets(node, places, at=wires.LATEST)
     untold = [
@@ -81,10 +80,17 @@ def _state(
     """
     if isinstance(known, int):
         raise refusal(known, right="READ", topic=copy.row.remote_topic)
+    # Brokers of other make may not tell the end of their own log.
+    told = log_end is not None and not log_end.error_code and log_end.offset >= 0
+    unreplicated = max(0, log_end.offset - end) if log_end is not None and told else None
     if known is not None:
-        return TargetState(log_end=end, epoch=known.epoch, last_sequence=known.last_sequence, remembered=True)
-    # Brokers of other make may not tell the end of their own log: an offset of -1 is not beyond any other.
-    unreplicated = 0 if log_end is None else max(0, log_end.offset - end)
+        return TargetState(
+            log_end=end,
+            epoch=known.epoch,
+            last_sequence=known.last_sequence,
+            remembered=True,
+            unreplicated=unreplicated,
+        )
     if copy.remote_place not in tails:
         return TargetState(log_end=end, unreplicated=unreplicated)
     last = tails[copy.remote_place]

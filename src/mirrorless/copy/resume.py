@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mirrorless.batches.header import SEQUENCES
+from mirrorless.errors import GapKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,9 +25,10 @@ class TargetState:
     `log_end` is the high watermark. `epoch` and `last_sequence` are the broker's producer state or, where it has none,
     those in the header of the last batch if that is ours; None if neither. `remembered` says that they are the
     broker's: it then takes only the next sequence, where an unknown producer may begin anywhere. `foreign_tail` says
-    that the last batch is another producer's. `unreplicated` is how far the leader's own log reaches beyond the high
-    watermark, where it does not remember whose that is: a producer is forgotten by the age of its records, which of old
-    records may be at once (`ProducerStateManager.isProducerExpired`).
+    that the last batch is another producer's. `unreplicated` is how many offsets the leader's own log reaches beyond
+    the high watermark, None where it does not say; it was asked for after the producer state. Whose they are is not
+    known where the producer is forgotten, by the age of its records, which of old records may be at once
+    (`ProducerStateManager.isProducerExpired`).
     """
 
     log_end: int
@@ -34,7 +36,7 @@ class TargetState:
     last_sequence: int | None = None
     remembered: bool = False
     foreign_tail: bool = False
-    unreplicated: int = 0
+    unreplicated: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +73,12 @@ class Wait:
 class Lost:
     """Something that was there is not any more: a gap, to be handled by policy.
 
-    `records` is how many acknowledged records the target lost; None where that cannot be known.
+    `records` is how many acknowledged records the target lost, or does not have between others that it took; None where
+    that cannot be known.
     """
 
     reason: str
+    kind: GapKind
     records: int | None
 
 
@@ -104,7 +108,7 @@ class _Base:
 
 def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], target: TargetState) -> Decision:
     """Choose how to go on; `announced` are the epochs that the progress topic knows."""
-    if target.unreplicated:
+    if target.unreplicated and not target.remembered:
         return Wait(
             reason=f"{target.unreplicated} records on the leader of the remote partition are not replicated yet"
         )
@@ -139,6 +143,7 @@ def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], 
         return Lost(
             reason=f"the target is at epoch {target.epoch}, sequence {target.last_sequence}, behind the acknowledged "
             f"epoch {base.epoch}, sequence {(base.sequence - 1) % SEQUENCES}: it lost records",
+            kind=GapKind.TARGET_LOST,
             records=SEQUENCES - ahead if target.epoch == base.epoch else base.sequence,
         )
     return _ahead(base, ahead, target)
@@ -149,6 +154,7 @@ def _lost(downstream: int, target: TargetState) -> Lost:
     return Lost(
         reason=f"the remote partition ends at {target.log_end}, before the acknowledged record "
         f"{downstream - 1}: the target lost records, or the remote topic was created again",
+        kind=GapKind.TARGET_LOST,
         records=downstream - target.log_end,
     )
 
@@ -170,12 +176,22 @@ def _is_next(newest: Announcement, progress: Progress | None, target: TargetStat
 
 
 def _ahead(base: _Base, records: int, target: TargetState) -> Decision:
-    """Go on `records` behind `base`, if they are replicated."""
-    if base.downstream + records > target.log_end:
-        return Wait(
-            reason=f"{base.downstream + records - target.log_end} records on the leader of the remote partition are "
-            "not replicated yet"
+    """Go on `records` behind `base`, if they are replicated.
+
+    More of them than the leader's own log has room for cannot be waited for: it took some without others before them.
+    """
+    late = base.downstream + records - target.log_end
+    if target.unreplicated is not None and late > target.unreplicated:
+        missing = late - target.unreplicated
+        return Lost(
+            reason=f"the target's last sequence in epoch {base.epoch} counts {missing} records more than its log has "
+            f"from offset {base.downstream} on: it refused records behind upstream offset {base.offset - 1} and took "
+            "later ones",
+            kind=GapKind.TARGET_HOLE,
+            records=missing,
         )
+    if late > 0:
+        return Wait(reason=f"{late} records on the leader of the remote partition are not replicated yet")
     return GoOn(
         epoch=base.epoch,
         walk_from=base.offset,
@@ -191,6 +207,7 @@ def _forgotten(base: _Base, target: TargetState) -> Decision:
         return Lost(
             reason=f"another producer wrote to the remote partition behind the acknowledged record "
             f"{base.downstream - 1}, and the target has forgotten how far this copy was",
+            kind=GapKind.UNEXPLAINED,
             records=None,
         )
     return _ahead(base, target.log_end - base.downstream, target)

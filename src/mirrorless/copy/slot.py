@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mirrorless.batches import checksum
@@ -18,6 +18,7 @@ from mirrorless.copy.ledger import Ledger
 from mirrorless.copy.partition import State
 from mirrorless.copy.positions import Positions
 from mirrorless.copy.rows import LeaseRow, Report
+from mirrorless.copy.send_window import PRODUCER_EXPIRY_MS
 from mirrorless.copy.sync_feed import SyncFeed
 from mirrorless.copy.sync_writer import SyncWriter
 from mirrorless.errors import ClusterError, ConfigurationError
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 _PAUSE_S = 2.0
+_EXPIRY_EVERY_S = 300.0
 _HOLDOVER_S = 30.0
 """What Spark needs between two leases, many times over; where the query has ended, nobody takes over."""
 
@@ -52,6 +54,7 @@ class Slot:
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self._held: _Held | None = None
+        self._expiry_ms, self._expiry_due = PRODUCER_EXPIRY_MS, 0.0
         checksum.prepare()
         # Whatever needs a token or a file may fail, and leaves nothing behind as long as nothing was started.
         self._journal = Journal(topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer"))
@@ -66,7 +69,7 @@ class Slot:
             await self._ends.connect(
                 self.flow, topics={row.topic for row in rows}, remote_topics={row.remote_topic for row in rows}
             )
-            lease = await self._lease(rows, terms, watch)
+            lease = await self._lease(rows, replace(terms, remembered_ms=await self._remembered_ms()), watch)
             reports = await lease.run()
             self._held = _Held(lease, self.flow)
             return reports
@@ -84,6 +87,17 @@ class Slot:
             self._ends.run(self._land)
         finally:
             self._ends.close()
+
+    async def _remembered_ms(self) -> int:
+        """How old a record the target certainly remembers our producer by: half of what it forgets, for clocks differ.
+
+        Asked for at times, since it may be changed while brokers run.
+        """
+        now = time.monotonic()
+        if now >= self._expiry_due:
+            self._expiry_ms = await self._ends.target.producer_expiry_ms() or PRODUCER_EXPIRY_MS
+            self._expiry_due = now + _EXPIRY_EVERY_S
+        return self._expiry_ms // 2
 
     async def _lease(self, rows: Sequence[LeaseRow], terms: Terms, watch: Watch) -> Lease:
         """The lease before, if its copy still goes on and can be what is asked for; else a new one."""

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 _MAX_BACKOFF_S = 5.0
 
-_MAY_PASS = frozenset({GapKind.TRUNCATED, GapKind.TARGET_LOST})
+_MAY_PASS = frozenset({GapKind.TRUNCATED, GapKind.TARGET_LOST, GapKind.TARGET_HOLE})
 _PATIENCE = 6
 """So many looks, some seconds, until a gap that may pass is believed: a new leader's offsets may lag for a moment."""
 _WAY_ON = "mirrorless offsets reset begins the topic anew"
 _WAYS_ON = f"mirrorless.on.gap=continue goes on behind it, {_WAY_ON}"
+_WAYS_ON_FROM_A_HOLE = (
+    "set mirrorless.on.gap=continue to copy the missing records now, and those behind them a second time, "
+    "or run `mirrorless offsets reset` to restart the topic"
+)
 _CORRUPT = 2  # CORRUPT_MESSAGE
 _TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
 _UNFIT = frozenset({32, 87})  # INVALID_TIMESTAMP, INVALID_RECORD
@@ -116,7 +120,7 @@ class Verdicts:
         else:
             self._ledger.halted(copy, gap)
             self.halt(copy, gap)
-            copy.error = f"{gap}; {_WAY_ON if gap.kind is GapKind.UNEXPLAINED else _WAYS_ON}"
+            copy.error = f"{gap}; {_ways_on(gap.kind)}"
 
     def damaged(self, copy: PartitionCopy, error: FormatError) -> None:
         """Fetch a bad batch again, since it may have suffered on the way; what came before it is good and goes over."""
@@ -200,3 +204,14 @@ class Verdicts:
         """Ask the target what it holds before anything else is sent."""
         if not copy.in_doubt:
             self.later(copy, error)
+
+
+def _ways_on(kind: GapKind) -> str:
+    """What an operator can do about a gap."""
+    match kind:
+        case GapKind.UNEXPLAINED:
+            return _WAY_ON
+        case GapKind.TARGET_HOLE:
+            return _WAYS_ON_FROM_A_HOLE
+        case _:
+            return _WAYS_ON

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafka.protocol.admin.configs import DescribeConfigsRequest
 from kafka.protocol.admin.transactions import DescribeProducersRequest
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 OFFSET_OUT_OF_RANGE = 1
 """Error code of a fetch whose offset lies before or behind the log."""
 _ANY_LEADER_EPOCH = _CONSUMER = -1
+_BROKER = 4
+"""Resource type of a broker's configs (`ConfigResource.Type`)."""
 DEBUGGING = -2
 """Replica id of who may see what is not replicated (`ListOffsetsRequest.DEBUGGING_REPLICA_ID`)."""
 
@@ -175,6 +178,30 @@ def described_producers(
                 if state.producer_id == wanted[place] and state.last_sequence >= 0:
                     found[place] = ProducerState(state.producer_epoch, state.last_sequence)
     return found
+
+
+def describe_broker(node: int, names: Iterable[str]) -> DescribeConfigsRequest:
+    """These configs of a broker, which only itself tells."""
+    return DescribeConfigsRequest(
+        resources=[
+            DescribeConfigsRequest.DescribeConfigsResource(
+                resource_type=_BROKER, resource_name=str(node), configuration_keys=list(names)
+            )
+        ],
+        include_synonyms=False,
+        include_documentation=False,
+    )
+
+
+def described_configs(response: Any) -> dict[str, str]:  # noqa: ANN401
+    """Values by name, of a description that was not refused."""
+    return {
+        config.name: config.value
+        for result in response.results
+        if not result.error_code
+        for config in result.configs or ()
+        if config.value is not None
+    }
 
 
 def list_offsets(places: Iterable[Place], *, at: int, isolation: int, replica: int = _CONSUMER) -> ListOffsetsRequest:

@@ -42,6 +42,7 @@ _REQUEST_TIMEOUT_MS = 35_000
 _METADATA_TIMEOUT_MS = 5_000
 _ONE_BATCH_BYTES = 1 << 16
 _THROTTLED_ATTEMPTS = 10
+_EXPIRY = "producer.id.expiration.ms"
 _SOON_S = 0.001
 
 
@@ -297,6 +298,21 @@ class Wire:
         except kafka_errors.IncompatibleBrokerVersion:
             return found
         return found | requests.described_producers(response, wanted)
+
+    async def producer_expiry_ms(self) -> int | None:
+        """The shortest `producer.id.expiration.ms` of the brokers; None where none tells, as without DESCRIBE_CONFIGS.
+
+        Asked of each, since each has its own, and left out where one does not answer.
+        """
+        found: list[int] = []
+        for broker in self._manager.cluster.brokers():
+            if not isinstance(broker.node_id, int) or broker.node_id < 0:
+                continue
+            with suppress(kafka_errors.KafkaError, ValueError):
+                request = requests.describe_broker(broker.node_id, [_EXPIRY])
+                response = await self._ask(request, broker.node_id, timeout_ms=_METADATA_TIMEOUT_MS)
+                found += [int(value) for value in requests.described_configs(response).values()]
+        return min(found, default=None)
 
     async def offsets(
         self, node: int, places: Iterable[Place], *, at: int, isolation: int = READ_UNCOMMITTED

@@ -224,3 +224,12 @@ def test_old_messages_in_front_of_new_batches(magic: int) -> None:
     taken = list(take_in(bytes(builder.build()) + moved, [], wanted_from=3, until=None, max_batch_bytes=None))
     assert values_of(taken) == [b"old %d" % number for number in range(3, 20)] + values
     assert taken[-1] == PassedTo(24, 0)
+
+
+def test_where_the_round_trip_limits_neighbours_become_one_batch() -> None:
+    log, values = log_of([200] * 10, value_bytes=20)  # about 20 kB each
+    apart = list(take_in(log, (), wanted_from=5, until=None, max_batch_bytes=None))
+    together = list(take_in(log, (), wanted_from=5, until=None, max_batch_bytes=None, merge_below=768 << 10))
+    assert [sum(isinstance(one, Ready) for one in taken) for taken in (apart, together)] == [10, 1]
+    assert values_of(together) == values_of(apart) == values[5:]
+    assert reached(together) == reached(apart)

@@ -47,7 +47,7 @@ def ledger(journal: Slow) -> Ledger:
 
 def copy_of(partition: int) -> PartitionCopy:
     copy = PartitionCopy(LeaseRow(topic="t", partition=partition, remote_topic="A.t", source_end=1_000), 1 << 61, {})
-    copy.resume_at(10, epoch=0, sequence=0, last_downstream=-1, node=1, remembered=True)
+    copy.resume_at(10, epoch=0, sequence=0, last_downstream=-1, node=1)
     return copy
 
 

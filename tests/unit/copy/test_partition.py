@@ -5,23 +5,28 @@ from __future__ import annotations
 import pytest
 
 from mirrorless.batches.stamp import Stamped
-from mirrorless.copy.partition import BATCHES_IN_FLIGHT, Left, PartitionCopy, Pending, State
+from mirrorless.copy.partition import Left, PartitionCopy, Pending, State
 from mirrorless.copy.progress import Announcement, Halt, Known, Progress
 from mirrorless.copy.rows import LeaseRow
+from mirrorless.copy.send_window import BATCHES_IN_FLIGHT
 from mirrorless.copy.tally import Tally
 from mirrorless.errors import Gap, GapKind
 
+DAY_MS = 86_400_000
 
-def copy_at(offset: int, *, sequence: int = 0, last_downstream: int = -1, remembered: bool = False) -> PartitionCopy:
+
+def copy_at(offset: int, *, sequence: int = 0, last_downstream: int = -1) -> PartitionCopy:
     row = LeaseRow(topic="t", partition=0, remote_topic="A.t", source_end=1_000)
     copy = PartitionCopy(row, 1 << 61, {})
-    copy.resume_at(offset, epoch=0, sequence=sequence, last_downstream=last_downstream, node=1, remembered=remembered)
+    copy.resume_at(offset, epoch=0, sequence=sequence, last_downstream=last_downstream, node=1)
     return copy
 
 
-def batch(copy: PartitionCopy, records: int) -> Pending:
+def batch(copy: PartitionCopy, records: int, *, timestamp_ms: int = 0) -> Pending:
     base = copy.fetch_from
-    pending = Pending(Stamped(b"by", b"tes", 5), base, base + records - 1, records, copy.next_sequence, 0, -1)
+    pending = Pending(
+        Stamped(b"by", b"tes", 5), base, base + records - 1, records, copy.next_sequence, timestamp_ms, -1
+    )
     copy.enqueue(pending, now_ms=0)
     return copy.next_to_send()
 
@@ -49,17 +54,62 @@ def test_what_failed_is_never_progress() -> None:
     copy = copy_at(0)
     batch(copy, 4)
     copy.fetch_from = 6
-    copy.in_flight -= 1  # it failed
+    copy.window.answered()  # it failed
     copy.in_doubt = True
     assert copy.progress() == Progress(last_offset=-1, sequence=0, epoch=0, last_downstream=-1)
 
 
+def arrive(copy: PartitionCopy, pending: Pending, base_offset: int, *, now_ms: int) -> None:
+    copy.window.answered()
+    copy.acknowledge(pending, base_offset, now_ms=now_ms)
+
+
 def test_one_batch_alone_until_the_target_knows_the_producer() -> None:
+    copy, now_ms = copy_at(0), 10 * DAY_MS
+    first = batch(copy, 1, timestamp_ms=now_ms)
+    assert not copy.window.has_room(now_ms)
+    arrive(copy, first, 0, now_ms=now_ms)
+    for sent in range(BATCHES_IN_FLIGHT):
+        assert copy.in_flight == sent
+        assert copy.window.has_room(now_ms)
+        batch(copy, 1, timestamp_ms=now_ms)
+    assert not copy.window.has_room(now_ms)
+
+
+@pytest.mark.parametrize("timestamp_ms", [-1, 0, 9 * DAY_MS])
+def test_one_batch_alone_where_the_target_may_have_forgotten_the_producer(timestamp_ms: int) -> None:
+    copy, now_ms = copy_at(0), 10 * DAY_MS
+    arrive(copy, batch(copy, 1, timestamp_ms=now_ms), 0, now_ms=now_ms)
+    old = batch(copy, 1, timestamp_ms=timestamp_ms)
+    assert not copy.window.has_room(now_ms)
+    arrive(copy, old, 1, now_ms=now_ms)
+    # What comes next is young, but what is remembered of the producer is not.
+    young = batch(copy, 1, timestamp_ms=now_ms)
+    assert not copy.window.has_room(now_ms)
+    arrive(copy, young, 2, now_ms=now_ms)
+    batch(copy, 1, timestamp_ms=now_ms)
+    assert copy.window.has_room(now_ms)
+
+
+def test_an_old_batch_behind_young_ones_is_waited_for() -> None:
+    copy, now_ms = copy_at(0), 10 * DAY_MS
+    arrive(copy, batch(copy, 1, timestamp_ms=now_ms), 0, now_ms=now_ms)
+    young = batch(copy, 1, timestamp_ms=now_ms)
+    assert copy.window.has_room(now_ms)
+    batch(copy, 1, timestamp_ms=0)
+    arrive(copy, young, 1, now_ms=now_ms)
+    assert copy.in_flight == 1
+    assert not copy.window.has_room(now_ms)
+
+
+def test_a_batch_that_took_the_place_of_a_refused_one_is_a_hole() -> None:
     copy = copy_at(0)
-    assert copy.window == 1
-    copy.acknowledge(batch(copy, 1), 0, now_ms=0)
-    assert copy.window == BATCHES_IN_FLIGHT
-    assert copy_at(0, remembered=True).window == BATCHES_IN_FLIGHT
+    batch(copy, 3)
+    second = batch(copy, 2)
+    copy.in_doubt = True  # the first one was refused
+    with pytest.raises(Gap, match=r"t-0 at offset 0: the target appended upstream offset 3 at its offset 0") as gap:
+        copy.acknowledge(second, 0, now_ms=0)
+    assert (gap.value.kind, gap.value.records) == (GapKind.TARGET_HOLE, 3)
 
 
 def test_a_target_that_takes_a_later_batch_without_the_one_before_is_a_gap() -> None:
@@ -119,7 +169,6 @@ def test_a_copy_goes_on_only_if_the_target_was_heard_of() -> None:
     copy = copy_at(10)
     assert not copy.goes_on(row)
     batch(copy, 3)
-    copy.in_flight = 1
     assert copy.goes_on(row)
     copy.state = State.HALTED
     assert not copy.goes_on(row)

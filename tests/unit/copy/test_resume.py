@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mirrorless.batches.header import SEQUENCES
 from mirrorless.copy.progress import Announcement, Progress
 from mirrorless.copy.resume import Begin, Decision, GoOn, Lost, TargetState, Unexplained, Wait, decide
+from mirrorless.errors import GapKind
 
 OURS = Progress(last_offset=99, sequence=100, epoch=0, last_downstream=99)
 THEIRS = Progress(last_offset=499)
@@ -56,6 +57,22 @@ def test_what_only_the_leader_holds_does_not_count() -> None:
     )
     first = remembered(0, epoch=0, last_sequence=99)
     assert isinstance(decide(progress=None, announced=announced((0, 0, 0)), target=first), Wait)
+
+
+def test_what_the_leader_has_no_room_for_is_a_hole_and_not_waited_for() -> None:
+    waits = replace(remembered(120, epoch=0, last_sequence=129), unreplicated=10)
+    assert isinstance(decide(progress=OURS, announced=announced((0, 0, 0)), target=waits), Wait)
+    for state in (
+        replace(remembered(120, epoch=0, last_sequence=129), unreplicated=7),
+        TargetState(log_end=127, epoch=0, last_sequence=129, unreplicated=0),  # forgotten: the last batch says it
+    ):
+        decision = decide(progress=OURS, announced=announced((0, 0, 0)), target=state)
+        assert isinstance(decision, Lost)
+        assert (decision.kind, decision.records) == (GapKind.TARGET_HOLE, 3)
+    began = replace(remembered(90, epoch=0, last_sequence=99), unreplicated=0)
+    decision = decide(progress=None, announced=announced((0, 0, 0)), target=began)
+    assert isinstance(decision, Lost)
+    assert decision.records == 10
 
 
 @given(st.integers(0, SEQUENCES - 1), st.integers(0, 1_000_000))
