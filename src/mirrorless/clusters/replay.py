@@ -30,10 +30,11 @@ _FULL_MS: Final = 10
 
 
 class Entry(NamedTuple):
-    """A record."""
+    """A record, at `offset` of its partition."""
 
     key: bytes | None
     value: bytes | None
+    offset: int = 0
 
 
 class Replay:
@@ -122,7 +123,7 @@ class Replay:
                 error, partition, offset = message.error(), message.partition() or 0, message.offset() or 0
                 if error is None:
                     self._read_to[partition] = offset + 1
-                    yield Entry(message.key(), message.value())
+                    yield Entry(message.key(), message.value(), offset)
                 elif error.code() == KafkaError._PARTITION_EOF:
                     self._read_to[partition] = max(self._read_to[partition], offset)
                 elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:  # nothing is committed for it

@@ -292,6 +292,9 @@ class Fetcher:
                 if taken.leader_epoch >= 0:  # of an answer without batches nothing is known
                     copy.leader_epoch = taken.leader_epoch
                 continue
+            if not copy.row.is_first and not copy.window.remembers(taken.header.max_timestamp_ms, now_ms):
+                self._keeper.wait(copy, _leaves_it_to_another(copy))
+                return
             batch = stamp(
                 taken.header,
                 taken.body,
@@ -326,6 +329,13 @@ class Fetcher:
 
 def _readable(copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:
     return [copy for copy in copies if copy.state in READABLE and copy.detour is None]
+
+
+def _leaves_it_to_another(copy: PartitionCopy) -> str:
+    return (
+        f"another run of this flow copies {copy.row.topic}-{copy.row.partition}, whose next record is too old for the "
+        "target to tell two runs apart; this one continues when the other has stopped"
+    )
 
 
 def _doubtful(copies: Iterable[PartitionCopy]) -> PartitionCopy | None:

@@ -16,6 +16,9 @@ class Keeper(Protocol):
     def later(self, copy: PartitionCopy, error: BaseException | str) -> None:
         """Resume the copy again after a pause."""
 
+    def wait(self, copy: PartitionCopy, reason: str) -> None:
+        """Leave the copy alone until the next lease."""
+
     def halt(self, copy: PartitionCopy, error: PartitionError, *, land_first: bool = False) -> None:
         """Stop the copy; with `land_first`, what is queued still goes over."""
 

@@ -345,8 +345,9 @@ class PartitionCopy:
         if not self.tally.foreign:
             remote, partition = self.remote_place
             self.tally.events.append(
-                f"{remote}-{partition}: {offsets} offsets before {before} were taken by another writer; whatever else "
-                "writes to this remote topic, its consumers will find records that the source does not have"
+                f"{remote}-{partition}: {offsets} offsets before {before} were taken by another writer; if that was "
+                "another run of this flow, which copied records too old for the target to tell two runs apart, these "
+                "are there twice; if it was anything else, consumers will find records that the source does not have"
             )
         self.tally.foreign += offsets
 

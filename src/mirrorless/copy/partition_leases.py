@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import time
+import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +73,9 @@ class LeaseReader(DataSourceStreamReader):
         self._planner: Planner | None = None
         self._last: dict[str, int] = {"lease": 0}
         self._mistake = self._waiting = ""
+        # A query that begins again is the same run.
+        folder = control.folder
+        self._run = folder and str(uuid.uuid5(uuid.NAMESPACE_URL, f"{socket.gethostname()}{folder}"))
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 -- Spark's name
         """Where a query without a checkpoint begins."""
@@ -136,7 +141,7 @@ class LeaseReader(DataSourceStreamReader):
             # Only where leases are planned: the processes that merely know of this class would load all clients first.
             from mirrorless.copy.planning import Planner  # noqa: PLC0415
 
-            self._planner = Planner(flow, bounded=self._place.bounded)
+            self._planner = Planner(flow, bounded=self._place.bounded, run=self._run)
         self._planner.refuse_paused()
         piles = self._planner.plan(flow)
         self._waiting = self._planner.waiting

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
+import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafka.errors import KafkaError, RetriableError
 
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.identity import refuse_same
 from mirrorless.clusters.kafka_python import admin_client
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
@@ -18,6 +20,7 @@ from mirrorless.copy.dealing import deal
 from mirrorless.copy.mirrormaker2 import Rival
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.rows import LeaseRow
+from mirrorless.copy.run_marks import MarkWriter
 from mirrorless.errors import ClusterUnavailable, FlowPaused
 from mirrorless.metadata.plan import replicated
 
@@ -38,13 +41,17 @@ _log = logging.getLogger(__name__)
 class Planner:
     """Keeps connections to both ends of a flow between leases; `bounded` fixes the source's end at the first plan.
 
+    `run` names the run of the flow's copy, from which other runs differ.
+
     `waiting` says why partitions were left out of the last plan, or may get nowhere in it; empty if there are none.
     `missing` says that some brokers of the source did not answer it.
     """
 
-    def __init__(self, flow: Flow, *, bounded: bool) -> None:
+    def __init__(self, flow: Flow, *, bounded: bool, run: str | None = None) -> None:
         self.flow = flow
         self._bounded = bounded
+        self._run = run or str(uuid.uuid4())
+        self._mark: MarkWriter | None = None
         self._ends: dict[Place, int] = {}
         self._source = Admin(flow.source)
         self._target = Admin(flow.target)
@@ -88,14 +95,33 @@ class Planner:
             rows = self._worth_a_look(rows, known)
         weights = self._lag_bytes(rows)
         piles = deal(rows, slots=flow.tasks_max, weight=lambda row: weights[row.topic, row.partition])
-        return [[replace(row, slots=len(piles)) for row in pile] for pile in piles]
+        is_first = self._is_first() if rows else True
+        return [[replace(row, slots=len(piles), is_first=is_first) for row in pile] for pile in piles]
 
     def close(self) -> None:
         """Close what was opened."""
+        if self._mark is not None:
+            self._mark.close()
         self._progress.close()
         self._states.close()
         if self._sizes is not None:
             self._sizes.close()
+
+    def _is_first(self) -> bool:
+        """Whether no other run of this flow's copy was there before this one; raises `ClusterError`."""
+        if self._mark is None:
+            mark = MarkWriter(
+                topic=self.flow.offset_storage_topic,
+                cluster=self.flow.source.alias,
+                run=self._run,
+                alias=self.flow.target.alias,
+                config=for_confluent(self.flow.target, role="producer"),
+            )
+            mark.claim()
+            self._mark = mark
+            self._progress.read()  # a claim counts from where it is in the topic
+        first = self._progress.marks.first(now_ms=int(time.time() * 1000), now=time.monotonic())
+        return first is None or first.run == self._run
 
     def _not_made(self, remote: Mapping[str, str], counts: Mapping[str, int], there: Mapping[str, int]) -> str:
         """A line on partitions that the target has lacked for longer than topic discovery takes to make them."""
@@ -159,7 +185,7 @@ class Planner:
         A client keeps the login that it was made with, and it may have been exchanged since. Raises `MirrorlessError`
         where none can be made, and this one goes on.
         """
-        planner = Planner(self.flow, bounded=self._bounded)
+        planner = Planner(self.flow, bounded=self._bounded, run=self._run)
         planner._ends, planner._rival, planner._unmade = self._ends, self._rival, self._unmade
         planner._progress.follow(self._progress)
         self.close()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.replay import Replay
 from mirrorless.copy.progress import Known, Progress, parse
+from mirrorless.copy.run_marks import RunMarks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +25,7 @@ class ProgressTopic:
     """What the progress topic says of a flow's source partitions; `admin` is a client of the target.
 
     `others` says when (monotonic seconds) progress was seen that MirrorMaker 2 wrote after the topic was first read.
-    `complete` says whether it was read to its end the last time.
+    `complete` says whether it was read to its end the last time. `marks` are those of runs of the flow's copy.
     """
 
     def __init__(self, flow: Flow, admin: Admin) -> None:
@@ -34,6 +35,7 @@ class ProgressTopic:
         self._before: dict[Place, Known] | None = None
         self._was_read = self.complete = False
         self.others: dict[Place, float] = {}
+        self.marks = RunMarks(flow.source.alias)
         # Without the topic nothing is known of how far the copy is, which is not the same as that nothing was copied.
         self._replay = Replay(topic=flow.offset_storage_topic, cluster=flow.target, admin=admin, must_exist=True)
 
@@ -43,7 +45,9 @@ class ProgressTopic:
         Once `stopping` says so the rest is left to the next read.
         """
         last: dict[bytes | None, bytes | None] = {}
-        for key, value in self._replay.read(self._forget, stopping=stopping):
+        for key, value, offset in self._replay.read(self._forget, stopping=stopping):
+            if self.marks.take(key, value, offset, now=time.monotonic()):
+                continue
             if self._was_read and self._before is None and value is not None and _OURS not in value:
                 self._note_other(key, value)
             last[key] = value
@@ -71,6 +75,7 @@ class ProgressTopic:
         if self._was_read and self._before is None:  # else what is known is but a part
             self._before = self._known
         self._known = {}
+        self.marks.forget()
 
     def _take(self, key: bytes | None, value: bytes | None) -> None:
         if (read := self._parse(key, value)) is not None:

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _ENDED = frozenset({"caught up", "halted"})
-_TYPES: dict[str, tuple[str, pa.DataType]] = {"str": ("string", pa.string()), "int": ("bigint", pa.int64())}
+_TYPES: dict[str, tuple[str, pa.DataType]] = {
+    "str": ("string", pa.string()),
+    "int": ("bigint", pa.int64()),
+    "bool": ("boolean", pa.bool_()),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +30,8 @@ class LeaseRow:
 
     `known` is what that topic says, as `Known.to_json` writes it; its `last_offset` stands beside it, because lags are
     computed with it. `source_end` is the source's last stable offset when the lease was planned; a bounded lease ends
-    there. `slots` is how many share the flow.
+    there. `slots` is how many share the flow. `is_first` says that no other run of the flow's copy was there before
+    this one; where one is, it alone copies records by which the target may have forgotten the producer.
     """
 
     topic: str
@@ -36,6 +41,7 @@ class LeaseRow:
     last_offset: int | None = None
     known: str | None = None
     slots: int = 1
+    is_first: bool = True
 
     @property
     def lag_records(self) -> int:

@@ -60,5 +60,9 @@ class SendWindow:
         elif more:
             self.merges = now - self._sent_at >= _ROUND_TRIP_LIMITS_S
 
+    def remembers(self, timestamp_ms: int, now_ms: int) -> bool:
+        """Whether the target certainly remembers our producer by a record of this timestamp."""
+        return timestamp_ms >= now_ms - self.remembered_ms
+
     def _is_remembered(self, now_ms: int) -> bool:
-        return self._oldest_sent_ms >= now_ms - self.remembered_ms
+        return self.remembers(self._oldest_sent_ms, now_ms)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _PAUSE_S = 2.0
 _EXPIRY_EVERY_S = 300.0
+_SECOND_S = 10.0
+"""Where another run was first, how soon it is looked for again."""
 _HOLDOVER_S = 30.0
 """What Spark needs between two leases, many times over; where the query has ended, nobody takes over."""
 
@@ -212,8 +214,9 @@ def _ready(place: FlowPlace) -> Slot:
 
 def _terms(flow: Flow, place: FlowPlace, rows: Sequence[LeaseRow], *, holdover: bool) -> Terms:
     slots = max((row.slots for row in rows), default=1)
+    is_first = all(row.is_first for row in rows)
     return Terms(
-        seconds=flow.lease_seconds,
+        seconds=flow.lease_seconds if is_first else min(flow.lease_seconds, _SECOND_S),
         bounded=place.bounded,
         holdover_s=_HOLDOVER_S if holdover and slots == 1 and not place.bounded else 0.0,
         pass_gaps=flow.on_gap == "continue",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from typing import TYPE_CHECKING
@@ -93,6 +94,11 @@ class Verdicts:
         self.to_resume[copy] = None
         self._source.refresh_leaders()
         self._target.refresh_leaders()
+
+    def wait(self, copy: PartitionCopy, reason: str) -> None:
+        """Leave a copy to the next lease; what is in flight is waited for."""
+        self.later(copy, reason)
+        copy.retry_at = math.inf
 
     def halt(self, copy: PartitionCopy, error: PartitionError, *, land_first: bool = False) -> None:
         """Stop one partition for the rest of the lease; the others go on."""

@@ -1,0 +1,96 @@
+"""Two runs of one flow at once, with records by which the target has forgotten the producer."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mirrorless.copy.control import Control
+from mirrorless.copy.lease import Terms
+from mirrorless.copy.planning import Planner
+from mirrorless.copy.slot import Slot
+from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from tests.kafka.copy.test_refused_while_forgotten import FORGETFUL, fill_old
+from tests.support.world import World, fill
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from mirrorless.copy.rows import LeaseRow, Report
+
+RECORDS = 20_000
+
+
+@pytest.fixture(scope="module")
+def forgetful() -> Iterator[EmbeddedCluster]:
+    with start_clusters([ClusterSpec(name="forgetful", settings=FORGETFUL)]) as started:
+        yield started["forgetful"]
+
+
+@pytest.fixture
+def world(source: EmbeddedCluster, forgetful: EmbeddedCluster, tmp_path: Path) -> World:
+    return World(source, forgetful, tmp_path)
+
+
+def lease(world: World, rows: list[LeaseRow], *, seconds: float) -> list[Report]:
+    """Copy in a slot of its own, as another process would."""
+    with closing(Slot(world.place().load())) as slot:
+        return slot.copy(rows, terms=Terms(seconds=seconds), watch=Control().of(1, 0))
+
+
+def planned(planner: Planner, world: World) -> list[LeaseRow]:
+    return [row for pile in planner.plan(world.place().load()) for row in pile]
+
+
+def test_the_second_leaves_old_records_to_the_first(world: World) -> None:
+    topic = world.topic(partitions=2)
+    fill_old(world, topic, RECORDS, partitions=2)
+    world.discover()
+    flow = world.place().load()
+    with closing(Planner(flow, bounded=False)) as second, ThreadPoolExecutor() as pool:
+        with closing(Planner(flow, bounded=False)) as first:
+            runs = [pool.submit(lease, world, planned(planner, world), seconds=4) for planner in (first, second)]
+            copied, left = (run.result() for run in runs)
+        assert sum(report.records for report in copied) == RECORDS
+        assert sum(report.records for report in left) == 0
+        assert all(report.state == "caught up" or "another run of this flow" in str(report.error) for report in left)
+        assert world.assert_equal(topic) == RECORDS
+        # The first one has stopped and taken its mark back: the second one continues, without a wait.
+        fill_old(world, topic, 100, partitions=2)
+        assert sum(report.records for report in lease(world, planned(second, world), seconds=4)) == 100
+    assert world.assert_equal(topic) == RECORDS + 100
+
+
+def test_records_that_the_target_remembers_are_not_waited_for(world: World, target: EmbeddedCluster) -> None:
+    world.target = target  # it has Kafka's defaults
+    topic = world.topic()
+    fill(world.source, topic, (b"%d" % number for number in range(100)))
+    world.write_settings(**{f"{world.target_alias}.bootstrap.servers": target.bootstrap_servers})
+    world.discover()
+    flow = world.place().load()
+    with closing(Planner(flow, bounded=False)) as first, closing(Planner(flow, bounded=False)) as second:
+        rows = [planned(planner, world) for planner in (first, second)]
+        assert [row.is_first for some in rows for row in some] == [True, False]
+        (report,) = lease(world, rows[1], seconds=3)
+    assert report.records == 100
+
+
+def test_where_both_believe_to_be_first_it_is_reported(world: World) -> None:
+    """As after a run was frozen for longer than its mark is valid."""
+    topic = world.topic()
+    world.discover()
+    with closing(Planner(world.place().load(), bounded=False)) as planner:
+        rows = [replace(row, is_first=True) for row in planned(planner, world)]
+    with ThreadPoolExecutor() as pool:
+        runs = [pool.submit(lease, world, rows, seconds=8) for _ in range(2)]
+        while not all(run.done() for run in runs):
+            fill_old(world, topic, 10, partitions=1)
+            time.sleep(0.2)
+    reports = [report for run in runs for report in run.result()]
+    assert any("another run of this flow" in report.events for report in reports), reports
