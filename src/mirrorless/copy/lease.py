@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from kafka import errors as kafka_errors
 
 from mirrorless.copy.appender import Appender
 from mirrorless.copy.budget import Budget
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.ledger import Ledger
+    from mirrorless.copy.newcomers import Newcomers
     from mirrorless.copy.positions import Positions
     from mirrorless.copy.rows import LeaseRow, Report
     from mirrorless.protocol.event_loop import EventLoop
@@ -78,7 +82,9 @@ class Watch(Protocol):
 
 
 class Lease:
-    """Copies the partitions of `rows`; `source_id` is the source's cluster id, `left` comes from the lease before.
+    """Copies the partitions of `rows`, and those that `newcomers` finds meanwhile.
+
+    `source_id` is the source's cluster id, `left` comes from the lease before.
 
     Where the terms allow a holdover and no partition is being resumed, the copy goes on behind the lease's end, until
     the next lease's `recall`.
@@ -97,8 +103,12 @@ class Lease:
         terms: Terms,
         watch: Watch,
         left: Mapping[Place, Left],
+        newcomers: Newcomers,
     ) -> None:
         self._net = net
+        self._source = source
+        self._target = target
+        self._newcomers = newcomers
         self._ledger = ledger
         self._terms = terms
         self._watch = watch
@@ -142,7 +152,12 @@ class Lease:
         """Copy until the lease is over; returns a report a partition. Troubles of a partition are in its report."""
         watch = self._watch
         try:
-            await self._copy(self._terms.seconds, over=lambda: watch.stopping() or self._done(), observe=watch.watched)
+            await self._copy(
+                self._terms.seconds,
+                over=lambda: watch.stopping() or self._done(),
+                observe=watch.watched,
+                adopt=True,
+            )
             holdover = self._terms.holdover_s > 0 and not watch.stopping() and self._is_steady()
             if not holdover:
                 await self._land()
@@ -237,7 +252,9 @@ class Lease:
             await self.land()
         return False
 
-    async def _copy(self, seconds: float, *, over: Callable[[], bool], observe: bool = False) -> None:
+    async def _copy(
+        self, seconds: float, *, over: Callable[[], bool], observe: bool = False, adopt: bool = False
+    ) -> None:
         """Keep everything going for so long; raises what a part of it ended with."""
         deadline = time.monotonic() + seconds
         leaders_due = observe_due = 0.0
@@ -247,6 +264,8 @@ class Lease:
             if now >= leaders_due:
                 self._fetcher.assign()
                 leaders_due = now + _LEADERS_EVERY_S
+            if adopt and (found := self._newcomers.found()):
+                self._spawn(self._adopt(found))
             if observe and now >= observe_due:
                 self._watch.observe(self.reports())
                 took = time.monotonic() - now
@@ -256,6 +275,15 @@ class Lease:
             await self._net.sleep(min(_TICK_S, deadline - now))
         if self._crash is not None:
             raise self._crash
+
+    async def _adopt(self, rows: Sequence[LeaseRow]) -> None:
+        """Begin with partitions that appeared; a cluster that does not answer is asked again when they are resumed."""
+        with suppress(kafka_errors.KafkaError):
+            await self._source.learn({row.topic for row in rows})
+            await self._target.learn({row.remote_topic for row in rows})
+        for row in rows:
+            if (row.topic, row.partition) not in self._copies:
+                self._begin(row, None)
 
     def _done(self) -> bool:
         return self._terms.bounded and not self._verdicts.unfinished

@@ -18,8 +18,8 @@ from mirrorless.clusters.target_state import TargetState, TargetStates, configs_
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts
 from mirrorless.copy.dealing import deal
 from mirrorless.copy.mirrormaker2 import Rival
+from mirrorless.copy.newcomers import LOOKING_SLOTS, PartitionCounts, planned_text, row_of
 from mirrorless.copy.progress_topic import ProgressTopic
-from mirrorless.copy.rows import LeaseRow
 from mirrorless.copy.run_marks import MarkWriter
 from mirrorless.errors import ClusterUnavailable, FlowPaused
 from mirrorless.metadata.plan import replicated
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.progress import Known
+    from mirrorless.copy.rows import LeaseRow
     from mirrorless.settings import Flow
 
 _DISCOVERIES = 2
@@ -78,25 +79,26 @@ class Planner:
         self.flow = flow
         source, target = self._source.metadata(), self._target.metadata()
         refuse_same(flow.name, str(source.cluster_id), str(target.cluster_id))
-        counts, remote_counts = partition_counts(source), partition_counts(target)
-        remote = replicated(flow, counts)
-        places = [
-            (topic, partition)
-            for topic, remote_topic in remote.items()
-            for partition in range(min(counts[topic], remote_counts.get(remote_topic, 0)))
-        ]
+        counts = PartitionCounts(partition_counts(source), partition_counts(target))
+        remote = replicated(flow, counts.source)
+        copied = counts.copied(remote)
+        places = [(topic, partition) for topic, count in copied.items() for partition in range(count)]
         ends, unknown = self._source_ends(places)
         known, waiting = self._rival.read(self._progress, ends.keys() & set(places))
-        unmade = self._not_made(remote, counts, remote_counts)
+        unmade = self._not_made(counts.source, copied)
         self.waiting = str(self._rival.may_run(waiting)) if waiting else unknown or unmade
         places = [place for place in places if place in ends and place not in waiting]
-        rows = [_row(place, remote[place[0]], ends[place], known.get(place)) for place in places]
+        rows = [row_of(place, remote[place[0]], ends[place], known.get(place)) for place in places]
         if self._bounded:
             rows = self._worth_a_look(rows, known)
         weights = self._lag_bytes(rows)
         piles = deal(rows, slots=flow.tasks_max, weight=lambda row: weights[row.topic, row.partition])
         is_first = self._is_first() if rows else True
-        return [[replace(row, slots=len(piles), is_first=is_first) for row in pile] for pile in piles]
+        dealt = [[replace(row, slots=len(piles), is_first=is_first) for row in pile] for pile in piles]
+        if not self._bounded:
+            for pile in dealt[:LOOKING_SLOTS]:
+                pile[0] = replace(pile[0], planned=planned_text(copied))
+        return dealt
 
     def close(self) -> None:
         """Close what was opened."""
@@ -123,14 +125,10 @@ class Planner:
         first = self._progress.marks.first(now_ms=int(time.time() * 1000), now=time.monotonic())
         return first is None or first.run == self._run
 
-    def _not_made(self, remote: Mapping[str, str], counts: Mapping[str, int], there: Mapping[str, int]) -> str:
+    def _not_made(self, counts: Mapping[str, int], copied: Mapping[str, int]) -> str:
         """A line on partitions that the target has lacked for longer than topic discovery takes to make them."""
         now = time.monotonic()
-        lacking = [
-            (topic, partition)
-            for topic, remote_topic in remote.items()
-            for partition in range(there.get(remote_topic, 0), counts[topic])
-        ]
+        lacking = [(topic, partition) for topic, there in copied.items() for partition in range(there, counts[topic])]
         self._unmade = {place: self._unmade.get(place, now) for place in lacking}
         patience_s = _DISCOVERIES * self.flow.refresh_topics_interval_seconds
         late = [place for place, since in self._unmade.items() if now - since >= patience_s]
@@ -238,15 +236,3 @@ class Sizes:
         if self._client is not None:
             self._client.close()
             self._client = None
-
-
-def _row(place: Place, remote_topic: str, end: int, known: Known | None) -> LeaseRow:
-    progress = known.progress if known else None
-    return LeaseRow(
-        topic=place[0],
-        partition=place[1],
-        remote_topic=remote_topic,
-        source_end=end,
-        last_offset=progress.last_offset if progress else None,
-        known=known.to_json() if known else None,
-    )

@@ -31,7 +31,8 @@ class LeaseRow:
     `known` is what that topic says, as `Known.to_json` writes it; its `last_offset` stands beside it, because lags are
     computed with it. `source_end` is the source's last stable offset when the lease was planned; a bounded lease ends
     there. `slots` is how many share the flow. `is_first` says that no other run of the flow's copy was there before
-    this one; where one is, it alone copies records by which the target may have forgotten the producer.
+    this one; where one is, it alone copies records by which the target may have forgotten the producer. One row of each
+    slot that looks for new partitions has `planned`, what the plan knows (`newcomers.planned_partitions`).
     """
 
     topic: str
@@ -42,6 +43,7 @@ class LeaseRow:
     known: str | None = None
     slots: int = 1
     is_first: bool = True
+    planned: str | None = None
 
     @property
     def lag_records(self) -> int:

@@ -15,6 +15,7 @@ from mirrorless.copy.incarnations import Incarnations
 from mirrorless.copy.journal import Journal
 from mirrorless.copy.lease import Lease, Terms
 from mirrorless.copy.ledger import Ledger
+from mirrorless.copy.newcomers import Newcomers
 from mirrorless.copy.partition import State
 from mirrorless.copy.positions import Positions
 from mirrorless.copy.rows import LeaseRow, Report
@@ -62,10 +63,14 @@ class Slot:
         self._journal = Journal(topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer"))
         self._syncs = SyncWriter(offset_syncs_topic(flow)) if flow.emit_offset_syncs_enabled else None
         self._ends = Connections(flow)
+        self._newcomers = Newcomers()
         self._ends.start()
 
-    def copy(self, rows: Sequence[LeaseRow], *, terms: Terms, watch: Watch) -> list[Report]:
-        """Copy the partitions of `rows` for one lease; raises `ClusterError` if an end cannot be reached."""
+    def copy(self, rows: Sequence[LeaseRow], *, terms: Terms, watch: Watch, slot: int = 0) -> list[Report]:
+        """Copy the partitions of `rows` for one lease, and those that appear meanwhile, as far as they are this slot's.
+
+        Raises `ClusterError` if an end cannot be reached.
+        """
 
         async def copy() -> list[Report]:
             await self._ends.connect(
@@ -76,7 +81,11 @@ class Slot:
             self._held = _Held(lease, self.flow)
             return reports
 
-        return self._ends.run(copy)
+        self._newcomers.begin(self.flow, rows, slot=slot)
+        try:
+            return self._ends.run(copy)
+        finally:
+            self._newcomers.end()
 
     @property
     def login_refused(self) -> bool:
@@ -88,6 +97,7 @@ class Slot:
         try:
             self._ends.run(self._land)
         finally:
+            self._newcomers.close()
             self._ends.close()
 
     async def _remembered_ms(self) -> int:
@@ -153,6 +163,7 @@ class Slot:
             terms=terms,
             watch=watch,
             left=left,
+            newcomers=self._newcomers,
         )
 
 
@@ -180,7 +191,8 @@ def run_lease(
     watch = control.of(lease, slot)
     try:
         known = _ready(place)
-        reports = known.copy(rows, terms=_terms(known.flow, place, rows, holdover=holdover), watch=watch)
+        terms = _terms(known.flow, place, rows, holdover=holdover)
+        reports = known.copy(rows, terms=terms, watch=watch, slot=slot)
         states = {report.state for report in reports}
         if known.login_refused or (State.RESUMING in states and states <= {State.RESUMING, State.HALTED}):
             _forget(place)  # perhaps the brokers moved: the next lease asks the bootstrap servers again, and logs in

@@ -88,21 +88,31 @@ class Wire:
                 # Perhaps all brokers have other addresses by now: those that the bootstrap servers tell (KIP-899).
                 manager._bootstrap_future = None
             await manager.wait_for(manager.bootstrap_async(timeout_ms, refresh=False), timeout_ms)
-            while any(cluster.partitions_for_topic(topic) is None for topic in cluster._topics):
-                try:
-                    await manager.wait_for(cluster.request_update(), _METADATA_TIMEOUT_MS)
-                    break
-                except kafka_errors.UnknownTopicOrPartitionError:
-                    break
-                except RETRIABLE:
-                    if time.monotonic() > until:
-                        raise
+            if any(cluster.partitions_for_topic(topic) is None for topic in cluster._topics):
+                await self._update(until)
         except (kafka_errors.KafkaTimeoutError, *RETRIABLE) as error:
             manager._bootstrap_future = None  # a failed bootstrap may be tried again
             servers = ",".join(manager.config["bootstrap_servers"])
             raise ClusterUnavailable(f"no answer from {servers}: {error}", cluster=self._cluster) from error
         except kafka_errors.KafkaError as error:
             raise ClusterError(str(error), cluster=self._cluster) from error
+
+    async def learn(self, topics: Iterable[str]) -> None:
+        """Learn who leads the partitions of more topics, or of more partitions of a topic that is known."""
+        self._manager.cluster._topics |= set(topics)
+        await self._update(time.monotonic() + _METADATA_TIMEOUT_MS / 1000)
+
+    async def _update(self, until: float) -> None:
+        """Ask for metadata, until some comes or the monotonic time `until`."""
+        while True:
+            try:
+                await self._manager.wait_for(self._manager.cluster.request_update(), _METADATA_TIMEOUT_MS)
+                return
+            except kafka_errors.UnknownTopicOrPartitionError:
+                return
+            except RETRIABLE:
+                if time.monotonic() > until:
+                    raise
 
     async def _ask(self, request: Any, node: Node, *, timeout_ms: int = _REQUEST_TIMEOUT_MS) -> Any:  # noqa: ANN401
         """Send a request and wait for its answer; a broker that says nothing at all loses its connection.

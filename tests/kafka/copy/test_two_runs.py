@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mirrorless.copy.rows import LeaseRow, Report
 
-RECORDS = 20_000
+RECORDS = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,8 @@ def test_the_second_leaves_old_records_to_the_first(world: World) -> None:
     flow = world.place().load()
     with closing(Planner(flow, bounded=False)) as second, ThreadPoolExecutor() as pool:
         with closing(Planner(flow, bounded=False)) as first:
-            runs = [pool.submit(lease, world, planned(planner, world), seconds=4) for planner in (first, second)]
+            rows = [planned(planner, world) for planner in (first, second)]
+            runs = [pool.submit(lease, world, some, seconds=6) for some in rows]
             copied, left = (run.result() for run in runs)
         assert sum(report.records for report in copied) == RECORDS
         assert sum(report.records for report in left) == 0

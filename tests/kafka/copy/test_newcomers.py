@@ -1,0 +1,68 @@
+"""Topics and partitions that appear while a lease runs are copied within it, and nothing else is disturbed."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from confluent_kafka.admin import AdminClient, NewPartitions
+
+from mirrorless.copy.control import Control
+from mirrorless.copy.lease import Terms
+from mirrorless.copy.planning import Planner
+from mirrorless.copy.slot import Slot
+from tests.support.world import World, fill, read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mirrorless.copy.rows import LeaseRow, Report
+
+LEASE_S = 18.0
+
+
+def copy(world: World, rows: list[LeaseRow], slot: int) -> list[Report]:
+    with closing(Slot(world.place(bounded=False).load())) as one:
+        return one.copy(rows, terms=Terms(seconds=LEASE_S), watch=Control().of(1, slot), slot=slot)
+
+
+def wait_until(happened: Callable[[], bool], *, seconds: float) -> float:
+    began = time.monotonic()
+    while not happened():
+        assert time.monotonic() - began < seconds
+        time.sleep(0.1)
+    return time.monotonic() - began
+
+
+def count(world: World, topic: str) -> int:
+    return sum(map(len, read(world.target, world.remote(topic)).values()))
+
+
+def test_within_the_lease_and_each_by_one_slot(world: World) -> None:
+    world.tasks_max = 2
+    there = world.topic(partitions=2)
+    fill(world.source, there, (b"%d" % number for number in range(200)), partitions=2)
+    world.write_settings(**{f"{world.flow}.topics": f"{there}, topic-.*"})
+    world.discover()
+    flow = world.place(bounded=False).load()
+    with closing(Planner(flow, bounded=False)) as planner, ThreadPoolExecutor() as pool:
+        piles = planner.plan(flow)
+        assert len(piles) == 2
+        running = [pool.submit(copy, world, rows, slot) for slot, rows in enumerate(piles)]
+        wait_until(lambda: count(world, there) == 200, seconds=LEASE_S / 2)
+        new = world.topic(partitions=3)
+        fill(world.source, new, (b"%d" % number for number in range(300)), partitions=3)
+        admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
+        admin.create_partitions([NewPartitions(there, 4)])[there].result()
+        world.discover()
+        wait_until(lambda: count(world, new) == 300, seconds=LEASE_S / 2)
+        fill(world.source, there, (b"%d" % number for number in range(400)), partitions=4)
+        wait_until(lambda: count(world, there) == 600, seconds=LEASE_S / 2)
+        assert not any(run.done() for run in running)
+        reports = [report for run in running for report in run.result()]
+    assert world.assert_equal(new) == 300
+    assert world.assert_equal(there) == 600
+    places = [(report.topic, report.partition) for report in reports if report.topic in (there, new)]
+    assert sorted(places) == sorted([(there, number) for number in range(4)] + [(new, number) for number in range(3)])
