@@ -100,6 +100,7 @@ class When(StrEnum):
     ACLS = "unless sync.topic.acls.enabled=false"
     RIVAL = "not required: without it one that runs is seen as late as it writes its progress"
     PAUSE = "not required: without it a pause is not seen"
+    LATEST = "with auto.offset.reset=latest"
     EXPIRY = "not required: without it a day is assumed"
     BETTER = "not required: without it records are counted instead of bytes when partitions are dealt to slots"
 
@@ -169,6 +170,8 @@ ROWS: Final = (
     Row(_DISCOVERY, _T, On.REMOTE_TOPICS, Operation.ALTER, "add partitions"),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.DESCRIBE, "see whether it is there"),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.CREATE, "create it if it is missing"),
+    Row(_DISCOVERY, _T, On.PROGRESS, Operation.READ, "know which partitions are new", When.LATEST),
+    Row(_DISCOVERY, _T, On.PROGRESS, Operation.WRITE, "note where partitions begin", When.LATEST),
     Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.DESCRIBE, "see whether it is there", When.SYNCS_ON_TARGET),
     Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.CREATE, "create it if it is missing", When.SYNCS_ON_TARGET),
     Row(_DISCOVERY, _T, On.DEAD_LETTERS, Operation.DESCRIBE, "see whether it is there", When.DEAD_LETTERS),
@@ -309,6 +312,7 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.OLD_BROKERS: lambda _: True,
     When.RIVAL: lambda _: True,
     When.PAUSE: lambda _: True,
+    When.LATEST: lambda flow: flow.auto_offset_reset == "latest" and flow.start_timestamp_ms is None,
     When.EXPIRY: lambda _: True,
     When.BETTER: lambda _: True,
 }

@@ -21,6 +21,7 @@ MANY: Final = {On.TOPICS: "orders", On.GROUPS: "billing"}
 BESIDE_THE_TABLE: Final = {
     ("heartbeat", "SourceCluster"): "heartbeats of the way back, where that has no function of its own",
     ("heartbeat", "SourceHeartbeats"): "heartbeats of the way back, where that has no function of its own",
+    ("topic_discovery", "TargetProgress"): "reads and writes there with auto.offset.reset=latest",
     ("job_supervisor", "TargetCluster"): "reads whether the flow is paused",
     ("job_supervisor", "TargetState"): "reads whether the flow is paused",
 }

@@ -113,11 +113,11 @@ class Incarnations:
         found = self._source.topic_id(copy.row.topic)
         return None if found is None else str(found)
 
-    async def first_offset(self, place: Place) -> int:
-        """Where a partition without progress begins."""
+    async def first_offset(self, place: Place, *, at: int | None = None) -> int:
+        """Where a partition without progress begins: at the flow's start position, or at another one."""
         # Committed, or the records of a transaction that is open now would be left out by `latest`.
-        for at in (self._start_at, wires.LATEST):
-            found = await self._offset(place, at)
+        for position in (self._start_at if at is None else at, wires.LATEST):
+            found = await self._offset(place, position)
             if found >= 0:
                 return found
         raise NotNow(f"{place[0]}-{place[1]} has no end at the moment")

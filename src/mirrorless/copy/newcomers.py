@@ -12,12 +12,13 @@ import threading
 import time
 import zlib
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import high_watermarks, partition_counts
+from mirrorless.copy.discovered import is_new, starts_at_latest
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.rows import LeaseRow
 from mirrorless.errors import MirrorlessError
@@ -159,16 +160,16 @@ class _Look:
         ends, _ = high_watermarks(self._source, places)
         with closing(ProgressTopic(self.flow, self._target)) as progress:
             known = progress.read()
-        return [
-            row_of(place, remote[place[0]], ends.get(place, 0), said, slots=like.slots, is_first=like.is_first)
+            seen = progress.discovered.partitions if starts_at_latest(self.flow) else {}
+        rows = [
+            row_of(place, remote[place[0]], ends.get(place, 0), said, is_new=is_new(place, seen))
             for place in places
             if not _is_mirrormakers(said := known.get(place))
         ]
+        return [replace(row, slots=like.slots, is_first=like.is_first) for row in rows]
 
 
-def row_of(
-    place: Place, remote_topic: str, end: int, known: Known | None, *, slots: int = 1, is_first: bool = True
-) -> LeaseRow:
+def row_of(place: Place, remote_topic: str, end: int, known: Known | None, *, is_new: bool) -> LeaseRow:
     """A lease's row of one partition, whose source ends at `end`."""
     progress = known.progress if known else None
     return LeaseRow(
@@ -178,8 +179,7 @@ def row_of(
         source_end=end,
         last_offset=progress.last_offset if progress else None,
         known=known.to_json() if known else None,
-        slots=slots,
-        is_first=is_first,
+        is_new=is_new,
     )
 
 

@@ -17,6 +17,7 @@ from mirrorless.clusters.kafka_python import admin_client
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts
 from mirrorless.copy.dealing import deal
+from mirrorless.copy.discovered import is_new, starts_at_latest
 from mirrorless.copy.mirrormaker2 import Rival
 from mirrorless.copy.newcomers import LOOKING_SLOTS, PartitionCounts, planned_text, row_of
 from mirrorless.copy.progress_topic import ProgressTopic
@@ -88,7 +89,11 @@ class Planner:
         unmade = self._not_made(counts.source, copied)
         self.waiting = str(self._rival.may_run(waiting)) if waiting else unknown or unmade
         places = [place for place in places if place in ends and place not in waiting]
-        rows = [row_of(place, remote[place[0]], ends[place], known.get(place)) for place in places]
+        seen = self._progress.discovered.partitions if starts_at_latest(flow) else {}
+        rows = [
+            row_of(place, remote[place[0]], ends[place], known.get(place), is_new=is_new(place, seen))
+            for place in places
+        ]
         if self._bounded:
             rows = self._worth_a_look(rows, known)
         weights = self._lag_bytes(rows)

@@ -111,7 +111,11 @@ class Positions:
         if (known := copy.announced.get(decision.epoch)) is not None:
             self._refuse_another_topic(copy, decision.epoch)
             start = known.start
-        first = await self._incarnations.first_offset(copy.place) if start is None else start
+        if start is None:
+            start_at = wires.EARLIEST if copy.row.is_new else None
+            first = await self._incarnations.first_offset(copy.place, at=start_at)
+        else:
+            first = start
         if start is not None and start > copy.source_end:
             await self._look_at_end(copy, start, None)
         holds = await self._incarnations.begin(

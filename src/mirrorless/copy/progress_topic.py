@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.replay import Replay
+from mirrorless.copy.discovered import DiscoveredTopics
 from mirrorless.copy.progress import Known, Progress, parse
 from mirrorless.copy.run_marks import RunMarks
 
@@ -25,7 +26,8 @@ class ProgressTopic:
     """What the progress topic says of a flow's source partitions; `admin` is a client of the target.
 
     `others` says when (monotonic seconds) progress was seen that MirrorMaker 2 wrote after the topic was first read.
-    `complete` says whether it was read to its end the last time. `marks` are those of runs of the flow's copy.
+    `complete` says whether it was read to its end the last time. `marks` are those of runs of the flow's copy,
+    `discovered` the source's topics as they were at the last look.
     """
 
     def __init__(self, flow: Flow, admin: Admin) -> None:
@@ -36,6 +38,7 @@ class ProgressTopic:
         self._was_read = self.complete = False
         self.others: dict[Place, float] = {}
         self.marks = RunMarks(flow.source.alias)
+        self.discovered = DiscoveredTopics(flow.source.alias)
         # Without the topic nothing is known of how far the copy is, which is not the same as that nothing was copied.
         self._replay = Replay(topic=flow.offset_storage_topic, cluster=flow.target, admin=admin, must_exist=True)
 
@@ -46,7 +49,7 @@ class ProgressTopic:
         """
         last: dict[bytes | None, bytes | None] = {}
         for key, value, offset in self._replay.read(self._forget, stopping=stopping):
-            if self.marks.take(key, value, offset, now=time.monotonic()):
+            if self.marks.take(key, value, offset, now=time.monotonic()) or self.discovered.take(key, value):
                 continue
             if self._was_read and self._before is None and value is not None and _OURS not in value:
                 self._note_other(key, value)
@@ -76,6 +79,7 @@ class ProgressTopic:
             self._before = self._known
         self._known = {}
         self.marks.forget()
+        self.discovered.forget()
 
     def _take(self, key: bytes | None, value: bytes | None) -> None:
         if (read := self._parse(key, value)) is not None:

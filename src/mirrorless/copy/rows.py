@@ -32,7 +32,8 @@ class LeaseRow:
     computed with it. `source_end` is the source's last stable offset when the lease was planned; a bounded lease ends
     there. `slots` is how many share the flow. `is_first` says that no other run of the flow's copy was there before
     this one; where one is, it alone copies records by which the target may have forgotten the producer. One row of each
-    slot that looks for new partitions has `planned`, what the plan knows (`newcomers.planned_partitions`).
+    slot that looks for new partitions has `planned`, what the plan knows (`newcomers.planned_text`). `is_new` says that
+    the partition appeared after topic discovery last looked (`discovered.is_new`).
     """
 
     topic: str
@@ -44,6 +45,7 @@ class LeaseRow:
     slots: int = 1
     is_first: bool = True
     planned: str | None = None
+    is_new: bool = False
 
     @property
     def lag_records(self) -> int:

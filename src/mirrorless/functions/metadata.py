@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from mirrorless.copy.discovered import starts_at_latest
+from mirrorless.copy.start_positions import fix_start_positions
 from mirrorless.functions.events import Schedule
 from mirrorless.functions.warm import Warm
 from mirrorless.metadata.actions import ForgetAcl
@@ -28,9 +30,20 @@ def discover_topics(invocation: Invocation) -> dict[str, Any]:
 
     Where `refresh.topics.enabled` is false only an invocation by hand does: topics are looked for once, at the start.
     """
-    event = invocation.event
+    event, flow = invocation.event, invocation.flow
     by_hand = isinstance(event, Schedule) and event.by_hand
-    return _pass(invocation, Part.TOPICS, wanted=invocation.flow.refresh_topics_enabled or by_hand)
+    if not (flow.refresh_topics_enabled or by_hand):
+        return _pass(invocation, Part.TOPICS, wanted=False)
+    # Before topics are created: the copy begins with them within seconds. At the very first look the topic that keeps
+    # where they begin is not there yet.
+    if not starts_at_latest(flow):
+        return _pass(invocation, Part.TOPICS, wanted=True)
+    fixed = fix_start_positions(flow)
+    answer = _pass(invocation, Part.TOPICS, wanted=True)
+    fixed = fixed or fix_start_positions(flow)
+    if fixed is not None and fixed.problem is not None:
+        invocation.sink.tell("warning", fixed.problem)
+    return answer
 
 
 def sync_configs(invocation: Invocation) -> dict[str, Any]:

@@ -1,0 +1,181 @@
+"""Fixes where partitions begin of flows that start at the latest offset, when topic discovery meets them.
+
+Records that are written between discovery and the first lease, which may be half a minute later, would else be left
+out. Rules: at the first look, and for topics that only a changed filter selects, the latest offset; for partitions and
+topics that appeared since the last look, the beginning, however long ago that was.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kafka import errors as kafka_errors
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.clusters.identity import refuse_same
+from mirrorless.clusters.topics import partition_counts
+from mirrorless.copy.connections import Connections
+from mirrorless.copy.discovered import is_new, key_of, value_of
+from mirrorless.copy.incarnations import Incarnations
+from mirrorless.copy.journal import Journal
+from mirrorless.copy.progress import Announcement
+from mirrorless.errors import ClusterError, MirrorlessError
+from mirrorless.filters import why_left_out
+from mirrorless.metadata.plan import replicated
+from mirrorless.policy import LeftOut
+from mirrorless.protocol import wire as wires
+from mirrorless.protocol.leaders import by_leader
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mirrorless.clusters.topics import Place
+    from mirrorless.copy.progress import Known
+    from mirrorless.settings import Flow
+
+FIRST_COPY: Final = "first copy"
+_FLUSH_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class FixedStarts:
+    """How it went: `announced` partitions, and why others could not be; they are looked at again the next time."""
+
+    announced: int
+    failures: Mapping[Place, str]
+
+    @property
+    def problem(self) -> str | None:
+        """One line about the failures, None if there are none."""
+        if not self.failures:
+            return None
+        (topic, partition), reason = next(iter(self.failures.items()))
+        return (
+            f"the start of {len(self.failures)} partitions could not be fixed, among them {topic}-{partition}: "
+            f"{reason}; topic discovery tries again"
+        )
+
+
+def fix_start_positions(flow: Flow) -> FixedStarts | None:
+    """Announce where each partition begins that has no progress yet, and note which topics there are.
+
+    None where there is no progress topic yet. Raises `ClusterError`, and `SameClusterError` if there is one cluster.
+    """
+    source, target = Admin(flow.source).metadata(), Admin(flow.target).metadata()
+    refuse_same(flow.name, str(source.cluster_id), str(target.cluster_id))
+    counts, remote_counts = partition_counts(source), partition_counts(target)
+    if flow.offset_storage_topic not in remote_counts:
+        return None
+    with closing(_Fixing(flow, counts, remote_counts)) as fixing:
+        return fixing.run()
+
+
+class _Fixing:
+    def __init__(self, flow: Flow, counts: Mapping[str, int], remote_counts: Mapping[str, int]) -> None:
+        ask = why_left_out(flow)
+        self._flow = flow
+        self._remote = replicated(flow, counts)
+        # Also what is not selected: a filter that is changed later makes nothing new.
+        self._counts = {topic: n for topic, n in counts.items() if (ask(topic) or (None,))[0] is not LeftOut.INTERNAL}
+        self._remote_counts = remote_counts
+        self._ends = Connections(flow)
+
+    def close(self) -> None:
+        self._ends.close()
+
+    def run(self) -> FixedStarts:
+        """Read, announce, note: in this order, so that what was not announced is new the next time too."""
+        known = self._ends.progress.read()
+        seen = dict(self._ends.progress.discovered.partitions)
+        waiting = [
+            (topic, partition)
+            for topic in self._remote
+            for partition in range(self._counts[topic])
+            if _is_open(known.get((topic, partition)))
+        ]
+        try:
+            failures = self._ends.run(lambda: self._announce(waiting, seen)) if waiting else {}
+        except kafka_errors.KafkaError as error:
+            raise ClusterError(str(error), cluster=f"{self._flow.source.alias} or {self._flow.target.alias}") from error
+        self._note(seen, left={topic for topic, partition in failures if is_new((topic, partition), seen)})
+        return FixedStarts(len(waiting) - len(failures), failures)
+
+    def _note(self, seen: Mapping[str, int], *, left: set[str]) -> None:
+        """Write which topics there are, but for those `left` to the next time."""
+        alias = self._flow.source.alias
+        changed = {
+            topic: count for topic, count in self._counts.items() if seen.get(topic) != count and topic not in left
+        }
+        gone = seen.keys() - self._counts.keys()
+        if not changed and not gone:
+            return
+        config = for_confluent(self._flow.target, role="producer")
+        journal = Journal(topic=self._flow.offset_storage_topic, config=config)
+        for topic, count in changed.items():
+            journal.write(key_of(alias, topic), value_of(count))
+        for topic in gone:
+            journal.write(key_of(alias, topic), None)
+        if not journal.flush(_FLUSH_S) or journal.failures:
+            reason = journal.error or f"{self._flow.offset_storage_topic} does not take the discovered topics"
+            raise ClusterError(reason, cluster=self._flow.target.alias)
+
+    async def _announce(self, waiting: Sequence[Place], seen: Mapping[str, int]) -> dict[Place, str]:
+        """Announce the start of these places; says which could not be, and why."""
+        flow, ends = self._flow, self._ends
+        topics = {topic for topic, _ in waiting}
+        there = {self._remote[topic] for topic in topics if self._remote[topic] in self._remote_counts}
+        await ends.connect(flow, topics=topics, remote_topics=there)
+        incarnations = Incarnations(
+            net=ends.net,
+            source=ends.source,
+            target=ends.target,
+            source_alias=flow.source.alias,
+            source_id=ends.source.cluster_id,
+            journal_topic=flow.offset_storage_topic,
+            start_at=wires.LATEST,
+        )
+
+        async def one(place: Place, downstream: int) -> None:
+            found = ends.source.topic_id(place[0])
+            start = await incarnations.first_offset(place, at=wires.EARLIEST if is_new(place, seen) else None)
+            wanted = Announcement(
+                epoch=0,
+                start=start,
+                downstream=downstream,
+                reason=FIRST_COPY,
+                topic_id=None if found is None else str(found),
+            )
+            await incarnations.announce(place, wanted)
+
+        failures: dict[Place, str] = {}
+        remote_ends = await self._remote_ends(waiting)
+        under_way = {place: ends.net.call_soon_with_future(one(place, remote_ends.get(place, 0))) for place in waiting}
+        for place, announcing in under_way.items():
+            try:
+                await announcing
+            except (kafka_errors.KafkaError, MirrorlessError) as error:
+                failures[place] = str(error)
+        return failures
+
+    async def _remote_ends(self, waiting: Sequence[Place]) -> dict[Place, int]:
+        """Where remote partitions end that are there already, by source partition."""
+        there = {
+            (self._remote[topic], partition): (topic, partition)
+            for topic, partition in waiting
+            if partition < self._remote_counts.get(self._remote[topic], 0)
+        }
+        target = self._ends.target
+        found: dict[Place, int] = {}
+        for node, led in by_leader(target, [place for place in there if target.leader(place) is not None]).items():
+            for place, answer in (await target.offsets(node, led, at=wires.LATEST)).items():
+                if not answer.error_code:
+                    found[there[place]] = answer.offset
+        return found
+
+
+def _is_open(known: Known | None) -> bool:
+    """Whether nothing says yet where a partition begins."""
+    return known is None or (known.progress is None and not known.announced)
