@@ -10,7 +10,7 @@ ENV ?= dev
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test fuzz lint format requirements clean faults build-tools build deploy cost \
-	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth plots
+	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records plots
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -58,6 +58,12 @@ bench-failover: setup  ## what a group reads twice that fails over and back, bes
 
 bench-checkpoints: setup  ## 500 groups by 200 partitions from a cold start
 	$(BIN)/python -m bench.checkpoints
+
+bench-new-topics: setup  ## how soon a new topic is copied, beside MirrorMaker 2 (6 minutes)
+	$(BIN)/python -m bench.new_topics
+
+bench-old-records: setup  ## what a backfill of records costs that are older than the target's producer expiry
+	$(BIN)/python -m bench.old_records
 
 bench-metadata: setup  ## 2,000 topics with 10,000 partitions
 	$(BIN)/python -m bench.metadata_scale

@@ -70,8 +70,12 @@ def dense(
     batch_bytes: int,
     partitions: int = PARTITIONS,
     hot: int = 0,
+    timestamp_ms: int = 0,
 ) -> int:
-    """Round-robin over the partitions; with `hot`, so many percent of all go to the first one."""
+    """Round-robin over the partitions; with `hot`, so many percent of all go to the first one.
+
+    Records have the time at which they are written, or another one.
+    """
     chance = random.Random(1)  # noqa: S311
     # So many that a codec's window never sees one of them twice.
     values = [_value(chance, size) for _ in range(max(1_000, 10_000_000 // size))]
@@ -86,7 +90,7 @@ def dense(
     for number in range(records):
         partition = 0 if number % 100 < hot else number % partitions
         value = values[(number + number // partitions) % len(values)]
-        client.produce(topic, value=value, key=b"%d" % number, partition=partition)
+        client.produce(topic, value=value, key=b"%d" % number, partition=partition, timestamp=timestamp_ms)
         if number % 10_000 == 0:
             client.poll(0)
     assert client.flush(120) == 0
