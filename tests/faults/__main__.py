@@ -29,6 +29,8 @@ from tests.support.world import World
 _BEFORE_S, _BETWEEN_S, _AFTER_S = 25.0, 6.0, 20.0
 """How long the copy is left alone before the first fault, between two, and after the last."""
 _SETTINGS = {"broker.session.timeout.ms": "6000", "min.insync.replicas": "2", "log.cleaner.backoff.ms": "500"}
+_FORGETFUL = {"producer.id.expiration.check.interval.ms": "200"}
+"""Of the target: by a record that is older than a day it forgets the producer at once, not within ten minutes."""
 _DOOR = "DOOR"
 _ANSWER_S = 1.0
 """How long brokers may take to say what the target has; one that is being killed says nothing."""
@@ -114,7 +116,7 @@ def main() -> None:
         ClusterSpec(
             name=name,
             brokers=3,
-            settings=_SETTINGS,
+            settings=_SETTINGS | (_FORGETFUL if name == "target" else {}),
             secure=(
                 SecureListener(
                     name=_DOOR, protocol="PLAINTEXT", settings={}, advertised=tuple(one.port for one in proxies[name])

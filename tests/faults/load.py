@@ -1,4 +1,8 @@
-"""Continuous load on a source: ordinary records, transactions, some of them aborted, and keys that are overwritten."""
+"""Continuous load on a source: ordinary records, transactions, some of them aborted, and keys that are overwritten.
+
+Of the ordinary ones, two partitions have records of three days ago, by which a target forgets the producer, and one has
+such among others.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,9 @@ PLAIN, TRANSACTIONS, COMPACTED = "plain", "transactions", "compacted"
 PARTITIONS = {PLAIN: 6, TRANSACTIONS: 4, COMPACTED: 2}
 _KEYS = 500
 _TICK_S = 0.05
+_OLD, _MIXED = (1, 3), 5
+"""Partitions of the plain topic."""
+_OLD_MS = 3 * 86_400_000
 
 
 class Load:
@@ -72,8 +79,14 @@ class Load:
         client = self._producer(compression_type="lz4")
         numbers = itertools.count()
         while not self._stop.wait(_TICK_S):
+            now_ms = int(time.time() * 1000)
             for number in itertools.islice(numbers, self._per_tick):
-                client.produce(PLAIN, key=b"k%d" % number, value=b"%d" % number, partition=number % PARTITIONS[PLAIN])
+                turn, partition = divmod(number, PARTITIONS[PLAIN])
+                old = partition in _OLD or (partition == _MIXED and turn % 3 == 0)
+                timestamp = now_ms - _OLD_MS if old else now_ms
+                client.produce(
+                    PLAIN, key=b"k%d" % number, value=b"%d" % number, partition=partition, timestamp=timestamp
+                )
             client.poll(0)
         if client.flush(120):
             self.errors.append("plain: not everything was acknowledged")
