@@ -181,7 +181,8 @@ def why_left_out(flow: Flow) -> Callable[[str], tuple[LeftOut, str] | None]:
             case LeftOut.INTERNAL:
                 return kind, "Kafka's, Connect's or MirrorMaker's own"
             case LeftOut.CYCLE:
-                return kind, f"it has been on {flow.target.alias} already"
+                on_target = policy.is_cycle(topic, flow.target.alias)
+                return kind, f"it has been on {(flow.target if on_target else flow.source).alias} already"
             case LeftOut.FILTER:
                 told = topics.refusal(topic) if isinstance(topics, _NameFilter) else None
                 return kind, told or f"{flow.topic_filter_class} does not select it"

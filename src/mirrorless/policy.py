@@ -78,24 +78,33 @@ class ReplicationPolicy(Protocol):
 class DefaultReplicationPolicy:
     """Remote topics begin with the alias of their source: `t` of A is `A.t`. Any name with a separator looks remote.
 
-    `internal_separator` is the one inside the names of internal topics (KIP-949).
+    `internal_separator` is the one inside the names of internal topics (KIP-949). `aliases` are known aliases that
+    contain the separator: a name that begins with one is read as a topic of that cluster, where MirrorMaker 2 cuts the
+    alias at its first separator.
     """
 
     _: KW_ONLY
     separator: str = "."
     internal_separator: str = "."
+    aliases: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, flow: Flow) -> Self:
-        """Build the policy from `replication.policy.separator` and its companion."""
-        return cls(**_separators(flow))
+        """Build the policy from `replication.policy.separator`, its companion and the file's aliases."""
+        return cls(aliases=_with_separator(flow), **_separators(flow))
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
         """Put the alias and the separator in front."""
         return f"{source_alias}{self.separator}{topic}"
 
     def topic_source(self, topic: str) -> str | None:
-        """Return what stands before the first separator: None for `a.`, empty for `.b`, as Java's split has it."""
+        """Return the longest known alias that the name begins with, else what stands before the first separator.
+
+        None for `a.`, empty for `.b`, as Java's split has it.
+        """
+        known = [alias for alias in self.aliases if self._begins_with(alias, topic)]
+        if known:
+            return max(known, key=len)
         parts = topic.split(self.separator)
         while parts and not parts[-1]:  # Java drops empty strings at the end
             parts.pop()
@@ -148,6 +157,10 @@ class DefaultReplicationPolicy:
             topic = upstream
         return False
 
+    def _begins_with(self, alias: str, topic: str) -> bool:
+        hop = f"{alias}{self.separator}"
+        return topic.startswith(hop) and any(topic[len(hop) :].split(self.separator))
+
     def _internal_suffix(self) -> str:
         return f"{self.internal_separator}internal"
 
@@ -169,7 +182,7 @@ class IdentityReplicationPolicy(DefaultReplicationPolicy):
     @classmethod
     def of(cls, flow: Flow) -> Self:
         """Build the policy for the flow's source."""
-        return cls(flow.source.alias, **_separators(flow))
+        return cls(flow.source.alias, aliases=_with_separator(flow), **_separators(flow))
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
         """Return the name as it is, except for heartbeats."""
@@ -200,6 +213,10 @@ def _separators(flow: Flow) -> dict[str, str]:
     return {"separator": separator, "internal_separator": internal}
 
 
+def _with_separator(flow: Flow) -> tuple[str, ...]:
+    return tuple(alias for alias in flow.aliases if flow.replication_policy_separator in alias)
+
+
 _BUILT_IN: Final[Mapping[str, _Buildable]] = {
     "DefaultReplicationPolicy": DefaultReplicationPolicy,
     "IdentityReplicationPolicy": IdentityReplicationPolicy,
@@ -228,14 +245,24 @@ def left_out(topic: str, *, flow: Flow, policy: ReplicationPolicy, selects: Call
     """Return why a flow does not replicate this topic of its source, or None; `selects` is the flow's topic filter.
 
     Rule (`MirrorSourceConnector.shouldReplicateTopic`): heartbeats pass the filter unless switched off (KIP-1089);
-    internal topics and cycles never pass.
+    internal topics and cycles never pass. Beyond it, heartbeats that were on the source already do not pass
+    (KAFKA-9914): where another file calls the target by another alias, the target does not show in their names.
     """
     if policy.is_internal_topic(topic):
         return LeftOut.INTERNAL
     if policy.is_cycle(topic, flow.target.alias):
         return LeftOut.CYCLE
+    if policy.is_heartbeats_topic(topic) and carries_source(topic, flow=flow, policy=policy):
+        return LeftOut.CYCLE
     wanted = selects(topic) or (flow.heartbeats_replication_enabled and policy.is_heartbeats_topic(topic))
     return None if wanted else LeftOut.FILTER
+
+
+def carries_source(topic: str, *, flow: Flow, policy: ReplicationPolicy) -> bool:
+    """Whether a hop in the name of a topic of the flow's source is that source itself, as if it had come back."""
+    alias = flow.source.alias
+    keeps_name = policy.format_remote_topic(alias, topic) == topic  # then names tell nothing
+    return topic != policy.heartbeats_topic() and not keeps_name and policy.is_cycle(topic, alias)
 
 
 def should_replicate(topic: str, *, flow: Flow, policy: ReplicationPolicy, selects: Callable[[str], bool]) -> bool:

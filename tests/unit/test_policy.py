@@ -197,3 +197,56 @@ def test_the_filter_decides_unless_it_is_a_heartbeat_an_internal_topic_or_a_cycl
     assert replicates("heartbeats", selected=False)
     assert not replicates("__t", selected=True)
     assert not replicates("B.t", selected=True)
+
+
+DASHED = DefaultReplicationPolicy(separator="-", aliases=("dc-a", "dc-a-old"))
+
+
+@pytest.mark.parametrize(
+    ("topic", "source", "upstream", "original"),
+    [
+        ("dc-a-t", "dc-a", "t", "t"),
+        ("dc-a-old-t", "dc-a-old", "t", "t"),
+        ("x-dc-a-t", "x", "dc-a-t", "t"),
+        ("dc-a-", "dc", "a-", "a-"),
+        ("dc-a", "dc", "a", "a"),
+        ("dc-b-t", "dc", "b-t", "t"),
+    ],
+)
+def test_a_known_alias_is_one_hop_whatever_it_contains(topic: str, source: str, upstream: str, original: str) -> None:
+    assert DASHED.topic_source(topic) == source
+    assert DASHED.upstream_topic(topic) == upstream
+    assert DASHED.original_topic(topic) == original
+
+
+def test_a_target_whose_alias_contains_the_separator_is_a_cycle() -> None:
+    assert DASHED.is_cycle("dc-a-t", "dc-a")
+    assert DASHED.is_cycle("x-dc-a-t", "dc-a")
+    assert not DASHED.is_cycle("dc-b-t", "dc-a")
+
+
+def test_a_flow_knows_the_aliases_of_its_file_that_contain_the_separator() -> None:
+    flow = Flow(source=A, target=B, replication_policy_separator="-").among(aliases=("A", "dc-c", "B"), circle=())
+
+    assert policy_for(flow) == DefaultReplicationPolicy(separator="-", internal_separator="-", aliases=("dc-c",))
+
+
+@pytest.mark.parametrize(
+    ("topic", "passes"),
+    [
+        ("heartbeats", True),
+        ("C.heartbeats", True),
+        ("C.D.heartbeats", True),
+        ("A.heartbeats", False),
+        ("C.A.heartbeats", False),
+        ("B.heartbeats", False),
+        ("A.orders", True),
+    ],
+)
+@pytest.mark.parametrize("policy", [DOTS, IDENTITY])
+def test_heartbeats_that_came_from_the_source_do_not_leave_it_again(
+    topic: str, *, passes: bool, policy: DefaultReplicationPolicy
+) -> None:
+    flow = Flow(source=A, target=B)
+
+    assert should_replicate(topic, flow=flow, policy=policy, selects=lambda _: True) is passes

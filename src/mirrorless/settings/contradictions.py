@@ -48,5 +48,21 @@ def rivalries(flows: Sequence[Flow]) -> Iterator[str]:
             )
 
 
+def ambiguous_aliases(flows: Sequence[Flow]) -> Iterator[str]:
+    """Yield a line for each alias that contains the separator of one of its flows."""
+    said: set[tuple[str, str]] = set()
+    for flow in flows:
+        separator = flow.replication_policy_separator
+        for alias in (flow.source.alias, flow.target.alias):
+            if separator in alias and (alias, separator) not in said:
+                said.add((alias, separator))
+                yield (
+                    f"{flow.name}: alias {alias} contains the separator {separator} (replication.policy.separator): "
+                    f"{alias}{separator}t is read as a topic of {alias} where this file is used, and as one of "
+                    f"{alias.split(separator)[0] or 'no cluster'} by MirrorMaker 2's clients and by flows of files "
+                    "that do not list the alias; use another separator or another alias"
+                )
+
+
 def _adds(flow: Flow) -> bool:
     return flow.sync_topic_acls_enabled and flow.replication_policy_class.endswith(_IDENTITY)

@@ -6,9 +6,9 @@ be is in `values`.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from mirrorless.errors import FlowNotEnabled
 from mirrorless.settings.masking import MaskedMapping
@@ -31,6 +31,9 @@ from mirrorless.settings.values import (
     TimestampMs,
     Tolerance,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 DEFAULT_POLICY_CLASS: Final = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
 # MirrorMaker 2 4.3. The two names with `log.` are the brokers', not the topics', and so exclude nothing.
@@ -188,11 +191,31 @@ class Flow(_Frozen):
     """How often heartbeats are sent."""
     heartbeats_topic_replication_factor: CountOrDefault = 3
     """Replicas of the heartbeats topic."""
+    # What the rest of the file adds: not settings of this flow, so neither shown nor explained with them.
+    _other_aliases: tuple[str, ...] = PrivateAttr(default=())
+    _circle: tuple[Flow, ...] = PrivateAttr(default=())
 
     @property
     def name(self) -> str:
         """The flow as its keys begin: `A->B`."""
         return f"{self.source.alias}->{self.target.alias}"
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Aliases of all clusters of the file, the flow's own two first."""
+        return self.source.alias, self.target.alias, *self._other_aliases
+
+    @property
+    def circle(self) -> tuple[Flow, ...]:
+        """The file's other enabled flows that lie on a directed cycle of clusters with this one."""
+        return self._circle
+
+    def among(self, *, aliases: Iterable[str], circle: Iterable[Flow]) -> Flow:
+        """Return this flow with what the rest of the file adds: the aliases of `clusters`, and its `circle`."""
+        flow = self.model_copy()
+        flow._other_aliases = tuple(alias for alias in aliases if alias not in (self.source.alias, self.target.alias))
+        flow._circle = tuple(circle)
+        return flow
 
     @property
     def writes_checkpoints(self) -> bool:

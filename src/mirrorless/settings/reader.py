@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from mirrorless.errors import ConfigurationError, FlowNotEnabled, one_line
 from mirrorless.settings import precedence
+from mirrorless.settings.circles import together
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, is_client_key
-from mirrorless.settings.contradictions import contradictions, rivalries
+from mirrorless.settings.contradictions import ambiguous_aliases, contradictions, rivalries
 from mirrorless.settings.declared_providers import DeclaredProviders
 from mirrorless.settings.keys import ENABLED, Keys
 from mirrorless.settings.kinds import as_text, default_of
@@ -118,7 +119,8 @@ class Reader:
         if not pairs:
             self._refuse_no_flow(aliases)
         flows = [flow for pair in pairs if (flow := self._flow(*pair)) is not None]
-        self._warnings += [f"{self._location}: {line}" for line in rivalries(flows)]
+        flows = together(flows, aliases)
+        self._warnings += [f"{self._location}: {line}" for line in (*rivalries(flows), *ambiguous_aliases(flows))]
         if self._errors:
             return None
         clusters = [cluster for alias in aliases if (cluster := self._cluster(alias, flows)) is not None]

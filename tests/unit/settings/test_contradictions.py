@@ -91,3 +91,23 @@ def test_who_removes_what_another_flow_wants(tmp_path: Path, lines: str, warning
     file = tmp_path / "mm2.properties"
     file.write_text(FAN_IN + lines)
     assert list(load(file).warnings) == [f"{file}: {line}" for line in warnings]
+
+
+@pytest.mark.parametrize(
+    ("aliases", "separator", "told"),
+    [(("dc-a", "b"), "-", ["dc-a"]), (("dc-a", "b"), ".", []), (("a.eu", "b.eu"), ".", ["a.eu", "b.eu"])],
+)
+def test_an_alias_that_contains_the_separator(
+    tmp_path: Path, aliases: tuple[str, str], separator: str, told: list[str]
+) -> None:
+    one, other = aliases
+    file = tmp_path / "mm2.properties"
+    file.write_text(
+        f"clusters = {one}, {other}\n{one}.bootstrap.servers = a:1\n{other}.bootstrap.servers = b:1\n"
+        f"{one}->{other}.enabled = true\n{other}->{one}.enabled = true\nreplication.policy.separator = {separator}\n"
+    )
+
+    found = [line for line in load(file).warnings if "contains the separator" in line]
+    assert [line.partition(" contains")[0] for line in found] == [
+        f"{file}: {aliases[0]}->{aliases[1]}: alias {alias}" for alias in told
+    ]

@@ -1,0 +1,45 @@
+"""What the rest of a file adds to a flow: the other clusters' aliases, and the flows that lead back to its source."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mirrorless.settings.model import Flow
+
+
+def together(flows: Sequence[Flow], aliases: Sequence[str]) -> list[Flow]:
+    """Return the flows of one file, each with the file's aliases and its `circle`; both are empty for most flows."""
+    flows = [flow.among(aliases=aliases, circle=()) for flow in flows]
+    reached = {flow.source.alias: _reached_from(flow.source.alias, flows) for flow in flows}
+
+    def leads_to(alias: str, other: str) -> bool:
+        return alias == other or other in reached.get(alias, ())
+
+    found = []
+    for flow in flows:
+        circle: list[Flow] = []
+        if leads_to(flow.target.alias, flow.source.alias):
+            circle = [
+                other
+                for other in flows
+                if other is not flow
+                and leads_to(flow.target.alias, other.source.alias)
+                and leads_to(other.target.alias, flow.source.alias)
+            ]
+        found.append(flow.among(aliases=aliases, circle=circle))
+    return found
+
+
+def _reached_from(alias: str, flows: Sequence[Flow]) -> set[str]:
+    reached: set[str] = set()
+    ahead = [alias]
+    while ahead:
+        here = ahead.pop()
+        for flow in flows:
+            if flow.source.alias == here and flow.target.alias not in reached:
+                reached.add(flow.target.alias)
+                ahead.append(flow.target.alias)
+    return reached
