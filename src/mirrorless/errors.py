@@ -7,6 +7,7 @@
     ├── AwsError                a service of AWS did not do what was asked; worth another try
     ├── FlowPaused              the flow was paused on purpose, here or by MirrorMaker 2's operator
     ├── SameClusterError        both ends of a flow are one cluster; nothing was written
+    ├── LoopError               flows that keep names would carry a topic round in a circle; nothing was written
     ├── ClusterError            a cluster did not do what was asked
     │   ├── ClusterUnavailable  it did not answer in time; worth another try
     │   └── MirrorMaker2Runs    somebody has to stop it there first; worth another try
@@ -14,6 +15,7 @@
     └── PartitionError          one partition stops; the others go on
         ├── CorruptBatch        bytes that do not match their checksum, or make no sense
         ├── UnsupportedBatch    a batch that cannot be appended as it is
+        ├── Loop                records of the target that a flow of another file copied into the source
         ├── AppendRefused       the target will not take this batch, now or later
         └── Gap                 records that should be there are not, on either side
 
@@ -102,6 +104,24 @@ class SameClusterError(MirrorlessError):
         )
 
 
+class LoopError(MirrorlessError):
+    """Flows of one file that keep a topic's name lead back to where they began: its records would be copied for ever.
+
+    `path` is the flows in order, `topic` one topic that all of them select, `more` how many others there are.
+    """
+
+    def __init__(self, *, flow: str, path: tuple[str, ...], topic: str, more: int = 0) -> None:
+        self.flow = flow
+        self.path = path
+        self.topic = topic
+        others = f" (and {more} more)" if more else ""
+        super().__init__(
+            f"flow {flow}: topic {topic}{others} would be replicated in a loop by {', '.join(path)}, which all "
+            "select it and keep its name; these flows write nothing until one of them leaves it out (topics.exclude) "
+            "or renames it (DefaultReplicationPolicy)"
+        )
+
+
 class ClusterError(MirrorlessError):
     """A cluster refused or failed a request."""
 
@@ -147,6 +167,10 @@ class CorruptBatch(PartitionError):
 
 class UnsupportedBatch(PartitionError):
     """A well-formed batch that the copier cannot append as it is."""
+
+
+class Loop(PartitionError):
+    """A flow of another file copies the target's topic back into the source, and this flow would copy it again."""
 
 
 class AppendRefused(PartitionError):

@@ -12,6 +12,7 @@ LAYERS = (
     "settings",
     "policy",
     "filters",
+    "loops",
     "formats",
     "metrics",
     "clusters",

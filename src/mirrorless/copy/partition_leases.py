@@ -18,6 +18,7 @@ from mirrorless.errors import (
     ConfigurationError,
     FlowNotEnabled,
     FlowPaused,
+    LoopError,
     MirrorlessError,
     MirrorMaker2MayRun,
 )
@@ -92,7 +93,8 @@ class LeaseReader(DataSourceStreamReader):
 
         A cluster that does not answer is asked again a few times. Then a bounded copy fails, since nothing to copy
         would mean that all is copied; any other has an empty lease, and the next one tries. So it is where the flow is
-        paused, or is not enabled any more. What shows by itself within minutes, a bounded copy waits for.
+        paused, is not enabled any more, or would replicate in a loop. What shows by itself within minutes, a bounded
+        copy waits for.
         """
         if start == end:
             return []
@@ -100,7 +102,7 @@ class LeaseReader(DataSourceStreamReader):
         while attempts < _ATTEMPTS and not self._control.stopping():
             try:
                 piles = self._plan()
-            except (FlowPaused, FlowNotEnabled) as idle:
+            except (FlowPaused, FlowNotEnabled, LoopError) as idle:
                 if self._place.bounded or self._planner is None:
                     raise  # an end with nothing copied would look like everything copied
                 self._control.complain(str(idle))

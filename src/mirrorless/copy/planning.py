@@ -23,6 +23,7 @@ from mirrorless.copy.newcomers import LOOKING_SLOTS, PartitionCounts, planned_te
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.run_marks import MarkWriter
 from mirrorless.errors import ClusterUnavailable, FlowPaused
+from mirrorless.metadata.looking_for_loops import refuse_loops
 from mirrorless.metadata.plan import replicated
 
 if TYPE_CHECKING:
@@ -74,13 +75,14 @@ class Planner:
     def plan(self, flow: Flow) -> list[list[LeaseRow]]:
         """One list of rows a slot; `flow` is the configuration as it is now, with the same `connections`.
 
-        Raises `ClusterError` if an end does not answer, `SameClusterError` if there is only one cluster and
-        `MirrorMaker2Runs` if another copies the same, or may.
+        Raises `ClusterError` if an end does not answer, `SameClusterError` if there is only one cluster, `LoopError` if
+        topics would be replicated in a loop, and `MirrorMaker2Runs` if another copies the same, or may.
         """
         self.flow = flow
         source, target = self._source.metadata(), self._target.metadata()
         refuse_same(flow.name, str(source.cluster_id), str(target.cluster_id))
         counts = PartitionCounts(partition_counts(source), partition_counts(target))
+        refuse_loops(flow, counts.source.keys() | counts.target.keys())
         remote = replicated(flow, counts.source)
         copied = counts.copied(remote)
         places = [(topic, partition) for topic, count in copied.items() for partition in range(count)]

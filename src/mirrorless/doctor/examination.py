@@ -18,9 +18,10 @@ from mirrorless.doctor.mirrormaker2 import signs_of_mirrormaker2
 from mirrorless.doctor.probes import Probes
 from mirrorless.doctor.reaching import reach
 from mirrorless.doctor.rights_there import Names, rights_there
-from mirrorless.errors import ClusterError
+from mirrorless.errors import ClusterError, LoopError
 from mirrorless.filters import group_filter_for, replicated_topics
-from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.looking_for_loops import refuse_loops
+from mirrorless.metadata.plan import came_back, replicated
 from mirrorless.rights import Function, Side, functions_of, needed
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster, Flow
 
 _IDS: Final = "cluster ids"
+_LOOPS: Final = "loops"
 _COPYING: Final = frozenset({Function.TOPIC_DISCOVERY, Function.CONFIG_SYNC, Function.PARTITION_COPY})
 _OF_GROUPS: Final = frozenset({Function.CHECKPOINT, Function.VERIFY_COPY})
 
@@ -88,6 +90,7 @@ class _Examination:
             for side in (side for side in Side if side in self._wanted):
                 found += self._one_end(side, probes.get(side))
             if self._functions & _COPYING:
+                found += self._loops()
                 found += self._limits(probes)
             if Function.PARTITION_COPY in self._functions:
                 found += self._mirrormaker2(probes)
@@ -102,6 +105,21 @@ class _Examination:
             fix = "give each alias the bootstrap servers of its own cluster"
             return Finding(check=_IDS, status=Status.FAILED, text=text, fix=fix)
         return Finding(check=_IDS, status=Status.OK, text=f"they differ: {', '.join(ids.values())}")
+
+    def _loops(self) -> list[Finding]:
+        """Say of a flow with a way back whether a topic would be replicated in a loop."""
+        if not self._flow.circle:
+            return []
+        topics = {topic for end in self._ends.values() for topic in end.topics}
+        try:
+            refuse_loops(self._flow, topics)
+        except LoopError as error:
+            names = ", ".join(error.path)
+            text = f"topic {error.topic} would be replicated in a loop by {names}, which all keep its name"
+            fix = "leave it out of one of them (topics.exclude), or use DefaultReplicationPolicy"
+            return [Finding(check=_LOOPS, status=Status.FAILED, text=text, fix=fix)]
+        ways = ", ".join(one.name for one in self._flow.circle)
+        return [Finding(check=_LOOPS, status=Status.OK, text=f"no topic would come back by {ways}")]
 
     def _one_end(self, side: Side, probes: Probes | None) -> list[Finding]:
         alias = self._clusters[side].alias
@@ -159,6 +177,8 @@ class _Examination:
             text = f"{some_of(unseen)} cannot be seen, and would not be replicated"
             fix = "correct topics, create what is not there yet, or grant DESCRIBE on it"
             return Finding(check="topics", status=Status.WARNING, text=text, cluster=alias, fix=fix)
+        if returned := came_back(self._flow, remote):
+            return Finding(check="topics", status=Status.WARNING, text=returned[0], cluster=alias)
         if not remote:
             text = "no topic that can be seen would be replicated"
             fix = "correct topics or topics.exclude, or grant DESCRIBE on those to replicate"

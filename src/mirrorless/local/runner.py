@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from mirrorless.copy.job import GAVE_UP, LANDING_S
-from mirrorless.errors import ClusterUnavailable
+from mirrorless.errors import ClusterUnavailable, LoopError
 from mirrorless.local.copy_job import ON_PURPOSE
 from mirrorless.local.flow_run import FlowRun
 from mirrorless.local.jars import cache_folder
@@ -92,7 +92,8 @@ def run_flows(
 
     Returns whether all went well; what did not was told to `display`. Raises `MirrorlessError` before anything is
     written if a cluster does not answer, or if a flow has one cluster at both ends; of several flows without an end
-    those whose clusters answer begin without the others.
+    those whose clusters answer begin without the others. Flows that would replicate in a loop do not begin at all, and
+    if there are no others that is raised too.
     """
     threads = max(_THREADS, sum(flow.tasks_max for flow in settings.flows))
     ready = threading.Event()
@@ -110,7 +111,8 @@ def run_flows(
             )
             for number, flow in enumerate(settings.flows)
         ]
-        first = _first(runs, display, together=bounded)
+        first, refused = _first(runs, display, together=bounded)
+        runs = [run for run in runs if run not in refused]
         try:
             for run in runs if not stop.event.is_set() else ():
                 run.copy()  # it asks whether the flow is paused while Spark starts
@@ -133,25 +135,33 @@ def run_flows(
     whole = not bounded or (not asked and all(translated) and all(run.job.complete for run in runs))
     # Who asks for an end asks for what is left, too.
     in_step = all((replace(found, left=()) if asked else found).went_well for found in first)
-    return whole and in_step and not failed and not any(run.job.faulty for run in runs)
+    return whole and in_step and not refused and not failed and not any(run.job.faulty for run in runs)
 
 
-def _first(runs: Sequence[FlowRun], display: Display, *, together: bool) -> list[Pass]:
-    """Make each flow's first pass; unless they are to end `together`, one whose cluster is away holds no other up."""
+def _first(runs: Sequence[FlowRun], display: Display, *, together: bool) -> tuple[list[Pass], list[FlowRun]]:
+    """Make each flow's first pass; unless they are to end `together`, one whose cluster is away holds no other up.
+
+    The second value is the flows that must not begin, because they would replicate in a loop.
+    """
     found: list[Pass] = []
     away: list[tuple[str, ClusterUnavailable]] = []
+    loops: dict[FlowRun, LoopError] = {}
     for run in runs:
         try:
             found += run.first()
+        except LoopError as error:
+            loops[run] = error
         except ClusterUnavailable as error:
             if together:
                 raise
             away.append((run.name, error))
-    if len(away) == len(runs):
+    if away and len(away) == len(runs):
         raise away[0][1]
-    for name, reason in away:
+    if loops and len(loops) == len(runs):
+        raise next(iter(loops.values()))
+    for name, reason in (*away, *((run.name, error) for run, error in loops.items())):
         display.trouble(name, str(reason))
-    return found
+    return found, list(loops)
 
 
 def _watch(runs: Sequence[FlowRun], *, display: Display, stop: StopRequest) -> None:

@@ -8,7 +8,7 @@ from mirrorless.clusters.internal_topics import COMPACTED, offset_syncs_topic
 from mirrorless.errors import ConfigurationError
 from mirrorless.filters import why_left_out
 from mirrorless.metadata.actions import Action, CreateTopic, GrowTopic, LeftOutTopic
-from mirrorless.policy import policy_for
+from mirrorless.policy import carries_source, policy_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,6 +44,23 @@ def divide(flow: Flow, source: Iterable[str]) -> tuple[dict[str, str], tuple[Lef
             )
         chosen[topic] = remote
     return chosen, tuple(others)
+
+
+def came_back(flow: Flow, remote: Mapping[str, str]) -> list[str]:
+    """Return a line on topics that are replicated though their names say that they came from the flow's source.
+
+    They may be called so, as `prod.orders` on a cluster called `prod`: MirrorMaker 2 replicates them too.
+    """
+    policy = policy_for(flow)
+    found = [topic for topic in remote if carries_source(topic, flow=flow, policy=policy)]
+    if not found:
+        return []
+    first = found[0]
+    return [
+        f"{len(found)} topics of {flow.source.alias} carry its own alias, among them {first}, which is replicated as "
+        f"{remote[first]}; if they are copies that came back by way of another file's flow, leave them out with "
+        "topics.exclude, or they multiply"
+    ]
 
 
 def missing(remote: Mapping[str, str], target: Iterable[str]) -> list[str]:

@@ -20,7 +20,8 @@ from mirrorless.metadata.acl_plan import AclSnapshot, plan_acls
 from mirrorless.metadata.acl_record import AclRecord
 from mirrorless.metadata.actions import Action, Plan, Problem
 from mirrorless.metadata.config_plan import creation_config, plan_configs
-from mirrorless.metadata.plan import divide, missing, plan_internal_topics, plan_topics
+from mirrorless.metadata.looking_for_loops import refuse_loops
+from mirrorless.metadata.plan import came_back, divide, missing, plan_internal_topics, plan_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -63,7 +64,8 @@ def switched_on(flow: Flow) -> dict[Part, bool]:
 class Planner:
     """Plans for one flow from what both ends have at the moment it is made; `record` is of the ACLs that it added.
 
-    Raises `SameClusterError` if there is only one cluster, `ClusterError` if an end does not answer.
+    Raises `SameClusterError` if there is only one cluster, `LoopError` if topics would be replicated in a loop and
+    `ClusterError` if an end does not answer.
     """
 
     def __init__(self, flow: Flow, admins: Admins) -> None:
@@ -74,6 +76,7 @@ class Planner:
         refuse_same(flow.name, self.ends.source_id, self.ends.target_id)
         self.record = AclRecord(flow, source_id=self.ends.source_id, admin=admins.target)
         self._source, self._target = partition_counts(source), partition_counts(target)
+        refuse_loops(flow, self._source.keys() | self._target.keys())
         self._remote, self._left_out = divide(flow, self._source)
         self._blind = [
             *_problems(undescribed(source), f"cannot be described on {flow.source.alias}", uncopied=True),
@@ -91,7 +94,11 @@ class Planner:
             actions=tuple(action for one in plans for action in one.actions),
             left_out=self._left_out,
             problems=(*self._blind, *(problem for one in plans for problem in one.problems)),
-            notes=(*(() if self._source else (blank,)), *(note for one in plans for note in one.notes)),
+            notes=(
+                *(() if self._source else (blank,)),
+                *came_back(self._flow, self._remote),
+                *(note for one in plans for note in one.notes),
+            ),
         )
 
     def _topics(self) -> Plan:

@@ -160,3 +160,35 @@ def test_explain_without_a_key_lists_all() -> None:
 
     assert {"clusters", "topics", "offset.storage.topic", "security.protocol"} <= {one["key"] for one in listed}
     assert config("explain").exit_code == 0
+
+
+BOTH_WAYS = """\
+clusters = A, B
+A.bootstrap.servers = a:1
+B.bootstrap.servers = b:1
+A->B.enabled = true
+B->A.enabled = true
+replication.policy.class = IdentityReplicationPolicy
+"""
+
+
+def test_check_refuses_a_topic_that_both_directions_name(file: Path) -> None:
+    file.write_text(BOTH_WAYS + "topics = orders\n")
+    result = config("check", str(file))
+
+    assert result.exit_code == 1
+    for one, other in (("A->B", "B->A"), ("B->A", "A->B")):
+        assert f"error: flow {one}: topic orders would be replicated in a loop by {one}, {other}, " in result.output
+
+
+@pytest.mark.parametrize(
+    ("lines", "warnings"),
+    [("", 1), ("B->A.topics = b-.*, c", 1), ("A->B.topics = a-.*\nB->A.topics = b-.*", 0)],
+)
+def test_check_warns_of_patterns_that_both_directions_may_match(file: Path, lines: str, *, warnings: int) -> None:
+    file.write_text(BOTH_WAYS + lines)
+    result = config("check", str(file))
+
+    assert result.exit_code == (1 if ", c" in lines else 0)
+    told = [line for line in result.output.splitlines() if line.startswith("warning: ") and "in a loop" in line]
+    assert [line.partition(": these flows")[0] for line in told] == [f"warning: {file}: A->B, B->A"] * warnings

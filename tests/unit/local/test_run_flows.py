@@ -12,7 +12,7 @@ import pytest
 
 from mirrorless.clusters.identity import Ends
 from mirrorless.copy.job import GAVE_UP
-from mirrorless.errors import ClusterUnavailable
+from mirrorless.errors import ClusterUnavailable, LoopError
 from mirrorless.local import runner
 from mirrorless.local.display import LogLines
 from mirrorless.local.runner import StopRequest, run_flows
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from threading import Event
 
 A, B = Cluster(alias="A", bootstrap_servers="a:9092"), Cluster(alias="B", bootstrap_servers="b:9092")
+C = Cluster(alias="C", bootstrap_servers="c:9092")
 SETTINGS = Settings(file="mm2.properties", clusters=(A, B), flows=(Flow(source=A, target=B),))
 LEFT = CreateTopic(topic="A.t", partitions=1, replication_factor=1, reason="r")
 
@@ -62,6 +63,7 @@ class Plan:
         self.last = True
         self.faulty = self.stuck = False
         self.away: set[str] = set()
+        self.looping: set[str] = set()
 
 
 class Run:
@@ -79,6 +81,8 @@ class Run:
     def first(self) -> list[Pass]:
         if self.name in self.plan.away:
             raise ClusterUnavailable("connection refused", cluster=self.name)
+        if self.name in self.plan.looping:
+            raise LoopError(flow=self.name, path=("A->B", "B->A"), topic="orders")
         if self.plan.asked:
             self._asked.set()
         return [Pass(ends=Ends("a", "b"), applied=(), left_out=(), problems=(), notes=(), left=self.plan.left)]
@@ -175,6 +179,19 @@ def test_a_flow_whose_cluster_is_away_holds_no_other_up(told: Told) -> None:
     told.plan.away = {"A->B", "B->A"}
     with pytest.raises(ClusterUnavailable):
         told.run(bounded=False, settings=two)
+
+
+def test_flows_that_would_loop_do_not_begin_and_the_others_do(told: Told) -> None:
+    flows = (*SETTINGS.flows, Flow(source=B, target=A), Flow(source=A, target=C))
+    told.plan.looping = {"A->B", "B->A"}
+    assert not told.run(settings=SETTINGS.model_copy(update={"flows": flows}))
+    assert told.of("Finished", "flow") == ["A->C"]
+    assert [str(error).partition(" would")[0] for error in told.of("Trouble", "error")] == [
+        "flow A->B: topic orders",
+        "flow B->A: topic orders",
+    ]
+    with pytest.raises(LoopError):
+        told.run(bounded=False, settings=SETTINGS)
 
 
 def test_a_log_that_cannot_be_written_ends_nothing(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mirrorless.clusters import client_settings
-from mirrorless.errors import ConfigurationError
+from mirrorless.errors import ConfigurationError, LoopError
 from mirrorless.filters import config_filter_for, group_filter_for, topic_filter_for
+from mirrorless.loops import Loops
 from mirrorless.policy import policy_for
 from mirrorless.settings.load import understand
 
@@ -38,6 +39,10 @@ def check(files: tuple[str, ...], *, as_json: bool) -> None:
     errors = [str(error) for error in understood.errors]
     if understood.settings is not None:
         errors += dict.fromkeys(str(error) for error in _refusals(understood.settings))
+    if understood.settings is not None and not errors:
+        errors += map(str, _loops(understood.settings))
+        warnings = (*understood.warnings, *_possible_loops(understood.settings))
+        understood = dataclasses.replace(understood, warnings=warnings)
     if as_json:
         click.echo(json.dumps(_as_json(understood, errors), indent=2))
     else:
@@ -56,6 +61,30 @@ def _refusals(settings: Settings) -> Iterator[ConfigurationError]:
                 yield error
         for cluster in (flow.source, flow.target):
             yield from _client_refusals(cluster)
+
+
+def _loops(settings: Settings) -> Iterator[LoopError]:
+    """Yield the loops that are certain whatever the clusters have: topics that are named in every flow of a circle."""
+    for flow in settings.flows:
+        loops = Loops(flow)
+        try:
+            loops.refuse(loops.named())
+        except LoopError as error:
+            yield error
+
+
+def _possible_loops(settings: Settings) -> Iterator[str]:
+    """Yield a line for each circle of flows that may select the same topics."""
+    said: set[frozenset[str]] = set()
+    for flow in settings.flows:
+        path = Loops(flow).undecided()
+        if path is not None and (names := frozenset(one.name for one in path)) not in said:
+            said.add(names)
+            yield (
+                f"{settings.file}: {', '.join(one.name for one in path)}: these flows keep topic names and lead back "
+                "to where they begin, so a topic that all of them select would be replicated in a loop; they are "
+                "refused while a cluster has one; let topics or topics.exclude select each topic in one direction only"
+            )
 
 
 def _client_refusals(cluster: Cluster) -> Iterator[ConfigurationError]:

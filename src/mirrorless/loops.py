@@ -1,0 +1,131 @@
+"""Topics that flows of one file would carry round in a circle, because each of them keeps the topic's name.
+
+Under `IdentityReplicationPolicy`, or any policy that keeps a name, a record that B gets from A is a record like any
+other there, and B->A copies it back. A rule about names only; no I/O.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.errors import LoopError
+from mirrorless.filters import replicated_topics
+from mirrorless.policy import DefaultReplicationPolicy, policy_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mirrorless.settings import Flow
+
+_FIXED: Final = re.compile(r"[^\\^$|?*+()\[\]{}.]*")
+"""The part of a pattern that stands for itself; a dot may stand for anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One flow of a circle, and whether it replicates a topic under the name that it has."""
+
+    flow: Flow
+    keeps: Callable[[str], bool]
+
+
+class Loops:
+    """The loops that a flow of a file is part of; raises ConfigurationError where a policy or filter cannot be used."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+        on_circle = (flow, *flow.circle) if flow.circle else ()
+        self._steps = [step for one in on_circle if (step := _step(one)) is not None]
+        self.possible = self._back([step.flow for step in self._steps]) is not None
+        """Whether the flows and their policies allow a loop; which topics they select is another matter."""
+
+    def named(self) -> frozenset[str]:
+        """Plain topic names in the lists of the flows, which need not be there yet to be known."""
+        return frozenset(name for step in self._steps for pattern in step.flow.topics if (name := plain_name(pattern)))
+
+    def find(self, topics: Iterable[str]) -> dict[str, tuple[Flow, ...]]:
+        """Return those of the topics that would loop, each with the flows that carry it round, this one first."""
+        found: dict[str, tuple[Flow, ...]] = {}
+        if self.possible:
+            for topic in sorted(set(topics)):
+                path = self._back([step.flow for step in self._steps if step.keeps(topic)])
+                if path is not None:
+                    found[topic] = path
+        return found
+
+    def refuse(self, topics: Iterable[str]) -> None:
+        """Raise `LoopError` if one of the topics would loop."""
+        if found := self.find(topics):
+            topic, path = next(iter(found.items()))
+            raise LoopError(
+                flow=self._flow.name, path=tuple(one.name for one in path), topic=topic, more=len(found) - 1
+            )
+
+    def undecided(self) -> tuple[Flow, ...] | None:
+        """Return flows in a circle whose patterns may all match one topic; whether there is one, the clusters know."""
+        usable = [step.flow for step in self._steps if _is_open(step.flow)]
+        path = self._back(usable) if self.possible else None
+        if path is None or not all(_overlap(one, other) for one, other in product(path, repeat=2)):
+            return None
+        return path
+
+    def _back(self, flows: list[Flow]) -> tuple[Flow, ...] | None:
+        """The shortest way that begins with this flow and ends at its source, by way of `flows`."""
+        if self._flow not in flows:
+            return None
+        paths: list[tuple[Flow, ...]] = [(self._flow,)]
+        reached = {self._flow.target.alias}
+        for path in paths:
+            if path[-1].target.alias == self._flow.source.alias:
+                return path
+            for flow in flows:
+                if flow.source.alias == path[-1].target.alias and flow.target.alias not in reached:
+                    reached.add(flow.target.alias)
+                    paths.append((*path, flow))
+        return None
+
+
+def plain_name(pattern: str) -> str | None:
+    """Return the one topic that a pattern is meant for, None if it is for several; a dot in a name counts as a dot."""
+    name = re.sub(r"\\([.\-_])", r"\1", pattern)
+    return name if _FIXED.fullmatch(name.replace(".", "")) else None
+
+
+def _step(flow: Flow) -> _Step | None:
+    policy = policy_for(flow)
+    if type(policy) is DefaultReplicationPolicy:
+        return None
+    replicates, alias = replicated_topics(flow), flow.source.alias
+    return _Step(flow, lambda topic: policy.format_remote_topic(alias, topic) == topic and replicates(topic))
+
+
+def _is_open(flow: Flow) -> bool:
+    """Whether a flow may select topics that its list does not name."""
+    return not flow.topic_filter_class.endswith("DefaultTopicFilter") or None in map(plain_name, flow.topics)
+
+
+def _overlap(one: Flow, other: Flow) -> bool:
+    """Whether a topic may match patterns of both lists, as far as how the patterns begin can tell."""
+    return any(
+        here.startswith(there) or there.startswith(here)
+        for here, there in product(_beginnings(one), _beginnings(other))
+    )
+
+
+def _beginnings(flow: Flow) -> list[str]:
+    patterns = flow.topics
+    if not flow.topic_filter_class.endswith("DefaultTopicFilter") or any("(?" in pattern for pattern in patterns):
+        return [""]
+    return [_beginning(pattern) for pattern in patterns]
+
+
+def _beginning(pattern: str) -> str:
+    if "|" in pattern:
+        return ""
+    text = re.sub(r"\\([\-_])", r"\1", pattern)
+    fixed = "".join(_FIXED.findall(text)[:1])
+    optional = text[len(fixed) : len(fixed) + 1] in ("*", "?", "{", "+")
+    return fixed[:-1] if optional else fixed

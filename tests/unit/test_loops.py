@@ -1,0 +1,135 @@
+"""A topic that every flow of a circle selects under its own name would be copied for ever: found by names alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mirrorless.errors import LoopError
+from mirrorless.loops import Loops, plain_name
+from mirrorless.policy import DefaultReplicationPolicy
+from mirrorless.settings import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mirrorless.settings import Flow, Settings
+
+IDENTITY = "replication.policy.class = IdentityReplicationPolicy\n"
+
+
+def settings(folder: Path, text: str, *, clusters: str = "A, B, C") -> Settings:
+    servers = "".join(f"{alias}.bootstrap.servers = {alias}:1\n" for alias in clusters.split(", "))
+    file = folder / "mm2.properties"
+    file.write_text(f"clusters = {clusters}\n{servers}{text}")
+    return load(file)
+
+
+def enabled(*flows: str) -> str:
+    return "".join(f"{flow}.enabled = true\n" for flow in flows)
+
+
+def paths(found: dict[str, tuple[Flow, ...]]) -> dict[str, list[str]]:
+    return {topic: [one.name for one in path] for topic, path in found.items()}
+
+
+def test_what_both_directions_select_under_its_own_name_loops(tmp_path: Path) -> None:
+    flows = settings(tmp_path, IDENTITY + enabled("A->B", "B->A")).flows
+
+    assert paths(Loops(flows[0]).find(["orders"])) == {"orders": ["A->B", "B->A"]}
+    assert paths(Loops(flows[1]).find(["orders"])) == {"orders": ["B->A", "A->B"]}
+
+
+def test_topics_that_go_one_way_each_do_not(tmp_path: Path) -> None:
+    text = IDENTITY + enabled("A->B", "B->A") + "A->B.topics = eu-.*, both\nB->A.topics = us-.*, both\n"
+    loops = Loops(settings(tmp_path, text).flows[0])
+
+    assert list(loops.find(["eu-orders", "us-orders", "both"])) == ["both"]
+
+
+def test_what_one_of_them_leaves_out_does_not(tmp_path: Path) -> None:
+    text = IDENTITY + enabled("A->B", "B->A") + "B->A.topics.exclude = orders\n"
+
+    assert not Loops(settings(tmp_path, text).flows[0]).find(["orders"])
+
+
+def test_heartbeats_and_internal_topics_do_not(tmp_path: Path) -> None:
+    loops = Loops(settings(tmp_path, IDENTITY + enabled("A->B", "B->A")).flows[0])
+    names = ["heartbeats", "A.heartbeats", "my-heartbeats", "mm2-offsets.A.internal", "__consumer_offsets"]
+
+    assert not loops.find(names)
+
+
+def test_renamed_topics_do_not(tmp_path: Path) -> None:
+    loops = Loops(settings(tmp_path, enabled("A->B", "B->A")).flows[0])
+
+    assert not loops.possible
+    assert not loops.find(["orders"])
+
+
+def test_one_step_that_renames_breaks_the_circle(tmp_path: Path) -> None:
+    text = IDENTITY + enabled("A->B", "B->A") + "B->A.replication.policy.class = DefaultReplicationPolicy\n"
+
+    assert not Loops(settings(tmp_path, text).flows[0]).find(["orders"])
+
+
+def test_a_ring_loops_and_what_only_leads_into_it_does_not(tmp_path: Path) -> None:
+    text = IDENTITY + enabled("A->B", "B->C", "C->A", "D->A", "A->D")
+    text += "D->A.topics = none\n"
+    flows = {flow.name: flow for flow in settings(tmp_path, text, clusters="A, B, C, D").flows}
+
+    assert paths(Loops(flows["B->C"]).find(["orders"])) == {"orders": ["B->C", "C->A", "A->B"]}
+    assert not Loops(flows["A->D"]).find(["orders"])
+
+
+class Kept(DefaultReplicationPolicy):
+    """A policy of a user's own that keeps names."""
+
+    def format_remote_topic(self, source_alias: str, topic: str) -> str:  # noqa: ARG002 -- the protocol's
+        return topic
+
+
+def test_a_policy_of_ones_own_is_asked(tmp_path: Path) -> None:
+    text = f"replication.policy.class = {__name__}:Kept\n" + enabled("A->B", "B->A")
+
+    assert list(Loops(settings(tmp_path, text).flows[0]).find(["orders", "B.orders"])) == ["orders"]
+
+
+def test_the_error_names_flows_and_a_topic(tmp_path: Path) -> None:
+    loops = Loops(settings(tmp_path, IDENTITY + enabled("A->B", "B->A")).flows[0])
+
+    with pytest.raises(LoopError) as caught:
+        loops.refuse(["orders", "carts"])
+
+    assert (caught.value.topic, caught.value.path) == ("carts", ("A->B", "B->A"))
+    assert str(caught.value).startswith(
+        "flow A->B: topic carts (and 1 more) would be replicated in a loop by A->B, B->A, which all select it and keep"
+    )
+
+
+@pytest.mark.parametrize(
+    ("there", "back", "open_"),
+    [
+        (".*", ".*", True),
+        (".*", "us-.*", True),
+        ("orders.*", "order.*", True),
+        ("eu-.*", "us-.*", False),
+        (r"eu\-.*", r"us\-.*", False),
+        ("(eu|us)-.*", "eu-.*", True),
+        ("orders*", "order", False),
+        ("a|b", "b|a", True),
+        (".*", "orders", False),
+    ],
+)
+def test_whether_patterns_may_match_the_same(tmp_path: Path, there: str, back: str, *, open_: bool) -> None:
+    text = IDENTITY + enabled("A->B", "B->A") + f"A->B.topics = {there}\nB->A.topics = {back}\n".replace("\\", "\\\\")
+
+    assert (Loops(settings(tmp_path, text).flows[0]).undecided() is not None) is open_
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"), [("orders", "orders"), ("a.b", "a.b"), (r"a\.b", "a.b"), ("a.*", None), ("a|b", None)]
+)
+def test_a_plain_name_is_one_topic(pattern: str, name: str | None) -> None:
+    assert plain_name(pattern) == name
