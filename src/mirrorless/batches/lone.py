@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import google_crc32c
 
 from mirrorless.batches.header import CHECKSUM_STARTS_AT, HEADER_BYTES, BatchHeader
+from mirrorless.batches.opposite import NO_OPPOSITE, OppositeCopy
 from mirrorless.batches.records import Records, varint
 
 _NOTHING_SPECIAL: Final = b"\x00\x00\x00"
@@ -22,8 +23,8 @@ _WITHOUT_RECORD_BYTES: Final = HEADER_BYTES - _LENGTH_COUNTS_FROM
 _SMALL_BYTES: Final = 16 << 10
 _MAGIC: Final = 2
 _END_OF_TIME: Final = 1 << 63
-_UNPACK = struct.Struct(">qi4xBIhiq22xi").unpack_from
-"""Of a header: base offset, length, magic, checksum, attributes, last offset delta, base timestamp, record count."""
+_UNPACK = struct.Struct(">qi4xBIhiq8xq6xi").unpack_from
+"""Of a header: base offset, length, magic, checksum, attributes, last offset delta, base timestamp, producer, count."""
 
 
 class _Beginnings(dict[int, bytes]):
@@ -64,21 +65,26 @@ def is_lone(header: BatchHeader) -> bool:
     )
 
 
-def take_lone(log: bytes, at: int, *, wanted_from: int = 0, until: int | None = None) -> Lone | None:
+def take_lone(
+    log: bytes, at: int, *, wanted_from: int = 0, until: int | None = None, opposite: OppositeCopy = NO_OPPOSITE
+) -> Lone | None:
     """Read the records of all batches from byte `at` on that are `is_lone`, with offsets `wanted_from` up to `until`.
 
-    Ends before a batch that does not match its checksum, or whose record is unlike what producers write: that is for
-    the ordinary way to judge. None where the first one is such already.
+    Ends before a batch of the `opposite` copy, one that does not match its checksum, or whose record is unlike what
+    producers write: that is for the ordinary way to judge. None where the first one is such already.
     """
     offsets: list[int] = []
     timestamps_ms: list[int] = []
     rests: list[bytes] = []
     add_offset, add_timestamp, add_rest = offsets.append, timestamps_ms.append, rests.append
     unpack, checksum, beginnings = _UNPACK, google_crc32c.value, _beginnings
+    opposite_id, looped_from = opposite
     end, limit, last_at = len(log), _END_OF_TIME if until is None else until, at
     while end - at >= HEADER_BYTES:
-        offset, length, magic, crc, attributes, delta, timestamp, count = unpack(log, at)
+        offset, length, magic, crc, attributes, delta, timestamp, producer, count = unpack(log, at)
         if count != 1 or attributes or delta or magic != _MAGIC or not wanted_from <= offset < limit:
+            break
+        if producer == opposite_id and offset >= looped_from:
             break
         behind = at + _LENGTH_COUNTS_FROM + length
         if behind > end or not _WITHOUT_RECORD_BYTES < length < _SMALL_BYTES:

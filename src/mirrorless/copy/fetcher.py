@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from kafka import errors as kafka_errors
 
 from mirrorless.batches.header import FormatError
+from mirrorless.batches.opposite import LoopedBatch
 from mirrorless.batches.stamp import stamp
 from mirrorless.clusters.failures import grant
 from mirrorless.copy.intake import PassedTo, take_in
 from mirrorless.copy.line import Line
+from mirrorless.copy.looping import loop_at
 from mirrorless.copy.no_records import out_of_range, pass_over_hole
 from mirrorless.copy.partition import READABLE, Pending, cut_at
 from mirrorless.errors import without_frames
@@ -256,6 +258,8 @@ class Fetcher:
             self._queue(copy, fetched)
         except FormatError as error:
             self._keeper.damaged(copy, without_frames(error))
+        except LoopedBatch as found:
+            self._keeper.halt(copy, loop_at(copy, found.offset), land_first=True)
         if copy.queue and not self._appender.offer(copy):
             self._keeper.later(
                 copy, f"{copy.row.remote_topic}-{copy.row.partition} has another leader now, or was created again"
@@ -286,6 +290,7 @@ class Fetcher:
             verify=copy.verifies,
             views=outlasts(fetched.records),
             merge_below=_MERGED_BYTES if copy.window.merges else 0,
+            opposite=copy.opposite,
         ):
             if isinstance(taken, PassedTo):
                 copy.fetch_from = max(copy.fetch_from, taken.offset)

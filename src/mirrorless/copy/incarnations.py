@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -78,7 +79,10 @@ class Incarnations:
         self._announcing: Together[int, _Said, Announcement] = Together(net, self._announce_all)
 
     async def begin(self, copy: PartitionCopy, announcement: Announcement) -> Announcement:
-        """Announce an epoch of a copy, and return the announcement that holds."""
+        """Announce an epoch of a copy, with the source's end as of now, and return the announcement that holds."""
+        if announcement.source_end is None and announcement.epoch not in copy.announced:
+            stable_end = await self._offset(copy.place, wires.LATEST)
+            announcement = replace(announcement, source_end=max(stable_end, copy.row.source_end))
         holds = await self.announce(copy.place, announcement)
         copy.announced[holds.epoch] = holds
         return holds
@@ -97,13 +101,15 @@ class Incarnations:
             raise copy.error_at_fetch("all 32,768 epochs of this copy are used up; replicate the topic anew")
         theirs = copy.journaled if copy.journaled is not None and copy.journaled.epoch is None else None
         appended = copy.acked is not None and copy.acked.sequence
+        topic_id, before = self.topic_id(copy), copy.announced.get(copy.newest_epoch)
         announcement = Announcement(
             epoch=epoch,
             start=start,
             downstream=state.log_end,
             reason=reason,
-            topic_id=self.topic_id(copy),
+            topic_id=topic_id,
             after=after,
+            source_end=before.source_end if before is not None and before.topic_id == topic_id else None,
             behind=None if theirs is None or appended else theirs.last_offset + 1,
         )
         return await self.begin(copy, announcement)

@@ -11,6 +11,7 @@ from mirrorless.batches.admission import AbortedTransactions, fits_as_it_is, ref
 from mirrorless.batches.header import CONTROL, TRANSACTIONAL, BatchHeader, FormatError, scan
 from mirrorless.batches.legacy import convert, legacy_end
 from mirrorless.batches.lone import is_lone, take_lone
+from mirrorless.batches.opposite import NO_OPPOSITE, LoopedBatch, OppositeCopy
 from mirrorless.batches.rebuild import merge, rebuild
 from mirrorless.batches.stamp import body_of, is_intact
 from mirrorless.copy.unopened import Ready, is_tiny, unopened
@@ -68,6 +69,7 @@ def take_in(
     verify: bool = False,
     views: bool = False,
     merge_below: int = 0,
+    opposite: OppositeCopy = NO_OPPOSITE,
 ) -> Iterator[Ready | PassedTo]:
     """Yield what goes over, in order, from offset `wanted_from` up to `until`; no batch above `max_batch_bytes`.
 
@@ -75,7 +77,8 @@ def take_in(
     which one record alone is larger comes as it is. Tiny batches are coalesced where there are many of them: one batch
     a partition fits a produce request, so one by one each would cost a round trip. `merge_below` has batches of fewer
     bytes put together into such of about that size, where a round trip costs more than opening them. With `views`,
-    bodies may be such of `records`. Raises `FormatError` for what cannot go over, after everything before it.
+    bodies may be such of `records`. Raises `FormatError` for what cannot go over, and `LoopedBatch` for what the
+    `opposite` copy brought back, after everything before it.
     """
     limit = max_batch_bytes if max_batch_bytes is not None else max(_REBUILT_BYTES, merge_below)
     if len(records) > _MAGIC_AT and records[_MAGIC_AT] < 2:
@@ -88,7 +91,13 @@ def take_in(
         ([], 0)
         if merge_below
         else unopened(
-            records, wanted_from=wanted_from, until=until, max_batch_bytes=max_batch_bytes, verify=verify, views=views
+            records,
+            wanted_from=wanted_from,
+            until=until,
+            max_batch_bytes=max_batch_bytes,
+            verify=verify,
+            views=views,
+            opposite=opposite,
         )
     )
     if whole:
@@ -97,7 +106,7 @@ def take_in(
         if begins == len(records):
             return
         records = records[begins:]
-    runs, failure = _runs(records, wanted_from, until)
+    runs, failure = _runs(records, wanted_from, until, opposite)
     leader_epoch = runs[-1].leader_epoch if runs else -1
     coalesce = any(run.lone for run in runs) or sum(_tiny(header) for run in runs for header, _ in run.plain) >= _MANY
 
@@ -168,7 +177,9 @@ def _together(loose: list[tuple[BatchHeader, bytes]], wanted_from: int, rules: _
     yield from _ready(rebuild(loose, max_bytes=rules.rebuilt_bytes, wanted_from=wanted_from), rules.leader_epoch)
 
 
-def _runs(records: bytes | memoryview, wanted_from: int, until: int | None) -> tuple[list[_Run], FormatError | None]:
+def _runs(
+    records: bytes | memoryview, wanted_from: int, until: int | None, opposite: OppositeCopy
+) -> tuple[list[_Run], FormatError | LoopedBatch | None]:
     """Part a fetch into long runs of lone records, all of them wanted, and what lies between them.
 
     The second value is what ended them early, if anything did.
@@ -177,16 +188,19 @@ def _runs(records: bytes | memoryview, wanted_from: int, until: int | None) -> t
     plain: list[tuple[BatchHeader, int]] = []
     log = b""
     tried = start = 0
-    failure: FormatError | None = None
+    failure: FormatError | LoopedBatch | None = None
     while True:
         lone: Lone | None = None
         try:
             for found in scan(records, start):
+                if opposite.made(found[0]) and _is_wanted(found[0], wanted_from, until):
+                    failure = LoopedBatch(found[0].base_offset)
+                    break
                 plain.append(found)
                 if len(plain) < 2 or plain[-2][1] < tried or not (is_lone(found[0]) and is_lone(plain[-2][0])):
                     continue
                 log = log or bytes(records)
-                run = take_lone(log, plain[-2][1], wanted_from=wanted_from, until=until)
+                run = take_lone(log, plain[-2][1], wanted_from=wanted_from, until=until, opposite=opposite)
                 tried = found[1] if run is None else run.end
                 if run is not None and len(run.records.rests) >= _LONG_RUN:
                     lone = run
@@ -197,6 +211,10 @@ def _runs(records: bytes | memoryview, wanted_from: int, until: int | None) -> t
             return [*runs, _Run(plain, None)] if plain else runs, failure
         runs.append(_Run(plain[:-2], lone))
         plain, start = [], lone.end
+
+
+def _is_wanted(header: BatchHeader, wanted_from: int, until: int | None) -> bool:
+    return header.next_offset > wanted_from and (until is None or header.base_offset < until)
 
 
 def _ready(rebuilt: Iterable[Rebuilt], leader_epoch: int) -> Iterator[Ready]:

@@ -84,7 +84,7 @@ class Watch(Protocol):
 class Lease:
     """Copies the partitions of `rows`, and those that `newcomers` finds meanwhile.
 
-    `source_id` is the source's cluster id, `left` comes from the lease before.
+    `source_id` and `target_id` are cluster ids, `left` comes from the lease before.
 
     Where the terms allow a holdover and no partition is being resumed, the copy goes on behind the lease's end, until
     the next lease's `recall`.
@@ -99,6 +99,7 @@ class Lease:
         ledger: Ledger,
         positions: Positions,
         source_id: str,
+        target_id: str,
         rows: Sequence[LeaseRow],
         terms: Terms,
         watch: Watch,
@@ -113,6 +114,7 @@ class Lease:
         self._terms = terms
         self._watch = watch
         self._source_id = source_id
+        self._target_id = target_id
         self._copies: dict[Place, PartitionCopy] = {}
         self._verdicts = Verdicts(
             source=source,
@@ -306,6 +308,7 @@ class Lease:
             written=known.progress,
             source_end=row.source_end,
             window=SendWindow(self._terms.remembered_ms),
+            opposite_id=producer_id(self._target_id, row.remote_topic, row.partition),
             tally=Tally() if left is None else left.tally,
             open=None if left is None else left.open,
         )

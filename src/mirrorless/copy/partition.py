@@ -9,6 +9,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.header import SEQUENCES
+from mirrorless.batches.opposite import NO_OPPOSITE, NO_PRODUCER, OppositeCopy
+from mirrorless.copy.looping import opposite_copy
 from mirrorless.copy.progress import Progress
 from mirrorless.copy.send_window import SendWindow
 from mirrorless.copy.tally import Tally
@@ -106,7 +108,8 @@ class PartitionCopy:
 
     `suspected` is a gap that was seen and is looked at again, `detour` what a new epoch will have to pass over, seen in
     epoch `detour_from`. `verifies` says whether checksums are compared here, since the target refused one, `doubted` is
-    the offset of a batch that came damaged once. `tally` is what the lease's report will say was done, `open` the
+    the offset of a batch that came damaged once. `opposite_id` is the producer that would copy the remote partition
+    back, `opposite` says from where on that is a loop. `tally` is what the lease's report will say was done, `open` the
     transaction that holds back what the source has, None if there is none.
     """
 
@@ -142,6 +145,8 @@ class PartitionCopy:
     attempts: int = 0
     retry_at: float = 0.0
     source_end: int = 0
+    opposite_id: int = NO_PRODUCER
+    opposite: OppositeCopy = NO_OPPOSITE
     open: OpenTransaction | None = None
     tally: Tally = field(default_factory=Tally)
     error: str | None = None
@@ -262,6 +267,7 @@ class PartitionCopy:
         self.node = node
         self.window.restart()
         self.epoch = epoch
+        self.opposite = opposite_copy(self.opposite_id, self.announced.get(epoch), self.row)
         self.fetch_from = offset
         self.next_sequence = sequence
         self.leader_epoch = -1 if leader_epoch is None else leader_epoch

@@ -79,6 +79,8 @@ class Announcement:
     target stood when this was decided; the target that has moved on from there makes it void. None holds always.
     `behind` is the position of MirrorMaker 2 in whose place it begins elsewhere, since it cannot go on there.
     `stood_at` is the epoch of the target's last record of ours, where a reset that holds always could learn it.
+    `source_end` is where the source ended when the copy began, by itself or by a reset: what another flow brings from
+    the target behind it is a loop.
     """
 
     epoch: int
@@ -89,6 +91,7 @@ class Announcement:
     after: tuple[int, int] | None = None
     behind: int | None = None
     stood_at: int | None = None
+    source_end: int | None = None
 
     @property
     def last_begun(self) -> int | None:
@@ -110,6 +113,8 @@ class Announcement:
             fields["behind"] = self.behind
         if self.stood_at is not None:
             fields["stoodAt"] = self.stood_at
+        if self.source_end is not None:
+            fields["sourceEnd"] = self.source_end
         return _json(fields)
 
     @classmethod
@@ -124,6 +129,7 @@ class Announcement:
             after=None if content.get("after") is None else (int(content["after"][0]), int(content["after"][1])),
             behind=None if content.get("behind") is None else int(content["behind"]),
             stood_at=None if content.get("stoodAt") is None else int(content["stoodAt"]),
+            source_end=None if content.get("sourceEnd") is None else int(content["sourceEnd"]),
         )
 
 

@@ -195,6 +195,7 @@ class Resetter:
                 reason=f"reset to {one.start}",
                 topic_id=one.topic_id,
                 stood_at=one.stood_at,
+                source_end=one.end,
             )
             if await incarnations.announce((one.topic, one.partition), wanted) != wanted:
                 raise ClusterError(

@@ -159,6 +159,7 @@ class Slot:
             ledger=ledger,
             positions=positions,
             source_id=ends.source.cluster_id,
+            target_id=ends.target.cluster_id,
             rows=rows,
             terms=terms,
             watch=watch,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mirrorless.batches.header import CODEC_MASK, CODECS, HEADER_BYTES, BatchHeader
+from mirrorless.batches.opposite import NO_OPPOSITE, OppositeCopy
 from mirrorless.batches.stamp import is_intact
 
 _MAGIC = 2
@@ -39,6 +40,7 @@ def unopened(
     max_batch_bytes: int | None,
     verify: bool,
     views: bool,
+    opposite: OppositeCopy = NO_OPPOSITE,
 ) -> tuple[list[Ready], int]:
     """Return the batches in front that are wanted whole and may be appended as they are, and the byte behind them.
 
@@ -46,16 +48,17 @@ def unopened(
 
     There begins one with anything unusual: another message format, holes, a transaction, append times or a delete
     horizon (`admission.fits_as_it_is`), a wrong length or, with `verify`, checksum, a tiny batch, one that is larger
-    than `max_batch_bytes` or not all there; or one from offset `until` on.
+    than `max_batch_bytes` or not all there; one from offset `until` on; or one of the `opposite` copy.
     """
     found: list[Ready] = []
     end = len(records)
     stop = _END_OF_TIME if until is None else until
     most = end if max_batch_bytes is None else max_batch_bytes
+    opposite_id, looped_from = opposite
     at = 0
     while end - at >= HEADER_BYTES:
         header = BatchHeader.parse(records, at)
-        base_offset, length, epoch, magic, _, attributes, last_delta, _, _, _, _, _, record_count = header
+        base_offset, length, epoch, magic, _, attributes, last_delta, _, _, producer, _, _, record_count = header
         size = length + _LENGTH_COUNTS_FROM
         if not (
             magic == _MAGIC
@@ -64,6 +67,7 @@ def unopened(
             and wanted_from <= base_offset < stop
             and size <= most
             and at + size <= end
+            and (producer != opposite_id or base_offset < looped_from)
             and (size >= _SMALL_BYTES or not is_tiny(size, attributes, record_count))
         ):
             break

@@ -13,6 +13,7 @@ from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from mirrorless.batches.checksum import checksum
 from mirrorless.batches.header import BatchHeader, FormatError, scan
+from mirrorless.batches.opposite import LoopedBatch, OppositeCopy
 from mirrorless.batches.stamp import stamp
 from mirrorless.copy.intake import PassedTo, take_in
 from mirrorless.copy.unopened import Ready
@@ -233,3 +234,46 @@ def test_where_the_round_trip_limits_neighbours_become_one_batch() -> None:
     assert [sum(isinstance(one, Ready) for one in taken) for taken in (apart, together)] == [10, 1]
     assert values_of(together) == values_of(apart) == values[5:]
     assert reached(together) == reached(apart)
+
+
+OPPOSITE = (1 << 61) + 7
+OTHER = (1 << 61) + 8
+
+
+def produced_by(log: bytes, producers: dict[int, int]) -> bytes:
+    """The log, with the batches at these base offsets by these producers, and checksums that say so."""
+    changed = b""
+    for header, at in scan(log):
+        body = log[at + 61 : at + header.size_bytes]
+        packed = header._replace(producer_id=producers.get(header.base_offset, -1)).pack()
+        packed = header._replace(
+            producer_id=producers.get(header.base_offset, -1), checksum=checksum(packed[21:], body)
+        ).pack()
+        changed += packed + body
+    return changed
+
+
+def taken_before_loop(log: bytes, *, since: int, **more: int) -> tuple[list[bytes], int | None]:
+    """What goes over, and where what another flow brought back begins."""
+    settings = {"wanted_from": 0, "until": None} | more
+    taken: list[Ready | PassedTo] = []
+    try:
+        taken += take_in(log, [], max_batch_bytes=None, opposite=OppositeCopy(OPPOSITE, since), **settings)  # type: ignore[arg-type]
+    except LoopedBatch as error:
+        return values_of(taken), error.offset
+    return values_of(taken), None
+
+
+@pytest.mark.parametrize("value_bytes", [10, 6_000])
+@pytest.mark.parametrize("sizes", [[3, 3, 3, 3], [1] * 60, [1] * 20 + [3] + [1] * 30])
+def test_what_came_back_from_the_target_is_not_taken_and_all_before_it_is(sizes: list[int], value_bytes: int) -> None:
+    log, values = log_of(sizes, value_bytes=value_bytes)
+    offsets = [header.base_offset for header, _ in scan(log)]
+    loop = offsets[len(offsets) // 2 + 1]
+    log = produced_by(log, {offsets[1]: OPPOSITE, offsets[2]: OTHER, loop: OPPOSITE, offsets[-1]: OPPOSITE})
+
+    assert taken_before_loop(log, since=offsets[2]) == (values[:loop], loop)
+    assert taken_before_loop(log, since=offsets[2], wanted_from=2) == (values[2:loop], loop)
+    assert taken_before_loop(log, since=offsets[2], until=loop) == (values[:loop], None)
+    assert taken_before_loop(log, since=offsets[-1] + 1) == (values, None)
+    assert taken_before_loop(log, since=0) == (values[: offsets[1]], offsets[1])

@@ -42,7 +42,9 @@ def test_progress_survives_the_round_trip(offset: int, sequence: int, epoch: int
 
 
 def test_what_is_said_besides_survives_the_round_trip() -> None:
-    said = Announcement(epoch=3, start=7, downstream=9, reason="cut", topic_id="x", after=(2, 5), behind=40)
+    said = Announcement(
+        epoch=3, start=7, downstream=9, reason="cut", topic_id="x", after=(2, 5), behind=40, source_end=8
+    )
     assert parse(HERE.announcement_key(3), said.to_bytes()) == (HERE, said)
     for more in ({}, {"records": 4}, {"position": 6}, {"records": 0, "position": 0}):
         halt = Halt(epoch=3, offset=7, kind=GapKind.TRUNCATED, reason="cut", **more)
