@@ -22,6 +22,7 @@ from mirrorless.copy.discovered import is_new, starts_at_latest
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.rows import LeaseRow
 from mirrorless.errors import MirrorlessError
+from mirrorless.metadata.looking_for_loops import refuse_loops
 from mirrorless.metadata.plan import replicated
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ class _Look:
         counts = PartitionCounts(partition_counts(self._source.metadata()), partition_counts(self._target.metadata()))
         if counts == lease.seen:
             return []
+        refuse_loops(self.flow, counts.source.keys() | counts.target.keys())
         remote = replicated(self.flow, counts.source)
         copied = counts.copied(remote)
         places = [

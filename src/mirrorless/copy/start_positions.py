@@ -140,13 +140,15 @@ class _Fixing:
 
         async def one(place: Place, downstream: int) -> None:
             found = ends.source.topic_id(place[0])
-            start = await incarnations.first_offset(place, at=wires.EARLIEST if is_new(place, seen) else None)
+            end = await incarnations.first_offset(place)
+            start = await incarnations.first_offset(place, at=wires.EARLIEST) if is_new(place, seen) else end
             wanted = Announcement(
                 epoch=0,
                 start=start,
                 downstream=downstream,
                 reason=FIRST_COPY,
                 topic_id=None if found is None else str(found),
+                source_end=end,
             )
             await incarnations.announce(place, wanted)
 
