@@ -52,5 +52,7 @@ def _show(flow: str, found: Pass) -> None:
             click.echo(f"    failed: {one.error}")
     for problem in found.problems:
         click.echo(f"  problem: {problem.topic}: {problem.reason}")
+    for warning in found.warnings:
+        click.echo(f"  warning: {warning}")
     for note in found.notes:
         click.echo(f"  note: {note}")

@@ -69,6 +69,8 @@ def show(flow: str, one: Plan) -> None:
         click.echo(f"  leave out {topic.topic} ({topic.kind.value}: {topic.reason})")
     for problem in one.problems:
         click.echo(f"  problem: {problem.topic}: {problem.reason}")
+    for warning in one.warnings:
+        click.echo(f"  warning: {warning}")
     for note in one.notes:
         click.echo(f"  note: {note}")
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from confluent_kafka import KafkaError
 from confluent_kafka.admin import NewTopic
 
 from mirrorless.clusters.failures import grant
+from mirrorless.clusters.replication_factors import broker_count, factor_advice, factor_of, usable_factor
 from mirrorless.clusters.topics import ABOUT_CONFIGS, create_topics, partition_counts
 from mirrorless.policy import policy_for
 
@@ -24,40 +26,44 @@ _BY_DEFAULT: Final = {"cleanup.policy": "compact"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalTopic:
-    """A compacted topic of one partition on `cluster`; `replication_factor` -1 leaves it to the brokers."""
+    """A compacted topic of one partition on `cluster`; `replication_factor` -1 leaves it to the brokers.
+
+    `factor_key` is the setting that it is from, `factor_is_default` says that nothing sets it.
+    """
 
     cluster: Cluster
     name: str
     replication_factor: int
+    factor_key: str = "replication.factor"
+    factor_is_default: bool = False
+
+
+def internal_topic(flow: Flow, cluster: Cluster, name: str, *, factor_key: str) -> InternalTopic:
+    """Return an internal topic of the flow, with as many replicas as `factor_key` asks for."""
+    factor, is_default = factor_of(flow, factor_key)
+    return InternalTopic(
+        cluster=cluster, name=name, replication_factor=factor, factor_key=factor_key, factor_is_default=is_default
+    )
 
 
 def offset_syncs_topic(flow: Flow) -> InternalTopic:
     """Return the topic of offset syncs; its name says which cluster it is not on (KIP-716)."""
     on_target = flow.offset_syncs_topic_location == "target"
     here, other = (flow.target, flow.source) if on_target else (flow.source, flow.target)
-    return InternalTopic(
-        cluster=here,
-        name=policy_for(flow).offset_syncs_topic(other.alias),
-        replication_factor=flow.offset_syncs_topic_replication_factor,
-    )
+    name = policy_for(flow).offset_syncs_topic(other.alias)
+    return internal_topic(flow, here, name, factor_key="offset-syncs.topic.replication.factor")
 
 
 def checkpoints_topic(flow: Flow) -> InternalTopic:
     """Return the topic of checkpoints, on the target."""
-    return InternalTopic(
-        cluster=flow.target,
-        name=policy_for(flow).checkpoints_topic(flow.source.alias),
-        replication_factor=flow.checkpoints_topic_replication_factor,
-    )
+    name = policy_for(flow).checkpoints_topic(flow.source.alias)
+    return internal_topic(flow, flow.target, name, factor_key="checkpoints.topic.replication.factor")
 
 
 def heartbeats_topic(flow: Flow) -> InternalTopic:
     """Return the topic of heartbeats, on the target."""
-    return InternalTopic(
-        cluster=flow.target,
-        name=policy_for(flow).heartbeats_topic(),
-        replication_factor=flow.heartbeats_topic_replication_factor,
-    )
+    name = policy_for(flow).heartbeats_topic()
+    return internal_topic(flow, flow.target, name, factor_key="heartbeats.topic.replication.factor")
 
 
 def replicated_heartbeats(flow: Flow) -> str:
@@ -72,12 +78,18 @@ def ensure(admin: Admin, topic: InternalTopic) -> str | None:
     It is looked for first: who may write to it need not be allowed to create it. A cluster that takes no segment size,
     such as MSK Serverless, gets the topic without. Raises `ClusterError`.
     """
-    if topic.name in partition_counts(admin.metadata()):
+    metadata = admin.metadata()
+    if topic.name in partition_counts(metadata):
         return None
+    factor = usable_factor(topic.replication_factor, is_default=topic.factor_is_default, brokers=broker_count(metadata))
     refusal = None
     for config in (COMPACTED, _BY_DEFAULT):
-        new = NewTopic(topic.name, num_partitions=1, replication_factor=topic.replication_factor, config=config)
+        new = NewTopic(topic.name, num_partitions=1, replication_factor=factor, config=config)
         refusal = create_topics(admin, [new])[topic.name]
         if refusal is None or refusal.code not in ABOUT_CONFIGS:
             break
-    return None if refusal is None else f"{refusal.text}{grant(refusal.code, 'CREATE on it')}"
+    if refusal is None:
+        return None
+    if refusal.code == KafkaError.INVALID_REPLICATION_FACTOR:
+        return f"{refusal.text}; {factor_advice(topic.factor_key, admin.alias)}"
+    return f"{refusal.text}{grant(refusal.code, 'CREATE on it')}"

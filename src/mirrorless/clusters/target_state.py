@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, Producer
 
 from mirrorless.clusters.admin import QUIET, Admin
 from mirrorless.clusters.client_settings import for_confluent
-from mirrorless.clusters.internal_topics import InternalTopic, ensure
+from mirrorless.clusters.internal_topics import InternalTopic, ensure, internal_topic
 from mirrorless.clusters.replay import Replay
 from mirrorless.errors import ClusterError, ClusterUnavailable
 
@@ -63,11 +63,8 @@ def parse(content: bytes | None) -> TargetState | None:
 
 def configs_topic(flow: Flow) -> InternalTopic:
     """Return the topic of Connect's configs, on the target; always with dots, as the worker names it."""
-    return InternalTopic(
-        cluster=flow.target,
-        name=f"mm2-configs.{flow.source.alias}.internal",
-        replication_factor=flow.offset_storage_replication_factor,
-    )
+    name = f"mm2-configs.{flow.source.alias}.internal"
+    return internal_topic(flow, flow.target, name, factor_key="offset.storage.replication.factor")
 
 
 class TargetStates:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.groups import list_groups
+from mirrorless.clusters.replication_factors import broker_count
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.doctor.clocks import clock_agrees
 from mirrorless.doctor.examples import literals
@@ -76,7 +77,7 @@ class _Examination:
         self._metadata = ends
         self._admins = {side: Admin(clusters[side]) for side in ends}
         self._ends = {
-            side: End(side, clusters[side].alias, frozenset(metadata.topics), len(metadata.brokers))
+            side: End(side, clusters[side].alias, frozenset(metadata.topics), broker_count(metadata))
             for side, metadata in ends.items()
         }
 

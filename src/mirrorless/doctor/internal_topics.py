@@ -9,6 +9,7 @@ from confluent_kafka import KafkaError
 
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.internal_topics import SEGMENT_BYTES
+from mirrorless.clusters.replication_factors import factor_of, reduced_factors, usable_factor
 from mirrorless.doctor.findings import Finding, Status
 from mirrorless.doctor.probes import NotSaid
 from mirrorless.rights import Function, On, Operation, Side, name_of, needed
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 _FACTORS: Final = {
-    On.PROGRESS: ("offset.storage.replication.factor", "offset_storage_replication_factor"),
-    On.OFFSET_SYNCS: ("offset-syncs.topic.replication.factor", "offset_syncs_topic_replication_factor"),
-    On.CHECKPOINTS: ("checkpoints.topic.replication.factor", "checkpoints_topic_replication_factor"),
-    On.HEARTBEATS: ("heartbeats.topic.replication.factor", "heartbeats_topic_replication_factor"),
-    On.DEAD_LETTERS: ("errors.deadletterqueue.topic.replication.factor", "dead_letter_replication_factor"),
-    On.ACL_RECORD: ("offset.storage.replication.factor", "offset_storage_replication_factor"),
+    On.PROGRESS: "offset.storage.replication.factor",
+    On.OFFSET_SYNCS: "offset-syncs.topic.replication.factor",
+    On.CHECKPOINTS: "checkpoints.topic.replication.factor",
+    On.HEARTBEATS: "heartbeats.topic.replication.factor",
+    On.DEAD_LETTERS: "errors.deadletterqueue.topic.replication.factor",
+    On.ACL_RECORD: "offset.storage.replication.factor",
 }
 _REFUSED: Final = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
 _EXISTS: Final = KafkaError.TOPIC_ALREADY_EXISTS
@@ -92,7 +93,9 @@ def _there(end: End, on: On, name: str, configs: Configs | None) -> Finding:
 
 
 def _creatable(flow: Flow, end: End, on: On, name: str, probes: Probes) -> Finding:
-    key, factor = _factor(flow, on)
+    key = _FACTORS[on]
+    wanted, is_default = factor_of(flow, key)
+    factor = usable_factor(wanted, is_default=is_default, brokers=end.brokers)
     if factor > end.brokers:
         text = f"{name} cannot be created: see replication factors"
         return Finding(check=on.value, status=Status.NOT_CHECKED, text=text, cluster=end.alias)
@@ -115,16 +118,25 @@ def _creatable(flow: Flow, end: End, on: On, name: str, probes: Probes) -> Findi
 
 
 def replication_factors(flow: Flow, end: End, *, functions: Iterable[Function] | None = None) -> Finding:
-    """Compare what new topics are to have in replicas with the brokers of this end; `-1` leaves it to them."""
+    """Compare what new topics are to have in replicas with the brokers of this end; `-1` leaves it to them.
+
+    A default that asks for more is reduced, as it is when topics are created.
+    """
     rows = [row for row in needed(flow, functions) if row.side is end.side and row.operation is Operation.CREATE]
-    factors: dict[str, int] = {}
+    keys: dict[str, None] = {}
     for on in dict.fromkeys(row.on for row in rows):
         if on is On.REMOTE_TOPICS:
-            factors["replication.factor"] = flow.replication_factor
+            keys["replication.factor"] = None
         elif str(name_of(flow, on)) not in end.topics:
-            factors |= [_factor(flow, on)]
+            keys[_FACTORS[on]] = None
+    settings = {key: factor_of(flow, key) for key in keys}
+    factors = {key: factor for key, (factor, _) in settings.items()}
     brokers = f"{end.brokers} broker{'' if end.brokers == 1 else 's'}"
-    too_large = {key: factor for key, factor in factors.items() if factor > end.brokers}
+    too_large = {
+        key: factor
+        for key, (factor, is_default) in settings.items()
+        if usable_factor(factor, is_default=is_default, brokers=end.brokers) > end.brokers
+    }
     if too_large:
         told = ", ".join(f"{key}={factor}" for key, factor in too_large.items())
         return Finding(
@@ -134,10 +146,12 @@ def replication_factors(flow: Flow, end: End, *, functions: Iterable[Function] |
             cluster=end.alias,
             fix=f"set {', '.join(too_large)} to {end.brokers}, or to -1 for what {end.alias} has by default",
         )
+    if reduced := [(key, factor) for key, factor in factors.items() if factor > end.brokers]:
+        return Finding(
+            check="replication factors",
+            status=Status.WARNING,
+            text=reduced_factors(end.alias, end.brokers, reduced),
+            cluster=end.alias,
+        )
     told = ", ".join(f"{key}={factor}" for key, factor in factors.items()) or "no topic is to be created"
     return Finding(check="replication factors", status=Status.OK, text=f"{told}; {brokers}", cluster=end.alias)
-
-
-def _factor(flow: Flow, on: On) -> tuple[str, int]:
-    key, field = _FACTORS[on]
-    return key, int(getattr(flow, field))

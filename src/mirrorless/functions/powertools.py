@@ -39,6 +39,8 @@ class Powertools:
         """Write a line for each action, problem and note."""
         for what, fields in found.lines():
             self.tell("error" if "error" in fields else "info", what, **fields)
+        for warning in found.warnings:
+            self.tell("warning", warning)
         for note in found.notes:
             self.tell("info", "Note", note=note)
 

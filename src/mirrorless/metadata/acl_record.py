@@ -52,6 +52,7 @@ def creation(flow: Flow) -> CreateTopic:
         reason=f"which ACLs {flow.name} has added is kept there (mirrorless.acls.prune)",
         config={"cleanup.policy": "compact"},
         factor_key="offset.storage.replication.factor",
+        factor_is_default=flow.is_default("offset_storage_replication_factor"),
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class CreateTopic:
     """Create a topic on the target, or `on_source`; `replication_factor` -1 leaves it to the brokers.
 
-    `factor_key` is the setting that it is from.
+    `factor_key` is the setting that it is from, `factor_is_default` says that nothing sets it.
     """
 
     topic: str
@@ -26,6 +26,7 @@ class CreateTopic:
     config: Mapping[str, str] = field(default_factory=dict)
     on_source: bool = False
     factor_key: str = "replication.factor"
+    factor_is_default: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,16 +126,21 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a flow's target lacks; `notes` are lines about what was not looked at, and why."""
+    """What a flow's target lacks; `notes` are lines about what was not looked at, and why.
+
+    `warnings` are lines about what is done otherwise than it is set.
+    """
 
     actions: tuple[Action, ...] = ()
     left_out: tuple[LeftOutTopic, ...] = ()
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def as_fields(action: Action) -> dict[str, Any]:
     """Return an action as JSON has it: its kind under `action`, then its fields."""
     fields = asdict(action)
-    fields.pop("factor_key", None)
+    for one in ("factor_key", "factor_is_default"):
+        fields.pop(one, None)
     return {"action": type(action).__name__} | fields

@@ -39,6 +39,7 @@ def as_json(plan: Plan) -> dict[str, Any]:
         "left_out": [asdict(one) | {"kind": one.kind.value} for one in plan.left_out],
         "problems": [{"topic": one.topic, "reason": one.reason} for one in plan.problems],
         "notes": list(plan.notes),
+        "warnings": list(plan.warnings),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,7 +27,7 @@ _LOOK_EVERY_S: Final = (0.05, 1.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass:
-    """What one pass found and did; `ends` are the two clusters' ids, `notes` are to be said once.
+    """What one pass found and did; `ends` are the two clusters' ids, `notes` and `warnings` are to be said once.
 
     `left` are actions that were planned and not begun, because the pass was asked to stop.
     """
@@ -37,6 +38,7 @@ class Pass:
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
     left: tuple[Action, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def failures(self) -> list[Applied]:
@@ -55,9 +57,23 @@ class Pass:
         uncopied = any(one.uncopied for one in self.problems)
         return not uncopied and not any(isinstance(one, CreateTopic | GrowTopic) for one in undone)
 
+    def reported(self) -> list[Applied]:
+        """What was done; of topics that cannot be created for the same reason only the first, with a count."""
+        alike = Counter(one.error for one in self.failures if isinstance(one.action, CreateTopic))
+        found: list[Applied] = []
+        for one in self.applied:
+            if one.error is None or not isinstance(one.action, CreateTopic):
+                found.append(one)
+            elif (count := alike.pop(one.error, 0)) > 1:
+                more = f"{count - 1} more topic{'' if count == 2 else 's'}"
+                found.append(replace(one, error=f"{one.error} (and {more})"))
+            elif count:
+                found.append(one)
+        return found
+
     def lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield for a log every action and problem: what it is, and its fields; what went wrong has an `error`."""
-        for one in self.applied:
+        for one in self.reported():
             fields = as_fields(one.action) | {"error": one.error, "note": one.note}
             yield fields.pop("action"), {name: value for name, value in fields.items() if value is not None}
         for problem in self.problems:
@@ -99,6 +115,7 @@ def one_pass(
         problems=plan.problems,
         notes=plan.notes,
         left=tuple(left),
+        warnings=plan.warnings,
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.internal_topics import COMPACTED, offset_syncs_topic
+from mirrorless.clusters.replication_factors import reduced_factors, usable_factor
 from mirrorless.errors import ConfigurationError
 from mirrorless.filters import why_left_out
 from mirrorless.metadata.actions import Action, CreateTopic, GrowTopic, LeftOutTopic
@@ -93,6 +95,7 @@ def plan_topics(
                     replication_factor=flow.replication_factor,
                     reason=f"{topic} has no remote topic on {flow.target.alias}",
                     config=configs[topic],
+                    factor_is_default=flow.is_default("replication_factor"),
                 )
             )
         elif target.get(name, count) < count:
@@ -114,6 +117,7 @@ def plan_internal_topics(flow: Flow, *, source: Iterable[str], target: Iterable[
             reason=f"the progress of {flow.name} is kept there (offset.storage.topic)",
             config=COMPACTED,
             factor_key="offset.storage.replication.factor",
+            factor_is_default=flow.is_default("offset_storage_replication_factor"),
         )
     ]
     if flow.dead_letter_topic and flow.errors_tolerance == "all":
@@ -124,6 +128,7 @@ def plan_internal_topics(flow: Flow, *, source: Iterable[str], target: Iterable[
                 replication_factor=flow.dead_letter_replication_factor,
                 reason=f"{flow.name} says there what it leaves out (errors.deadletterqueue.topic.name)",
                 factor_key="errors.deadletterqueue.topic.replication.factor",
+                factor_is_default=flow.is_default("dead_letter_replication_factor"),
             )
         )
     if flow.emit_offset_syncs_enabled:
@@ -136,8 +141,36 @@ def plan_internal_topics(flow: Flow, *, source: Iterable[str], target: Iterable[
                 reason=f"{flow.name} notes there which offset went where (emit.offset-syncs.enabled)",
                 config=COMPACTED,
                 on_source=flow.offset_syncs_topic_location == "source",
-                factor_key="offset-syncs.topic.replication.factor",
+                factor_key=syncs.factor_key,
+                factor_is_default=syncs.factor_is_default,
             )
         )
     there = {True: set(source), False: set(target)}
     return [action for action in wanted if action.topic not in there[action.on_source]]
+
+
+def within_brokers(
+    flow: Flow, actions: Iterable[Action], *, source: int, target: int
+) -> tuple[tuple[Action, ...], tuple[str, ...]]:
+    """Reduce default replication factors of new topics to the number of brokers of their cluster; warn of each cluster.
+
+    `source` and `target` are how many brokers the two have.
+    """
+    brokers = {True: source, False: target}
+    reduced: dict[bool, dict[str, int]] = {True: {}, False: {}}
+    found: list[Action] = []
+    for action in actions:
+        if isinstance(action, CreateTopic):
+            wanted, there = action.replication_factor, brokers[action.on_source]
+            factor = usable_factor(wanted, is_default=action.factor_is_default, brokers=there)
+            if factor != wanted:
+                reduced[action.on_source][action.factor_key] = wanted
+            found.append(replace(action, replication_factor=factor))
+        else:
+            found.append(action)
+    aliases = {True: flow.source.alias, False: flow.target.alias}
+    return tuple(found), tuple(
+        reduced_factors(aliases[on_source], brokers[on_source], factors.items())
+        for on_source, factors in reduced.items()
+        if factors
+    )

@@ -12,6 +12,7 @@ from mirrorless.clusters.acls import NoAcls, topic_acls
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.identity import Ends, refuse_same
+from mirrorless.clusters.replication_factors import broker_count
 from mirrorless.clusters.topics import partition_counts, undescribed
 from mirrorless.errors import ClusterError
 from mirrorless.filters import config_filter_for
@@ -21,7 +22,14 @@ from mirrorless.metadata.acl_record import AclRecord
 from mirrorless.metadata.actions import Action, Plan, Problem
 from mirrorless.metadata.config_plan import creation_config, plan_configs
 from mirrorless.metadata.looking_for_loops import refuse_loops
-from mirrorless.metadata.plan import came_back, divide, missing, plan_internal_topics, plan_topics
+from mirrorless.metadata.plan import (
+    came_back,
+    divide,
+    missing,
+    plan_internal_topics,
+    plan_topics,
+    within_brokers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -77,6 +85,7 @@ class Planner:
         self.record = AclRecord(flow, source_id=self.ends.source_id, admin=admins.target)
         self._source, self._target = partition_counts(source), partition_counts(target)
         refuse_loops(flow, self._source.keys() | self._target.keys())
+        self._brokers = broker_count(source), broker_count(target)
         self._remote, self._left_out = divide(flow, self._source)
         self._blind = [
             *_problems(undescribed(source), f"cannot be described on {flow.source.alias}", uncopied=True),
@@ -90,8 +99,14 @@ class Planner:
         plans = [
             {Part.TOPICS: self._topics, Part.CONFIGS: self._configs, Part.ACLS: self._acls}[one]() for one in parts
         ]
+        actions, warnings = within_brokers(
+            self._flow,
+            (action for one in plans for action in one.actions),
+            source=self._brokers[0],
+            target=self._brokers[1],
+        )
         return Plan(
-            actions=tuple(action for one in plans for action in one.actions),
+            actions=actions,
             left_out=self._left_out,
             problems=(*self._blind, *(problem for one in plans for problem in one.problems)),
             notes=(
@@ -99,6 +114,7 @@ class Planner:
                 *came_back(self._flow, self._remote),
                 *(note for one in plans for note in one.notes),
             ),
+            warnings=warnings,
         )
 
     def _topics(self) -> Plan:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import NewTopic
 
+from mirrorless.clusters.replication_factors import factor_advice
 from mirrorless.clusters.topics import ABOUT_CONFIGS, create_topics
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _advised(refusal: Refusal, one: CreateTopic, alias: str) -> str:
         case KafkaError.TOPIC_AUTHORIZATION_FAILED | KafkaError.CLUSTER_AUTHORIZATION_FAILED:
             return f"{refusal.text}; grant CREATE on topic {one.topic}, or on cluster {alias}"
         case KafkaError.INVALID_REPLICATION_FACTOR:
-            return f"{refusal.text}; set {one.factor_key} to what {alias} has brokers for, or to -1"
+            return f"{refusal.text}; {factor_advice(one.factor_key, alias)}"
         case KafkaError.THROTTLING_QUOTA_EXCEEDED:
             return f"{refusal.text}; the next pass goes on, or raise the controller_mutation_rate of {alias}"
     return refusal.text

@@ -200,6 +200,10 @@ class Flow(_Frozen):
         """The flow as its keys begin: `A->B`."""
         return f"{self.source.alias}->{self.target.alias}"
 
+    def is_default(self, field: str) -> bool:
+        """Whether nothing sets this field, so that its default counts."""
+        return field not in self.model_fields_set
+
     @property
     def aliases(self) -> tuple[str, ...]:
         """Aliases of all clusters of the file, the flow's own two first."""

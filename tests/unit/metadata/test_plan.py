@@ -50,6 +50,7 @@ def test_a_topic_whose_configs_are_not_known_is_not_created() -> None:
             topic="A.t2",
             partitions=2,
             replication_factor=2,
+            factor_is_default=True,
             reason="t2 has no remote topic on B",
             config={"cleanup.policy": "compact"},
         ),

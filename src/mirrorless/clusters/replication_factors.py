@@ -1,0 +1,53 @@
+"""How many replicas a new topic gets: a default gives way where a cluster has fewer brokers, a setting does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from confluent_kafka.admin import ClusterMetadata
+
+    from mirrorless.settings import Flow
+
+_FIELDS: Final[Mapping[str, str]] = {
+    "replication.factor": "replication_factor",
+    "offset.storage.replication.factor": "offset_storage_replication_factor",
+    "offset-syncs.topic.replication.factor": "offset_syncs_topic_replication_factor",
+    "checkpoints.topic.replication.factor": "checkpoints_topic_replication_factor",
+    "heartbeats.topic.replication.factor": "heartbeats_topic_replication_factor",
+    "errors.deadletterqueue.topic.replication.factor": "dead_letter_replication_factor",
+}
+
+
+def factor_of(flow: Flow, key: str) -> tuple[int, bool]:
+    """Return the replication factor that a setting asks for, and whether it is only the setting's default."""
+    field = _FIELDS[key]
+    return int(getattr(flow, field)), flow.is_default(field)
+
+
+def usable_factor(factor: int, *, is_default: bool, brokers: int) -> int:
+    """Return the replication factor to create a topic with on a cluster of so many brokers; -1 leaves it to them."""
+    return min(factor, brokers) if is_default else factor
+
+
+def broker_count(metadata: ClusterMetadata) -> int:
+    """Return how many brokers the cluster has: those that are up, and those that replicas are assigned to."""
+    assigned = (partition.replicas for topic in metadata.topics.values() for partition in topic.partitions.values())
+    return len(set(metadata.brokers).union(*assigned))
+
+
+def factor_advice(key: str, alias: str) -> str:
+    """Return what to change where a cluster refuses a replication factor."""
+    return f"set {key} to what {alias} has brokers for, or to -1"
+
+
+def reduced_factors(alias: str, brokers: int, factors: Iterable[tuple[str, int]]) -> str:
+    """Return the warning that default factors, by setting, are reduced to the number of brokers of a cluster."""
+    told = ", ".join(f"{key}={factor}" for key, factor in factors)
+    counted = f"{brokers} broker{'' if brokers == 1 else 's'}"
+    return (
+        f"{alias} has {counted}, fewer than default replication factors ask for ({told}): new topics get {brokers}; "
+        "set the factors to confirm this"
+    )
