@@ -286,13 +286,18 @@ class EmbeddedCluster:
 
 @contextlib.contextmanager
 def start_clusters(
-    specs: Sequence[ClusterSpec], *, directory: Path | None = None, say: Callable[[str], None] | None = None
+    specs: Sequence[ClusterSpec],
+    *,
+    directory: Path | None = None,
+    say: Callable[[str], None] | None = None,
+    is_up: Callable[[EmbeddedCluster], None] | None = None,
 ) -> Iterator[dict[str, EmbeddedCluster]]:
     """Start clusters side by side, yield them by name when all are up, and stop them at the end.
 
     Data and logs live in new folders below `directory`, which must exist; the system's folder for temporary files if
-    it is None. `say` hears of a download. Raises PrerequisiteError if Java or Kafka's jars cannot be had, ClusterError
-    or ClusterUnavailable if a broker does not come up; the text names its log, which is kept in that case.
+    it is None. `say` hears of a download, `is_up` of each cluster that is up. Raises PrerequisiteError if Java or
+    Kafka's jars cannot be had, ClusterError or ClusterUnavailable if a broker does not come up; the text names its log,
+    which is kept in that case.
     """
     names = [spec.name for spec in specs]
     if repeated := next((name for name in names if names.count(name) > 1), None):
@@ -309,6 +314,8 @@ def start_clusters(
             cluster.launch()
         for cluster in clusters.values():
             cluster.wait_until_up()
+            if is_up is not None:
+                is_up(cluster)
         yield clusters
     finally:
         for cluster in clusters.values():

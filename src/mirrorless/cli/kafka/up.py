@@ -4,29 +4,50 @@ from __future__ import annotations
 
 import signal
 import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mirrorless.local.kafka import ClusterSpec, start_clusters
+from mirrorless.local.ready_settings import refuse_foreign, write_ready_settings
+
+if TYPE_CHECKING:
+    from mirrorless.local.kafka import EmbeddedCluster
 
 
 @click.command
 @click.argument("names", nargs=-1, required=True)
 @click.option("--brokers", type=click.IntRange(min=1), default=1, show_default=True, help="Brokers of each cluster.")
-def up(names: tuple[str, ...], brokers: int) -> None:
+@click.option(
+    "--config",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write an mm2.properties for `mirrorless run`, from the first cluster to each of the others.",
+)
+def up(names: tuple[str, ...], brokers: int, file: Path | None) -> None:
     """Start a Kafka cluster for each of NAMES and print its address; stop them all on Ctrl-C.
 
-    Nothing of them is left afterwards.
+    The ports are free ones, others each time. Nothing of the clusters is left afterwards.
     """
     # Set for both, because a shell that starts a program in the background has it ignore Ctrl-C.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
+    width = max(map(len, names))
+
+    def is_up(cluster: EmbeddedCluster) -> None:
+        click.echo(f"{cluster.name:{width}}  {cluster.bootstrap_servers}")
+
     try:
+        if file is not None:
+            refuse_foreign(file, names=names)
+        _say(f"starting {', '.join(names)}: this takes some ten seconds")
         specs = [ClusterSpec(name=name, brokers=brokers) for name in names]
-        with start_clusters(specs, say=_say) as clusters:
-            width = max(map(len, names))
-            for name, cluster in clusters.items():
-                click.echo(f"{name:{width}}  {cluster.bootstrap_servers}")
+        with start_clusters(specs, say=_say, is_up=is_up) as clusters:
+            if file is not None:
+                servers = {name: cluster.bootstrap_servers for name, cluster in clusters.items()}
+                write_ready_settings(file, servers, brokers=brokers)
+                _say(f"{file} is ready: mirrorless run {file}")
             _say("Ctrl-C stops them")
             threading.Event().wait()
     except KeyboardInterrupt:
