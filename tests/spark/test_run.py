@@ -55,10 +55,15 @@ def test_available_now_twice_in_a_row_copies_nothing_the_second_time(world: Worl
         assert (finished["records"], finished["complete"]) == (50_000, True)
         assert first.family() == []
         assert first.strays() == []
+        assert first.errors() == []
+        waited = [line["waiting"] for line in first.lines("Waiting")]
+        assert waited[:2] == ["comparing both clusters, creating topics", "starting Spark"]
+        assert "planning the first lease" in waited
     with Mirrorless(world.file, "--available-now") as second:
         assert second.wait() == 0, second.text()
         (finished,) = second.lines("Finished")
         assert (finished["records"], finished["complete"]) == (0, True)
+        assert second.errors() == []
     assert world.assert_equal(topic) == 50_000
 
 
@@ -79,6 +84,7 @@ def test_a_signal_lets_what_is_in_flight_arrive_and_ends_within_five_seconds(
         assert status == 0, running.text()
         assert running.family() == []
         assert running.strays() == []
+        assert running.errors() == []
     # The progress is exact: whoever goes on has nothing to count.
     on_target = copied(world, topic, 4)
     reports = world.copy()

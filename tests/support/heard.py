@@ -25,6 +25,7 @@ class Heard:
 
     def __init__(self) -> None:
         self.notes: list[str] = []
+        self.warnings: list[tuple[str, str]] = []
         self.passes: list[tuple[str, Pass]] = []
         self.troubles: list[tuple[str, str]] = []
         self.checkpoints: list[dict[str, Any]] = []
@@ -36,13 +37,19 @@ class Heard:
     def note(self, flow: str, text: str) -> None:
         self.notes.append(f"{flow}: {text}")
 
+    def warning(self, flow: str, text: str) -> None:
+        self.warnings.append((flow, text))
+
+    def waiting(self, flow: str, text: str) -> None:
+        pass
+
     def trouble(self, flow: str, text: str) -> None:
         self.troubles.append((flow, text))
 
     def show(self, flow: str, topics: Sequence[TopicView]) -> None:
         pass
 
-    def leased(self, flow: str, reports: list[Report]) -> None:
+    def leased(self, flow: str, reports: list[Report], *, faulty: bool) -> None:
         pass
 
     def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:  # noqa: ARG002

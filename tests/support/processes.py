@@ -79,6 +79,12 @@ class Mirrorless:
         """What it printed that is none of its JSON lines: somebody else's complaints."""
         return [line for line in self.text().splitlines() if not line.startswith("{")]
 
+    def errors(self) -> list[str]:
+        """The JSON lines at level error."""
+        return [
+            line for line in self.text().splitlines() if line.startswith("{") and json.loads(line)["level"] == "error"
+        ]
+
     def lines(self, event: str) -> list[dict[str, Any]]:
         """The JSON lines of one kind."""
         found = [json.loads(line) for line in self.text().splitlines() if line.startswith("{")]

@@ -18,6 +18,7 @@ from mirrorless.local.demo.comparison import Comparison, compare
 from mirrorless.local.demo.workload import DEMO_TOPICS, fill
 from mirrorless.local.display import ProgressBar
 from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.local.ready_settings import ready_settings
 from mirrorless.local.runner import StopRequest, run_flows
 from mirrorless.settings import load
 
@@ -25,20 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _SMALL_BYTES = 100
-_SETTINGS = """\
-clusters = primary, backup
-primary.bootstrap.servers = {primary}
-backup.bootstrap.servers = {backup}
-primary->backup.enabled = true
-primary->backup.topics = {topics}
-tasks.max = 2
-# one broker each
-replication.factor = 1
-offset.storage.replication.factor = 1
-offset-syncs.topic.replication.factor = 1
-checkpoints.topic.replication.factor = 1
-heartbeats.topic.replication.factor = 1
-"""
 
 
 @click.command
@@ -72,8 +59,8 @@ def demo(keep: str | None) -> None:
 
 
 def _settings(clusters: Mapping[str, EmbeddedCluster]) -> str:
-    addresses = {name: cluster.bootstrap_servers for name, cluster in clusters.items()}
-    return _SETTINGS.format(**addresses, topics=", ".join(topic.name for topic in DEMO_TOPICS))
+    servers = {name: cluster.bootstrap_servers for name, cluster in clusters.items()}
+    return ready_settings(servers, topics=", ".join(topic.name for topic in DEMO_TOPICS), soon=False)
 
 
 def _counting(console: Console) -> Progress:
@@ -97,9 +84,9 @@ class _DemoDisplay(ProgressBar):
         super().__init__(console)
         self.reports: list[Report] = []
 
-    def leased(self, flow: str, reports: list[Report]) -> None:
+    def leased(self, flow: str, reports: list[Report], *, faulty: bool) -> None:
         """Keep them."""
-        super().leased(flow, reports)
+        super().leased(flow, reports, faulty=faulty)
         self.reports += reports
 
 

@@ -61,6 +61,10 @@ class Control:
         path = Path(self.folder or "") / _TROUBLE
         return path.read_text() if self.folder is not None and path.exists() else ""
 
+    def planned(self) -> bool:
+        """Whether a lease was planned, or it was said why none could be."""
+        return self.folder is not None and (Path(self.folder) / _TROUBLE).exists()
+
     def unreachable(self) -> bool:
         """Whether what was complained of is that no lease could be planned."""
         return self.folder is not None and (Path(self.folder) / _UNREACHABLE).exists()

@@ -63,11 +63,15 @@ def copy_flow(
     """
     job = _Job(place, control, on_lease, on_trouble)
     query = start_copy(spark, place, checkpoint=checkpoint, control=control, on_reports=job.lease_ended)
-    job.wait(query)
-    with suppress(PySparkException):  # it does not end in time: the session is about to
-        query.stop()
-    job.tell_left()
-    if not job.landed.is_set() and (failure := query.exception()) is not None:
+    failure = None
+    try:
+        job.wait(query)
+        failure = query.exception()  # before the stop, which may well have a query fail that is in the middle
+        with suppress(PySparkException):  # it does not end in time: the session is about to
+            query.stop()
+    finally:
+        job.tell_left()
+    if not job.landed.is_set() and failure is not None:
         raise failure
     return Outcome(complete=job.complete, stuck=job.stuck)
 

@@ -21,14 +21,20 @@ class Display(Protocol):
     def note(self, flow: str, text: str) -> None:
         """Something is not done, and why; told once."""
 
+    def warning(self, flow: str, text: str) -> None:
+        """Something is done otherwise than it is set, and why; told once."""
+
+    def waiting(self, flow: str, text: str) -> None:
+        """What the flow waits for at the moment; empty if for nothing. Told at every look."""
+
     def trouble(self, flow: str, text: str) -> None:
         """Something does not work at the moment; whoever tells it does so once, until it works again."""
 
     def show(self, flow: str, topics: Sequence[TopicView]) -> None:
         """How far a flow is."""
 
-    def leased(self, flow: str, reports: list[Report]) -> None:
-        """A lease ended; called from a thread of Spark's."""
+    def leased(self, flow: str, reports: list[Report], *, faulty: bool) -> None:
+        """A lease ended, and whether something is wrong; called from a thread of Spark's."""
 
     def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:
         """A pass of the checkpoints ended."""

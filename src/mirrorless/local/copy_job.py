@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import time
@@ -9,17 +10,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError
 
 from mirrorless import errors
 from mirrorless.copy.control import Control
-from mirrorless.copy.partition import State
 from mirrorless.copy.rows import summary
 from mirrorless.errors import MirrorlessError
 from mirrorless.functions.supervising import Patience, Run
 from mirrorless.local.events import job_state_event
 from mirrorless.local.scripts import attribute_of
-from mirrorless.local.watching import Watch
+from mirrorless.local.watching import PASSING, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,13 +27,16 @@ if TYPE_CHECKING:
 
     from mirrorless.copy.job import Outcome
     from mirrorless.copy.rows import Report
+    from mirrorless.local.watching import TopicView
     from mirrorless.local.wiring import Job
 
 ON_PURPOSE: Final = "mirrorless.errors."
 """Stands in the text of every exception that was raised on purpose, when Spark hands it on."""
 _RAISED: Final = re.compile(re.escape(ON_PURPOSE) + r"(\w+)")
+_NO_JAVA: Final = (Py4JError, OSError, EOFError)
+"""What py4j raises in a call to a Java that has gone: of its own, or the socket's."""
+_LOG: Final = logging.getLogger(__name__)
 _MAX_ACCIDENTS: Final = 8
-_PASSING: Final = (State.RESUMING, State.WAITING)
 _REMEMBERED: Final = 50
 _WAIT_S: Final = 0.1
 
@@ -41,9 +44,9 @@ _WAIT_S: Final = 0.1
 class CopyJob:
     """`supervising.JobRuns` of one flow; `folder` is its own, `on_lease` hears every finished lease.
 
-    Runs wait for `ready`: the session. A run ended by an accident, such as a Python process that was killed, may be
-    followed by another; the end of one that ended on purpose is final, and so is that of a copy with an end.
-    `on_change` is handed the event of each run that ends.
+    Runs wait for `ready`: the session is there, and is not about to end. A run ended by an accident, such as a Python
+    process that was killed, may be followed by another; the end of one that ended on purpose is final, so is that of a
+    copy with an end. `on_change` is handed the event of each run that ends.
     """
 
     # A machine of one's own costs nothing, and somebody watches: seconds instead of Glue's minutes.
@@ -75,11 +78,11 @@ class CopyJob:
         self._runs: list[Run] = []
         self._thread: threading.Thread | None = None
         self._accidents = 0
+        self._leases = 0
         self._closing = False
         self.records = 0
         self.copied_bytes = 0
-        self.errors: tuple[str, ...] = ()
-        self._failing: tuple[str, ...] = ()  # states of the partitions that the latest lease left with an error
+        self._failing: tuple[Report, ...] = ()  # of the partitions that the latest lease left with an error
         self.complete = False
         self.stuck = False
         self.failure: str | None = None
@@ -97,8 +100,37 @@ class CopyJob:
         What was being tried again when an end was asked for is told, but no fault, whether the lease had just ended or
         not: whoever goes on asks the target first.
         """
-        passing = _PASSING if self._closing and not self._bounded else ()
-        return any(state not in passing for state in self._failing)
+        return any(map(self.is_fault, self._failing))
+
+    @property
+    def errors(self) -> dict[str, bool]:
+        """What the latest lease left behind, and whether it is a fault."""
+        found: dict[str, bool] = {}
+        for report in self._failing:
+            text = str(report.error)
+            found[text] = found.get(text, False) or self.is_fault(report)
+        return found
+
+    def is_fault(self, report: Report) -> bool:
+        """Whether a partition's error is a fault, in the sense of `faulty`."""
+        passes = report.state in PASSING and self._closing and not self._bounded
+        return report.error is not None and not passes
+
+    def excused(self, topic: TopicView) -> TopicView:
+        """Return how the topic is shown at the end: without an error that is no fault."""
+        passes = topic.state in PASSING and self._closing and not self._bounded
+        return replace(topic, error=None) if passes else topic
+
+    @property
+    def waits_for(self) -> str:
+        """What the first report of the copy waits for; it is there already if the caller has seen one."""
+        if self._closing:
+            return "finishing what is in flight"
+        if not self._ready.is_set():
+            return "starting Spark"
+        if not self._control.planned():
+            return "planning the first lease"
+        return "starting the workers of the first lease" if not self._leases else "no topic to replicate yet"
 
     @property
     def trouble(self) -> str:
@@ -162,12 +194,21 @@ class CopyJob:
                     arguments, control=self._control, folder=str(self._folder / "checkpoint"), told=self._lease_ended
                 )
                 self.complete, self.stuck = outcome.complete, outcome.stuck
-        except Py4JNetworkError as error:
-            failure = None if self._closing else str(error)  # the session ended before the query began
         except Exception as error:  # noqa: BLE001 -- Spark's, Java's, or its connection's: the run failed
-            failure = str(error) or type(error).__name__
-            on_purpose = self._is_meant(error, failure)
+            if self._is_expected(error):
+                _LOG.debug("the query of %s ended with its session: %s", self._job.name, error)
+            else:
+                failure = str(error) or type(error).__name__
+                on_purpose = self._is_meant(error, failure)
         self._ended(run, failure, on_purpose=on_purpose)
+
+    def _is_expected(self, error: Exception) -> bool:
+        """Whether a call only found that the session has ended, as it does once an end was asked for.
+
+        Not if the copy itself had failed: that is an exception of Spark's, or one that was raised on purpose.
+        """
+        ended = self._closing and not self._ready.is_set()
+        return ended and isinstance(error, _NO_JAVA) and ON_PURPOSE not in str(error)
 
     def _is_meant(self, error: Exception, failure: str) -> bool:
         """Whether the next run would end the same way: not where a copy without an end met what passes by itself."""
@@ -189,9 +230,9 @@ class CopyJob:
 
     def _lease_ended(self, reports: list[Report]) -> None:
         totals = summary(reports)
+        self._leases += 1
         self.records += totals.records
         self.copied_bytes += totals.copied_bytes
-        self.errors = totals.errors
-        self._failing = tuple(one.state for one in reports if one.error)
+        self._failing = tuple(one for one in reports if one.error)
         self._accidents = 0
         self._on_lease(reports)

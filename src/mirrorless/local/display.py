@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mirrorless.metadata.passes import Pass
 
 _LOG_EVERY_S = 10.0
+_DRAWN_PER_S = 4
 _MEGA = 1_000_000
 _NOTEWORTHY_MS = 1_000
 _STATE_STYLES = {
@@ -51,6 +52,7 @@ class LogLines:
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._due: dict[str, float] = {}
+        self._waiting: dict[str, str] = {}
 
     def discovered(self, flow: str, found: Pass) -> None:
         """Say what was changed on the target, and what could not be."""
@@ -60,6 +62,16 @@ class LogLines:
     def note(self, flow: str, text: str) -> None:
         """Say it."""
         self._line("info", flow, "Note", note=text)
+
+    def warning(self, flow: str, text: str) -> None:
+        """Say it."""
+        self._line("warning", flow, "Warning", warning=text)
+
+    def waiting(self, flow: str, text: str) -> None:
+        """Say what the flow waits for, whenever that changes."""
+        if text and text != self._waiting.get(flow):
+            self._line("info", flow, "Waiting", waiting=text)
+        self._waiting[flow] = text
 
     def trouble(self, flow: str, text: str) -> None:
         """Say it."""
@@ -74,10 +86,11 @@ class LogLines:
             self._due[flow] = now + _LOG_EVERY_S
         self._due.setdefault(flow, now + _LOG_EVERY_S)
 
-    def leased(self, flow: str, reports: list[Report]) -> None:
+    def leased(self, flow: str, reports: list[Report], *, faulty: bool) -> None:
         """Say what the lease came to."""
         totals = summary(reports).as_fields()
-        self._line("error" if totals.pop("errors") else "info", flow, "Lease", **totals)
+        totals.pop("errors")
+        self._line("error" if faulty else "info", flow, "Lease", **totals)
         for line in _events(reports):
             self._line("warning", flow, "PassedOver", reason=line)
 
@@ -145,7 +158,7 @@ class _Terminal:
         ):
             if count := sum(isinstance(action, kinds) for action in done):
                 self.console.print(f"{flow}: {count} {what} on the target")
-        for applied in found.applied:
+        for applied in found.reported():
             if told := applied.error or applied.note:
                 self.console.print(Text(f"{flow}: {applied.action.topic}: {told}", style="red"))
         for problem in found.problems:
@@ -155,11 +168,15 @@ class _Terminal:
         """Say it."""
         self.console.print(Text(f"{flow}: {text}", style="dim"))
 
+    def warning(self, flow: str, text: str) -> None:
+        """Say it."""
+        self.console.print(Text(f"{flow}: warning: {text}", style="yellow"))
+
     def trouble(self, flow: str, text: str) -> None:
         """Say it."""
         self.console.print(Text(f"{flow}: {text}", style="red"))
 
-    def leased(self, flow: str, reports: list[Report]) -> None:
+    def leased(self, flow: str, reports: list[Report], *, faulty: bool) -> None:  # noqa: ARG002
         """Say what was passed over, and what quotas held up; the table and the bar show all the rest."""
         for line in [*_events(reports), *_held_up(summary(reports))]:
             self.console.print(Text(f"{flow}: {line}", style="yellow"))
@@ -176,13 +193,26 @@ class _Terminal:
         self.console.print(f"{flow}: {records:,} records, {copied_bytes / _MEGA:,.1f} MB copied{end}", highlight=False)
 
 
+class _Waiting:
+    """What a flow waits for, and for how long; looks at the clock each time that it is drawn."""
+
+    def __init__(self, flow: str, text: str) -> None:
+        self.text = text
+        self._flow = flow
+        self._since = time.monotonic()
+
+    def __rich__(self) -> Text:
+        return Text(f"{self._flow}: {self.text} ({time.monotonic() - self._since:.0f} s)", style="cyan")
+
+
 class LiveTable(_Terminal):
-    """A table of all topics that is redrawn in place."""
+    """A table of all topics that is redrawn in place, below it what flows wait for."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
         self._views: dict[str, Sequence[TopicView]] = {}
-        self._live = Live(console=console, auto_refresh=False)
+        self._waiting: dict[str, _Waiting] = {}
+        self._live = Live(console=console, refresh_per_second=_DRAWN_PER_S)
 
     def __enter__(self) -> LiveTable:
         self._live.start()
@@ -194,7 +224,22 @@ class LiveTable(_Terminal):
     def show(self, flow: str, topics: Sequence[TopicView]) -> None:
         """Redraw."""
         self._views[flow] = topics
-        self._live.update(Group(*(self._table(name, views) for name, views in self._views.items())), refresh=True)
+        self._draw()
+
+    def waiting(self, flow: str, text: str) -> None:
+        """Redraw if something else is waited for."""
+        before = self._waiting.get(flow)
+        if text == (before.text if before else ""):
+            return
+        if text:
+            self._waiting[flow] = _Waiting(flow, text)
+        else:
+            del self._waiting[flow]
+        self._draw()
+
+    def _draw(self) -> None:
+        tables = (self._table(name, views) for name, views in self._views.items() if views)
+        self._live.update(Group(*tables, *self._waiting.values()), refresh=True)
 
     def _table(self, flow: str, topics: Sequence[TopicView]) -> Table:
         table = Table(title=flow, title_justify="left")
@@ -254,19 +299,27 @@ class ProgressBar(_Terminal):
 
     def show(self, flow: str, topics: Sequence[TopicView]) -> None:
         """Move the bar: records copied, and those still to copy."""
+        task = self._task(flow)
         records = sum(topic.records for topic in topics)
         size = sum(topic.copied_bytes for topic in topics)
         lag = sum(topic.lag_records for topic in topics)
         now = time.monotonic()
-        if flow not in self._tasks:
-            self._tasks[flow] = self._progress.add_task(flow, total=None, megabytes_per_s=0.0, lag=0)
         if records:
             self._began.setdefault(flow, now)
         if topics:
             self._progress.update(
-                self._tasks[flow],
+                task,
                 total=records + lag,
                 completed=records,
                 megabytes_per_s=size / _MEGA / max(now - self._began.get(flow, now), 0.25),
                 lag=lag,
             )
+
+    def waiting(self, flow: str, text: str) -> None:
+        """Say behind the flow's name what it waits for."""
+        self._progress.update(self._task(flow), description=f"{flow}: {text}" if text else flow, refresh=True)
+
+    def _task(self, flow: str) -> TaskID:
+        if flow not in self._tasks:
+            self._tasks[flow] = self._progress.add_task(flow, total=None, megabytes_per_s=0.0, lag=0)
+        return self._tasks[flow]

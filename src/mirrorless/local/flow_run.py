@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.target_state import TargetState, configs_topic
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from mirrorless.copy.rows import Report
     from mirrorless.functions.supervising import JobRuns
     from mirrorless.local.audience import Display
     from mirrorless.local.wiring import FunctionSpec, MskTrigger
@@ -66,7 +66,7 @@ class FlowRun:
             folder,
             bounded=bounded,
             ready=ready,
-            on_lease=partial(display.leased, flow.name),
+            on_lease=self._leased,
             on_change=self._job_changed,
         )
         self._functions = {name: self._function(spec) for name, spec in self._wiring.functions.items()}
@@ -113,7 +113,13 @@ class FlowRun:
         state = self._functions[SUPERVISOR].sink.last.get("state", TargetState.STARTED)
         if state != TargetState.STARTED and not self._bounded:
             return str(FlowPaused(flow=self.name, state=state, topic=configs_topic(self._flow).name))
-        return self.job.trouble
+        trouble = self.job.trouble
+        return "" if any(topic in trouble for topic in self._not_created()) else trouble
+
+    def _not_created(self) -> list[str]:
+        """Topics that could not be created, which was told with the reason: that they are missing need not be told."""
+        found = self._functions[_METADATA[0]].sink.found
+        return [] if found is None else [one.action.topic for one in found.failures]
 
     def ask_to_stop(self) -> None:
         """Let the lease end, and every function; see `land`."""
@@ -136,7 +142,12 @@ class FlowRun:
 
     def last(self) -> bool:
         """Make one pass of the checkpoints now, behind a copy that has ended; returns whether it went well."""
-        return self._functions[_CHECKPOINT].attempt({}, ended=self._asked.is_set, limited=False)
+        function = self._functions[_CHECKPOINT]
+        function.sink.ended = self._asked.is_set
+        return function.attempt({}, ended=self._asked.is_set, limited=False)
+
+    def _leased(self, reports: list[Report]) -> None:
+        self._display.leased(self.name, reports, faulty=any(map(self.job.is_fault, reports)))
 
     def _over(self) -> bool:
         return self._ended.is_set() or self._asked.is_set()

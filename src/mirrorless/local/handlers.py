@@ -71,9 +71,9 @@ class LocalFunction:
         try:
             self.invoke(event, ended=ended, limited=limited)
         except MirrorlessError as error:
-            self.sink.trouble(str(error))
+            self.sink.trouble(str(error), certain=not error.retriable)
         except Exception as error:  # noqa: BLE001 -- on Lambda too the next event finds the function there
-            self.sink.trouble(f"{type(error).__name__}: {error}")
+            self.sink.trouble(f"{type(error).__name__}: {error}", certain=True)
         return self.sink.went_well
 
     def hand(self, event: Mapping[str, Any]) -> threading.Event:

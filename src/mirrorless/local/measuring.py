@@ -44,14 +44,20 @@ class _Measured:
     def note(self, flow: str, text: str) -> None:
         self._display.note(flow, text)
 
+    def warning(self, flow: str, text: str) -> None:
+        self._display.warning(flow, text)
+
+    def waiting(self, flow: str, text: str) -> None:
+        self._display.waiting(flow, text)
+
     def trouble(self, flow: str, text: str) -> None:
         self._display.trouble(flow, text)
 
     def show(self, flow: str, topics: Sequence[TopicView]) -> None:
         self._display.show(flow, topics)
 
-    def leased(self, flow: str, reports: list[Report]) -> None:
-        self._display.leased(flow, reports)
+    def leased(self, flow: str, reports: list[Report], *, faulty: bool) -> None:
+        self._display.leased(flow, reports, faulty=faulty)
         self._prometheus.lease_ended(flow, reports)
 
     def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:

@@ -116,12 +116,19 @@ def run_flows(
         try:
             for run in runs if not stop.event.is_set() else ():
                 run.copy()  # it asks whether the flow is paused while Spark starts
+                display.waiting(run.name, run.job.waits_for)
             with spark_session(master=master or f"local[{threads}]", folder=folder):
                 stop.listen()
                 if not stop.event.is_set():
                     ready.set()
-                _watch(runs, display=display, stop=stop)
-                _land(runs, display, whole=all(found.topics_are_there for found in first))
+                try:
+                    _watch(runs, display=display, stop=stop)
+                    _land(runs, display, whole=all(found.topics_are_there for found in first))
+                finally:
+                    ready.clear()  # what still calls Spark from now on finds that it has ended
+            until = time.monotonic() + _ENDING_S
+            for run in runs:
+                run.land(until=until)  # one that did not end in time has no Java any more
         finally:
             for run in runs:
                 run.ask_to_stop()
@@ -130,7 +137,11 @@ def run_flows(
         failed = [run for run in runs if run.job.failure is not None]
         for run in failed:
             display.trouble(run.name, f"the query ended: {_first_line(run.job.failure)}; Spark's log: {_keep(folder)}")
+    for run in runs if bounded and not stop.event.is_set() else ():
+        display.waiting(run.name, "translating the offsets of groups")
     translated = [run.last() for run in runs] if bounded and not stop.event.is_set() else []
+    for run in runs:
+        display.waiting(run.name, "")
     asked = stop.event.is_set()
     whole = not bounded or (not asked and all(translated) and all(run.job.complete for run in runs))
     # Who asks for an end asks for what is left, too.
@@ -147,6 +158,7 @@ def _first(runs: Sequence[FlowRun], display: Display, *, together: bool) -> tupl
     away: list[tuple[str, ClusterUnavailable]] = []
     loops: dict[FlowRun, LoopError] = {}
     for run in runs:
+        display.waiting(run.name, "comparing both clusters, creating topics")
         try:
             found += run.first()
         except LoopError as error:
@@ -179,6 +191,7 @@ def _watch(runs: Sequence[FlowRun], *, display: Display, stop: StopRequest) -> N
             topics = run.job.watch.look()
             took += time.monotonic() - began
             display.show(run.name, topics)
+            display.waiting(run.name, "" if topics or trouble else run.job.waits_for)
         stop.wait(min(_SELDOM_S, max(_LOOK_EVERY_S, _LOOKED_SHARE * took)))
 
 
@@ -186,12 +199,16 @@ def _land(runs: Sequence[FlowRun], display: Display, *, whole: bool) -> None:
     until = time.monotonic() + LANDING_S + _STOPPING_S
     for run in runs:
         run.ask_to_stop()
+        display.waiting(run.name, run.job.waits_for)
     for run in runs:
         run.land(until=until)
         job = run.job
-        display.show(run.name, job.watch.look())
-        for error in (*job.errors, *([GAVE_UP] if job.stuck else [])):
-            display.trouble(run.name, error)
+        display.waiting(run.name, "")
+        display.show(run.name, [job.excused(topic) for topic in job.watch.look()])
+        for error, is_fault in job.errors.items():
+            (display.trouble if is_fault else display.note)(run.name, error)
+        if job.stuck:
+            display.trouble(run.name, GAVE_UP)
         display.finished(run.name, records=job.records, copied_bytes=job.copied_bytes, complete=job.complete and whole)
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+_LOG: Final = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +14,7 @@ if TYPE_CHECKING:
     from mirrorless.errors import MirrorlessError
     from mirrorless.functions.surroundings import Level
     from mirrorless.local.audience import Display
+    from mirrorless.metadata.actions import Problem
     from mirrorless.metadata.passes import Pass
     from mirrorless.settings import Flow
 
@@ -27,8 +32,10 @@ class DisplaySink:
         self._flow = flow
         self._function = function
         self._display = display
-        self._ended = ended
+        self.ended = ended
         self._noted: set[str] = set()
+        self._failed: set[tuple[str, str | None]] = set()
+        self._problems: set[Problem] = set()
         self._before: set[str] = set()
         self._now: set[str] = set()
 
@@ -41,26 +48,39 @@ class DisplaySink:
         """Whether nothing went wrong in the last invocation."""
         return not self._now
 
-    def trouble(self, text: str) -> None:
-        """Tell what went wrong, unless it did so the last time."""
+    def trouble(self, text: str, *, certain: bool = False) -> None:
+        """Tell what went wrong, unless it did so the last time.
+
+        Once the run is to end only what is `certain`: clusters may go away with it, and what was begun is done again.
+        """
         told = text in self._before | self._now
         self._now.add(text)
-        if not told:
+        if self.ended() and not certain:
+            _LOG.debug("%s: %s: at the end: %s", self._flow, self._function, text)
+        elif not told:
             self._display.trouble(self._flow, f"{self._function}: {text}")
 
     def begin(self, *, flow: str, request: str) -> None:
         """Nothing: every line says which flow it is of."""
 
     def tell(self, level: Level, text: str, **fields: object) -> None:
-        """Tell errors, and warnings unless the run ends: then all that was begun is left."""
-        if level == "error" or (level == "warning" and not self._ended()):
+        """Tell errors and warnings, unless the run ends: then all that was begun is left."""
+        if level in ("error", "warning"):
             said = ", ".join(f"{name} {value}" for name, value in fields.items())
             self.trouble(f"{text}: {said}" if said else text)
 
     def discovered(self, found: Pass) -> None:
-        """Show the pass; a note of it once."""
+        """Show the pass; notes and warnings once, and failures unless they were the same the last time."""
         self.found = found
-        self._display.discovered(self._flow, found)
+        failed = {(one.action.topic, one.error) for one in found.failures}
+        fresh = tuple(one for one in found.applied if (one.action.topic, one.error) not in self._failed)
+        problems = tuple(one for one in found.problems if one not in self._problems)
+        self._failed, self._problems = failed, set(found.problems)
+        self._display.discovered(self._flow, replace(found, applied=fresh, problems=problems))
+        for warning in found.warnings:
+            if warning not in self._noted:
+                self._noted.add(warning)
+                self._display.warning(self._flow, warning)
         for note in found.notes:
             if note not in self._noted:
                 self._noted.add(note)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections import defaultdict, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.copy.partition import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from mirrorless.copy.rows import Report
 
 _RATE_WINDOW_S = 3.0
+PASSING: Final = (State.RESUMING, State.WAITING)
+"""States in which a partition is tried again, and needs nobody."""
 _WORST_FIRST = ("halted", "unreachable", "resuming", "waiting", "copying", "caught up")
 
 Place = tuple[str, int]

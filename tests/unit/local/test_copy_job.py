@@ -59,6 +59,16 @@ def main(given, *, control, folder, told):
     return Outcome(complete=False, stuck=False)
 """
 
+FAILS_BEHIND_THE_STOP = """
+import threading, time
+from py4j.protocol import Py4JError, Py4JNetworkError
+def main(given, *, control, folder, told):
+    while not control.stopping():
+        time.sleep(0.01)
+    threading.Event().wait({seconds})
+    raise {error}
+"""
+
 
 class Jobs:
     """A job of a script, and the events of its runs' ends."""
@@ -115,6 +125,42 @@ def test_a_run_waits_for_the_session_unless_it_is_stopped_before(tmp_path: Path)
     jobs.job.ask_to_stop()
     assert jobs.ended() == ("jr_1", "STOPPED")
     assert jobs.job.failure is None
+
+
+GONE = (
+    'Py4JNetworkError("Answer from Java side is empty")',
+    'Py4JError("An error occurred while calling o89.status")',
+    'Py4JError("py4j.reflection does not exist in the JVM")',
+    "ConnectionRefusedError(111, 'Connection refused')",
+)
+
+
+@pytest.mark.parametrize("error", GONE)
+def test_a_call_to_a_session_that_ended_behind_a_stop_is_no_failure(error: str, tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, FAILS_BEHIND_THE_STOP.format(seconds=0.2, error=error))
+    run = jobs.job.start()
+    jobs.job.ask_to_stop()
+    jobs.ready.clear()
+    assert jobs.ended() == (run, "STOPPED")
+    assert jobs.job.failure is None
+
+
+@pytest.mark.parametrize(
+    ("error", "session_ends"),
+    [
+        *((error, False) for error in GONE),  # Java died by itself
+        ('RuntimeError("a record was lost")', True),
+        ('Py4JError("Spark says: mirrorless.errors.SameClusterError: one cluster")', True),
+    ],
+)
+def test_what_else_fails_behind_a_stop_is_a_failure(error: str, *, session_ends: bool, tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, FAILS_BEHIND_THE_STOP.format(seconds=0.2, error=error))
+    run = jobs.job.start()
+    jobs.job.ask_to_stop()
+    if session_ends:
+        jobs.ready.clear()
+    assert jobs.ended() == (run, "FAILED")
+    assert jobs.job.failure is not None
 
 
 def test_an_accident_is_no_end_until_there_were_too_many(tmp_path: Path) -> None:
@@ -201,7 +247,7 @@ def test_what_is_tried_again_when_a_stop_comes_is_told_but_no_fault(
     if stops:
         jobs.job.ask_to_stop()
     jobs.ended()
-    assert len(jobs.job.errors) == 1
+    assert list(jobs.job.errors.values()) == [faulty]
     assert jobs.job.faulty == faulty
 
 
@@ -213,3 +259,23 @@ def test_a_stop_that_comes_right_behind_a_lease_is_as_one_within_it(state: str, 
     assert jobs.job.faulty
     jobs.job.ask_to_stop()
     assert jobs.job.faulty == faulty
+
+
+def test_what_the_first_report_waits_for(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, LEAVES_BEHIND.format(waits=True, state="halted"), ready=False)
+    jobs.job.start()
+    assert jobs.job.waits_for == "starting Spark"
+    jobs.ready.set()
+    assert jobs.job.waits_for == "planning the first lease"
+    jobs.job._control.complain("")
+    assert jobs.job.waits_for == "starting the workers of the first lease"
+    jobs.job.ask_to_stop()
+    assert jobs.job.waits_for == "finishing what is in flight"
+    jobs.ended()
+
+
+def test_without_a_topic_there_is_nothing_to_wait_for(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, UNTIL_STOPPED)
+    jobs.job._control.complain("")
+    jobs.job._lease_ended([])
+    assert jobs.job.waits_for == "no topic to replicate yet"

@@ -38,9 +38,10 @@ class Job:
         self._looks = looks
         self.complete, self.stuck = not stuck, stuck
         self.failure = None
-        self.errors = ()
+        self.errors: dict[str, bool] = {}
         self.faulty = faulty
         self.records = self.copied_bytes = 0
+        self.waits_for = "starting Spark"
         self.watch = self
 
     @property
@@ -208,3 +209,12 @@ def test_a_complaint_is_told_once_until_it_is_over_whoever_else_complains(told: 
     told.run()
     checkpoint = [f"checkpoint: {text}" for text in ("no", "never", "never")]
     assert told.of("Trouble", "error") == [checkpoint[0], "paused", checkpoint[1], checkpoint[2], "paused"]
+
+
+def test_what_a_run_waits_for_is_said_from_its_beginning(told: Told) -> None:
+    told.run()
+    assert told.of("Waiting", "waiting") == [
+        "comparing both clusters, creating topics",
+        "starting Spark",
+        "translating the offsets of groups",
+    ]
