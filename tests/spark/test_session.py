@@ -1,4 +1,4 @@
-"""The end of a Spark session, whatever Java is at."""
+"""A Spark session: a stop while it starts, and its end, whatever Java is at."""
 
 from __future__ import annotations
 
@@ -34,6 +34,44 @@ def test_it_ends_although_a_query_is_in_the_middle_of_a_call(tmp_path: Path) -> 
     """Python waits for an answer from Java then, in a thread of Java's, and holds the connection for so long."""
     ended = subprocess.run(
         [sys.executable, "-c", _QUERY_THAT_DOES_NOT_STOP, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ended\n", "")
+
+
+_STOPPED_WHILE_IT_STARTS = """
+import os, signal, sys, threading
+from pathlib import Path
+from mirrorless.local.runner import StopRequest
+from mirrorless.local.spark import spark_session
+
+stop = StopRequest()
+over = threading.Event()
+
+def ask():
+    while not over.wait(0.05):
+        handler = signal.getsignal(signal.SIGINT)
+        assert handler == stop._ask, handler
+
+with stop.on_signals():
+    watcher = threading.Thread(target=ask)
+    watcher.start()
+    with spark_session(master="local[1]", folder=Path(sys.argv[1]), takes_sigint=False) as spark:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert stop.event.wait(10)
+        assert spark.range(3).count() == 3
+    over.set()
+    watcher.join()
+print("ended")
+"""
+
+
+def test_a_stop_while_it_starts_is_heard_and_disturbs_no_call(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _STOPPED_WHILE_IT_STARTS, str(tmp_path)],
         capture_output=True,
         text=True,
         timeout=120,

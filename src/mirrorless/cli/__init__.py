@@ -29,7 +29,11 @@ _COMMANDS = {
 
 @click.group(name="mirrorless", cls=LazyGroup, commands_in=_COMMANDS)
 def root() -> None:
-    """Keep two Kafka clusters equal."""
+    """Keep two Kafka clusters equal.
+
+    To try it: mirrorless kafka up primary backup --config mm2.properties, and in another terminal
+    mirrorless run mm2.properties.
+    """
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ import click
 from rich.console import Console
 
 from mirrorless.local.display import LiveTable, LogLines, ProgressBar
+from mirrorless.local.java import java_executable
 from mirrorless.local.measuring import measured
 from mirrorless.local.runner import StopRequest, run_flows
 from mirrorless.settings import load
@@ -61,6 +62,7 @@ def run(
     settings = load(*files)
     for warning in settings.warnings:
         click.echo(f"warning: {warning}", err=True)
+    java_executable()  # without one nothing is begun
     console = Console()
     display: AbstractContextManager[Display]
     if not console.is_terminal:

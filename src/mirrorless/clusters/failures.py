@@ -23,6 +23,7 @@ _UNAUTHORIZED: Final = (
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
 )
 _PLACE: Final = re.compile(r"^(?:\w+://)?(?P<host>\[[^\]]+\]|[^/:\s]+):(?P<port>[0-9]+)/\w+: ")
+_CONNECT: Final = re.compile(r"^Connect to \S+ failed: (?P<reason>.+)$")
 _REFUSED: Final = re.compile(r"SASL authentication error|SASL .* authentication failed", re.IGNORECASE)
 _NO_CERTIFICATE: Final = re.compile(r"alert (?:bad certificate|certificate required|handshake failure)", re.IGNORECASE)
 _ELAPSED: Final = re.compile(r" \(after \d+ms in state \w+(?:, \d+ identical error\(s\) suppressed)?\)$")
@@ -77,6 +78,8 @@ class Plainly:
         # librdkafka guesses so now and then only; in between it says that the connection was closed.
         if guessed or (at in self._without_tls and "closed by peer" in rest):
             return f"{at}: the broker does not speak TLS here; correct security.protocol or the port"
+        if connect := _CONNECT.match(rest):
+            return f"{at}: {connect['reason']}; check that the address is right and a broker is up there"
         return f"{at}: {rest}"
 
     def _certificate(self, host: str, port: int) -> str:

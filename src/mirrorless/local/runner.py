@@ -62,17 +62,13 @@ class StopRequest:
     def on_signals(self) -> Iterator[None]:
         """Take over SIGINT and SIGTERM meanwhile; only in the main thread."""
         kept = {number: signal.getsignal(number) for number in _SIGNALS}
-        self.listen()
+        for number in _SIGNALS:
+            signal.signal(number, self._ask)
         try:
             yield
         finally:
             for number, handler in kept.items():
                 signal.signal(number, handler)
-
-    def listen(self) -> None:
-        """Take the signals over again: Spark's session takes SIGINT for itself (`SparkContext._do_init`)."""
-        for number in _SIGNALS:
-            signal.signal(number, self._ask)
 
     def _ask(self, *_: object) -> None:
         if self._asked:
@@ -117,8 +113,7 @@ def run_flows(
             for run in runs if not stop.event.is_set() else ():
                 run.copy()  # it asks whether the flow is paused while Spark starts
                 display.waiting(run.name, run.job.waits_for)
-            with spark_session(master=master or f"local[{threads}]", folder=folder):
-                stop.listen()
+            with spark_session(master=master or f"local[{threads}]", folder=folder, takes_sigint=False):
                 if not stop.event.is_set():
                     ready.set()
                 try:

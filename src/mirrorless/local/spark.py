@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,10 +36,13 @@ appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%
 
 
 @contextmanager
-def spark_session(*, master: str, folder: Path, jars: str | None = None) -> Iterator[SparkSession]:
+def spark_session(
+    *, master: str, folder: Path, jars: str | None = None, takes_sigint: bool = True
+) -> Iterator[SparkSession]:
     """A session on a master, such as `local[4]`, that keeps its files and its log (`spark.log`) in `folder`.
 
-    With `jars`, a class path, the JVM is there to compute, and has these jars.
+    With `jars`, a class path, the JVM is there to compute, and has these jars. Spark `takes_sigint`, on which it
+    cancels its jobs and raises KeyboardInterrupt; not where the caller has a handler of its own.
 
     On leaving, Spark and its JVM are ended, and every Python worker with them. Raises `PrerequisiteError` without a
     Java that Spark can use.
@@ -79,11 +83,26 @@ def spark_session(*, master: str, folder: Path, jars: str | None = None) -> Iter
     }.items():
         builder = builder.config(key, value)
     with _stderr_to(log):
-        session = builder.getOrCreate()
+        session = builder.getOrCreate() if takes_sigint else _in_a_thread(builder)
     try:
         yield session
     finally:
         _end(session, at_once=master.startswith("local"))
+
+
+def _in_a_thread(builder: SparkSession.Builder) -> SparkSession:
+    """Create the session where Spark leaves signals alone (`SparkContext._do_init`): not in the main thread.
+
+    Its handler would call Java in the middle of another call, which then fails, until the caller's is set again.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        created = thread.submit(builder.getOrCreate)
+        try:
+            return created.result()
+        except BaseException:
+            if created.exception() is None:  # it was the wait that was interrupted
+                _end(created.result(), at_once=True)
+            raise
 
 
 def _end(session: SparkSession, *, at_once: bool) -> None:

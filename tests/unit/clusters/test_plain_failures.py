@@ -30,3 +30,8 @@ def test_what_comes_after_a_guess_is_the_same_thing() -> None:
     mouth.say("ssl://a:9092/1: Disconnected: connecting to a PLAINTEXT broker listener?")
     assert mouth.say(CLOSED) == PLAIN
     assert mouth.say(CLOSED.replace("a:9092", "b:9092")) != PLAIN
+
+
+def test_a_wrong_port_is_said_once() -> None:
+    said = "a:9092/bootstrap: Connect to ipv4#127.0.0.1:9092 failed: Connection refused (after 0ms in state CONNECT)"
+    assert plainly().say(said) == "a:9092: Connection refused; check that the address is right and a broker is up there"
