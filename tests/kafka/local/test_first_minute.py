@@ -174,16 +174,22 @@ def test_the_file_that_is_written_is_ready(first_minute: FirstMinute) -> None:
 def test_a_factor_that_is_set_and_cannot_be_met_is_one_error(first_minute: FirstMinute, tmp_path: Path) -> None:
     first_minute.make("one", "two", "three")
     file = tmp_path / "mm2.properties"
-    lines = [line for line in first_minute.text.splitlines() if not line.startswith(("replication.factor", "topics"))]
-    lines += ["replication.factor = 3", "checkpoints.topic.replication.factor = 2", f"{FLOW}.topics = one, two, three"]
+    lines = [line for line in first_minute.text.splitlines() if "factor" not in line and ".topics" not in line]
+    lines += [f"{FLOW}.topics = one, two, three", "replication.factor = 3", "checkpoints.topic.replication.factor = 2"]
+    lines += ["offset.storage.topic = progress", "offset.storage.replication.factor = 3"]
     file.write_text("\n".join(lines) + "\n")
     flow = load(file).flow(FLOW)
     heard = Heard()
     with without_copy(file, heard) as run:
         topics, *_ = run.first()
-        assert [one.error is not None for one in topics.reported()] == [True]
-        (only,) = topics.reported()
-        assert "set replication.factor to what backup has brokers for, or to -1 (and 2 more topics)" in str(only.error)
+        progress, remote = [one.error or "" for one in topics.reported() if one.error is not None]
+        assert progress.endswith("set offset.storage.replication.factor to what backup has brokers for, or to -1")
+        assert remote.endswith("set replication.factor to what backup has brokers for, or to -1 (and 2 more topics)")
+        # That it is missing follows from that, so it is not told as another trouble.
+        run.job._control.complain("cluster backup: there is no topic progress yet")
+        assert run.trouble == ""
+        run.job._control.complain("cluster primary: no answer")
+        assert run.trouble == "cluster primary: no answer"
         # The next pass fails of the same, which is not told again.
         run._functions["topic_discovery"].invoke({}, limited=False)
         (again,) = [found for _, found in heard.passes if found.ends == topics.ends][-1:]
