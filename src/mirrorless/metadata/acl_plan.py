@@ -2,13 +2,16 @@
 
 Rules: `MirrorSourceConnector.syncTopicAcls` of MirrorMaker 2 (reference, section 3.7). Writing to a remote topic is the
 flow's business alone, so ALLOW WRITE does not go over and ALLOW ALL becomes ALLOW READ; every DENY goes over as it is.
-A literal `*` becomes a literal `A.*`, which is no wildcard: MirrorMaker 2 does the same.
+
+Unlike MirrorMaker 2, a literal `*` does not go over: it is Kafka's pattern for every topic, not the name of one. With
+unchanged names it would open every topic of the target; renamed, as `A.*`, it is an ACL on a topic that cannot exist.
+A prefix that keeps its name does not go over either where the target has other topics that begin so.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mirrorless.filters import replicated_topics
 from mirrorless.metadata.actions import Action, AddAcl, ForgetAcl, Problem, RemoveAcl
@@ -18,16 +21,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mirrorless.clusters.acls import Acl
+    from mirrorless.policy import ReplicationPolicy
     from mirrorless.settings import Flow
+
+_EVERY_TOPIC: Final = "*"
+_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclSnapshot:
-    """The topic ACLs of both ends; `created` are those this flow has added, None where nothing is ever removed."""
+    """The topic ACLs of both ends; `created` are those this flow has added, None where nothing is ever removed.
+
+    `others` are topics of the target that the source does not have.
+    """
 
     source: frozenset[Acl]
     target: frozenset[Acl]
     created: frozenset[Acl] | None = None
+    others: frozenset[str] = frozenset()
 
 
 def plan_acls(flow: Flow, *, acls: AclSnapshot, remote: Mapping[str, str]) -> tuple[list[Action], list[Problem]]:
@@ -36,17 +47,10 @@ def plan_acls(flow: Flow, *, acls: AclSnapshot, remote: Mapping[str, str]) -> tu
     An ACL is removed only if this flow has added it and no ACL of the source leads to it any more, whatever the filters
     say now: a topic that is left out of a flow keeps its ACLs, as it keeps its data.
     """
-    policy = policy_for(flow)
-
-    def translate(acl: Acl) -> Acl | None:
-        if (acl.permission, acl.operation) == ("ALLOW", "WRITE"):
-            return None
-        everything = (acl.permission, acl.operation) == ("ALLOW", "ALL")
-        topic = policy.format_remote_topic(flow.source.alias, acl.topic)
-        return replace(acl, topic=topic, operation="READ" if everything else acl.operation)
-
-    translated = {acl: one for acl in sorted(acls.source) if (one := translate(acl)) is not None}
-    wanted, problems = _wanted(flow, translated, remote)
+    rules = _Rules(flow, policy_for(flow), acls.others)
+    translated = {acl: rules.renamed(acl) for acl in sorted(acls.source) if rules.may_go_over(acl)}
+    narrow = {acl: one for acl, one in translated.items() if not rules.is_too_wide(acl)}
+    wanted, problems = _wanted(flow, narrow, remote)
     actions: list[Action] = [
         AddAcl(acl=acl, reason=f"{flow.source.alias} has {origin}", recorded=flow.acls_prune)
         for acl, origin in sorted(wanted.items())
@@ -54,12 +58,83 @@ def plan_acls(flow: Flow, *, acls: AclSnapshot, remote: Mapping[str, str]) -> tu
     ]
     for acl in sorted((acls.created or frozenset()) - frozenset(translated.values())):
         if acl in acls.target:
-            reason = f"{flow.name} had added it, and {flow.source.alias} no longer has what it came from"
+            cause = f"{flow.source.alias} no longer has what it came from"
+            if acl.pattern == "LITERAL" and acl.topic == rules.name_of_every:
+                cause = "an ACL on every topic is no longer replicated"
+            reason = f"{flow.name} had added it, and {cause}"
             actions.append(RemoveAcl(acl=acl, reason=reason))
         else:
             reason = f"it is gone from {flow.target.alias} and from {flow.source.alias}"
             actions.append(ForgetAcl(acl=acl, reason=reason))
     return actions, problems
+
+
+def acl_notes(flow: Flow, acls: AclSnapshot) -> list[str]:
+    """One line about the ACLs on every topic that are left out, and one about prefixes that cover too much."""
+    rules = _Rules(flow, policy_for(flow), acls.others)
+    source, target = flow.source.alias, flow.target.alias
+    ours = sorted(acl for acl in acls.source if not _is_allow_write(acl))
+    notes: list[str] = []
+    if "literal" in flow.acls_patterns and (every := [acl for acl in ours if _is_on_every_topic(acl)]):
+        added_before = {rules.renamed(acl) for acl in every} & acls.target - (acls.created or frozenset())
+        text = (
+            f"not replicated: {_some(every)}, because * is every topic of {source}, not a topic's name; to grant it on "
+            f"{target}, add it there for the topics that are meant"
+        )
+        if added_before:
+            text += (
+                f"; {target} has {_some(sorted(added_before))}, which an earlier release or MirrorMaker 2 may have "
+                "added: remove it with kafka-acls, unless it is meant"
+            )
+        notes.append(text)
+    if "prefixed" in flow.acls_patterns and (wide := [acl for acl in ours if rules.is_too_wide(acl)]):
+        covered = sorted(name for name in acls.others if any(name.startswith(acl.topic) for acl in wide))
+        notes.append(
+            f"not replicated: {_some(wide)}, because on {target} the prefix covers topics that {source} does not have, "
+            f"among them {', '.join(covered[:_SHOWN])}; add it on {target} for the topics that are meant"
+        )
+    return notes
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """What an ACL of the source is on the target; `others` are topics that only the target has."""
+
+    flow: Flow
+    policy: ReplicationPolicy
+    others: frozenset[str]
+
+    @property
+    def name_of_every(self) -> str:
+        """The name that earlier releases, and MirrorMaker 2, give an ACL on every topic."""
+        return self.policy.format_remote_topic(self.flow.source.alias, _EVERY_TOPIC)
+
+    def may_go_over(self, acl: Acl) -> bool:
+        return not (_is_allow_write(acl) or _is_on_every_topic(acl))
+
+    def is_too_wide(self, acl: Acl) -> bool:
+        """Whether a prefix keeps its name on the target, and covers topics there that the source does not have."""
+        if acl.pattern != "PREFIXED" or self.renamed(acl).topic != acl.topic:
+            return False
+        return any(name.startswith(acl.topic) for name in self.others)
+
+    def renamed(self, acl: Acl) -> Acl:
+        everything = (acl.permission, acl.operation) == ("ALLOW", "ALL")
+        topic = self.policy.format_remote_topic(self.flow.source.alias, acl.topic)
+        return replace(acl, topic=topic, operation="READ" if everything else acl.operation)
+
+
+def _is_allow_write(acl: Acl) -> bool:
+    return (acl.permission, acl.operation) == ("ALLOW", "WRITE")
+
+
+def _is_on_every_topic(acl: Acl) -> bool:
+    return (acl.pattern, acl.topic) == ("LITERAL", _EVERY_TOPIC)
+
+
+def _some(acls: list[Acl]) -> str:
+    more = f" and {len(acls) - _SHOWN} more" if len(acls) > _SHOWN else ""
+    return ", ".join(str(acl) for acl in acls[:_SHOWN]) + more
 
 
 def _wanted(

@@ -17,7 +17,7 @@ from mirrorless.clusters.topics import partition_counts, undescribed
 from mirrorless.errors import ClusterError
 from mirrorless.filters import config_filter_for
 from mirrorless.metadata import acl_record
-from mirrorless.metadata.acl_plan import AclSnapshot, plan_acls
+from mirrorless.metadata.acl_plan import AclSnapshot, acl_notes, plan_acls
 from mirrorless.metadata.acl_record import AclRecord
 from mirrorless.metadata.actions import Action, Plan, Problem
 from mirrorless.metadata.config_plan import creation_config, plan_configs
@@ -159,8 +159,10 @@ class Planner:
         created: frozenset[Acl] | None = None
         if self._flow.acls_prune:
             created = self._created(first, notes)
-        snapshot = AclSnapshot(source=source, target=target, created=created)
+        others = frozenset(self._target.keys() - self._source.keys() - set(self._remote.values()))
+        snapshot = AclSnapshot(source=source, target=target, created=created, others=others)
         actions, problems = plan_acls(self._flow, acls=snapshot, remote=self._remote)
+        notes += acl_notes(self._flow, snapshot)
         return Plan(actions=(*first, *actions), problems=tuple(problems), notes=tuple(notes))
 
     def _created(self, actions: list[Action], notes: list[str]) -> frozenset[Acl] | None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.metadata.actions import AddAcl, CreateTopic, ForgetAcl, RemoveAcl
+from mirrorless.metadata.planning import Admins, Planner
+from mirrorless.policy import policy_for
 from tests.support.metadata import sync_acls
 from tests.support.secured import MIRROR, VIEWER, eventually
 
@@ -80,13 +82,37 @@ def test_what_is_gone_from_the_source_stays_and_what_is_gone_from_the_target_com
     assert own(secured, "b") == everything
 
 
-def test_a_literal_star_becomes_what_it_is_in_mirrormaker_2(secured: Secured) -> None:
-    star = secured.acl("*", "DESCRIBE")
-    secured.grant("a", star)
-    synced(secured, secured.flow("a", "b", topics=".*", topics_exclude="n.*"))
+@pytest.mark.parametrize("policy", ["DefaultReplicationPolicy", "IdentityReplicationPolicy"])
+def test_an_acl_on_every_topic_is_not_replicated_and_told_once(secured: Secured, policy: str) -> None:
+    star, named = secured.acl("*", "READ"), secured.acl(secured.name("orders"), "READ")
+    secured.grant("a", star, named)
+    flow = secured.flow("a", "b", topics=".*", topics_exclude="", replication_policy_class=policy)
+    found = synced(secured, flow)
     secured.revoke("a", star)
 
-    assert own(secured, "b") == {secured.acl(f"{secured.alias('a')}.*", "DESCRIBE")}
+    assert own(secured, "b") == {
+        secured.acl(policy_for(flow).format_remote_topic(flow.source.alias, named.topic), "READ")
+    }
+    assert [note for note in found.notes if str(star) in note] == [
+        f"not replicated: {star}, because * is every topic of {flow.source.alias}, not a topic's name; to grant it on "
+        f"{flow.target.alias}, add it there for the topics that are meant"
+    ]
+
+
+def test_an_acl_on_every_topic_that_an_earlier_release_added_is_pruned(secured: Secured) -> None:
+    star = secured.acl("*", "DESCRIBE")
+    secured.grant("a", star, secured.acl(secured.name("orders"), "READ"))
+    flow = secured.flow("a", "b", topics=secured.name(".*"), mirrorless_acls_prune="true")
+    synced(secured, flow)
+    added = secured.acl(f"{secured.alias('a')}.*", "DESCRIBE")
+    secured.grant("b", added)
+    Planner(flow, Admins.of(flow)).record.add([added])
+
+    (removed,) = synced(secured, flow).applied
+    secured.revoke("a", star)
+
+    assert isinstance(removed.action, RemoveAcl)
+    assert own(secured, "b") == {secured.acl(secured.remote("orders", "a"), "READ")}
 
 
 def test_prefixed_acls_go_over_if_asked_for_where_a_replicated_topic_begins_so(secured: Secured) -> None:

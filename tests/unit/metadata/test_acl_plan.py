@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mirrorless.clusters.acls import Acl
-from mirrorless.metadata.acl_plan import AclSnapshot, plan_acls
+from mirrorless.metadata.acl_plan import AclSnapshot, acl_notes, plan_acls
 from mirrorless.metadata.actions import AddAcl, ForgetAcl, Problem, RemoveAcl
 from mirrorless.settings import Cluster, Flow
 
@@ -36,7 +36,61 @@ def test_only_acls_of_replicated_topics(topic: str, remote: str | None) -> None:
 def test_identity_keeps_the_names() -> None:
     everything = FLOW.model_copy(update={"topics": (".*",), "replication_policy_class": "IdentityReplicationPolicy"})
 
-    assert added(everything, READ, replace(READ, topic="*")) == [replace(READ, topic="*"), READ]
+    assert added(everything, READ) == [READ]
+
+
+@pytest.mark.parametrize("policy", ["DefaultReplicationPolicy", "IdentityReplicationPolicy"])
+def test_an_acl_on_every_topic_is_left_out_and_told(policy: str) -> None:
+    flow = FLOW.model_copy(update={"topics": (".*",), "replication_policy_class": policy})
+    every = replace(READ, topic="*")
+    acls = AclSnapshot(source=frozenset([every, replace(every, permission="DENY")]), target=NONE)
+
+    assert plan_acls(flow, acls=acls, remote={"t": "A.t"}) == ([], [])
+    (note,) = acl_notes(flow, acls)
+    assert note == (
+        "not replicated: ALLOW READ on * to User:x, DENY READ on * to User:x, because * is every topic of A, not a "
+        "topic's name; to grant it on B, add it there for the topics that are meant"
+    )
+    assert acl_notes(flow.model_copy(update={"acls_patterns": ("prefixed",)}), acls) == []
+    write = AclSnapshot(source=frozenset([replace(every, operation="WRITE")]), target=NONE)
+    assert acl_notes(flow, write) == []
+
+
+@pytest.mark.parametrize(("policy", "name"), [("DefaultReplicationPolicy", "A.*"), ("IdentityReplicationPolicy", "*")])
+def test_an_acl_on_every_topic_that_was_added_before_is_removed_or_told(policy: str, name: str) -> None:
+    flow = FLOW.model_copy(update={"topics": (".*",), "replication_policy_class": policy, "acls_prune": True})
+    every, ours = replace(READ, topic="*"), replace(READ, topic=name)
+    recorded = AclSnapshot(source=frozenset([every]), target=frozenset([ours]), created=frozenset([ours]))
+    gone = replace(recorded, target=NONE)
+    unrecorded = replace(recorded, created=NONE)
+
+    (removed,), _ = plan_acls(flow, acls=recorded, remote={})
+    assert removed == RemoveAcl(acl=ours, reason="A->B had added it, and an ACL on every topic is no longer replicated")
+    assert "earlier release" not in acl_notes(flow, recorded)[0]
+    assert [type(action) for action in plan_acls(flow, acls=gone, remote={})[0]] == [ForgetAcl]
+    assert plan_acls(flow, acls=unrecorded, remote={}) == ([], [])
+    assert acl_notes(flow, unrecorded)[0].endswith(
+        f"; B has ALLOW READ on {name} to User:x, which an earlier release or MirrorMaker 2 may have added: remove it "
+        "with kafka-acls, unless it is meant"
+    )
+
+
+def test_a_prefix_that_keeps_its_name_opens_no_topic_that_the_source_does_not_have() -> None:
+    prefixed = replace(READ, topic="t", pattern="PREFIXED")
+    acls = AclSnapshot(source=frozenset([prefixed]), target=NONE, others=frozenset(["t-secret", "u"]))
+
+    assert plan_acls(IDENTITY, acls=acls, remote={"t-a": "t-a"}) == ([], [])
+    (note,) = acl_notes(IDENTITY, acls)
+    assert note == (
+        "not replicated: ALLOW READ on t (prefix) to User:x, because on B the prefix covers topics that A does not "
+        "have, among them t-secret; add it on B for the topics that are meant"
+    )
+    there = replace(acls, target=frozenset([prefixed]), created=frozenset([prefixed]))
+    assert plan_acls(IDENTITY, acls=there, remote={"t-a": "t-a"}) == ([], [])  # as it is: its source has it still
+    fine = replace(acls, others=frozenset(["u"]))
+    assert [action.acl for action in plan_acls(IDENTITY, acls=fine, remote={"t-a": "t-a"})[0]] == [prefixed]  # type: ignore[union-attr]
+    assert acl_notes(IDENTITY, fine) == []
+    assert acl_notes(FLOW, acls) == []
 
 
 def test_two_acls_that_come_to_the_same_are_added_once() -> None:
