@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -55,8 +56,10 @@ def plan(file: str, *, json_wanted: bool) -> None:
 
 
 def planned(flow: Flow) -> Plan:
-    """Plan all parts that a flow's settings ask for."""
-    return Planner(flow, Admins.of(flow)).plan([part for part, wanted in switched_on(flow).items() if wanted])
+    """Plan all parts that a flow's settings ask for, and compare how long both ends keep records."""
+    planner = Planner(flow, Admins.of(flow))
+    found = planner.plan([part for part, wanted in switched_on(flow).items() if wanted])
+    return replace(found, notes=(*found.notes, *planner.retention()))
 
 
 def show(flow: str, one: Plan) -> None:

@@ -53,6 +53,14 @@ def partition_counts(metadata: ClusterMetadata) -> dict[str, int]:
     return {name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.error is None}
 
 
+def replica_counts(metadata: ClusterMetadata) -> dict[str, int]:
+    """Every topic that can be seen, with the fewest replicas that one of its partitions has; 0 if it is not known."""
+    return {
+        name: min((len(one.replicas) for one in topic.partitions.values()), default=0)
+        for name, topic in metadata.topics.items()
+    }
+
+
 def undescribed(metadata: ClusterMetadata) -> dict[str, str]:
     """Topics that cannot be described, each with why."""
     return {name: str(topic.error) for name, topic in metadata.topics.items() if topic.error is not None}
@@ -85,12 +93,17 @@ def last_stable_offsets(admin: Admin, places: Iterable[Place]) -> tuple[dict[Pla
     Leaders that are just changing are asked again, and so are brokers that do not answer: the library holds a question
     to a broker that has just died until its time is up, and does not look for the new leader meanwhile.
     """
-    return _ends(admin, places, IsolationLevel.READ_COMMITTED)
+    return _offsets(admin, places, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
 
 
 def high_watermarks(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:
     """The offset behind everything that is replicated, with what open transactions hold back; else as the above."""
-    return _ends(admin, places, IsolationLevel.READ_UNCOMMITTED)
+    return _offsets(admin, places, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
+
+
+def log_starts(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:
+    """The first offset that each place still has; else as the above."""
+    return _offsets(admin, places, OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED)
 
 
 def held_back(admin: Admin, stable: Mapping[Place, int]) -> dict[Place, int]:
@@ -104,8 +117,8 @@ def held_back(admin: Admin, stable: Mapping[Place, int]) -> dict[Place, int]:
     return {place: behind[place] - offset for place, offset in now.items() if behind[place] > offset}
 
 
-def _ends(
-    admin: Admin, places: Iterable[Place], isolation: IsolationLevel
+def _offsets(
+    admin: Admin, places: Iterable[Place], spec: OffsetSpec, isolation: IsolationLevel
 ) -> tuple[dict[Place, int], dict[Place, str]]:
     found: dict[Place, int] = {}
     missing: dict[Place, str] = {}
@@ -116,7 +129,7 @@ def _ends(
         if attempt:
             time.sleep(_PAUSE_S)
         answers = admin.client.list_offsets(
-            {TopicPartition(topic, partition): OffsetSpec.latest() for topic, partition in left},
+            {TopicPartition(topic, partition): spec for topic, partition in left},
             isolation_level=isolation,
             request_timeout=_ANSWER_S * (attempt + 1),
         )

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.groups import list_groups
 from mirrorless.clusters.replication_factors import broker_count
-from mirrorless.clusters.topics import partition_counts
+from mirrorless.clusters.topics import partition_counts, replica_counts
 from mirrorless.doctor.clocks import clock_agrees
 from mirrorless.doctor.examples import literals
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.doctor.internal_topics import End, internal_topics, replication_factors
-from mirrorless.doctor.limits import SIZE, TIMESTAMPS, Limits
+from mirrorless.doctor.limits import LIMITS, Limits
 from mirrorless.doctor.mirrormaker2 import signs_of_mirrormaker2
 from mirrorless.doctor.probes import Probes
 from mirrorless.doctor.reaching import reach
@@ -77,7 +77,7 @@ class _Examination:
         self._metadata = ends
         self._admins = {side: Admin(clusters[side]) for side in ends}
         self._ends = {
-            side: End(side, clusters[side].alias, frozenset(metadata.topics), broker_count(metadata))
+            side: End(side, clusters[side].alias, replica_counts(metadata), broker_count(metadata))
             for side, metadata in ends.items()
         }
 
@@ -149,6 +149,7 @@ class _Examination:
 
     def _limits(self, probes: Mapping[Side, Probes]) -> list[Finding]:
         alias = self._flow.target.alias
+        found: list[Finding] = []
         reason = self._unreached(*Side)
         if reason is None:
             counts = partition_counts(self._metadata[Side.SOURCE])
@@ -160,15 +161,15 @@ class _Examination:
                 probes=probes[Side.TARGET],
                 remote=remote,
                 counts=counts,
-                there=self._ends[Side.TARGET].topics,
+                replicas=self._ends[Side.TARGET].replicas,
             )
+            found.append(self._topics(remote))
             try:
-                return [self._topics(remote), *limits.check()]
+                return [*found, *limits.check()]
             except ClusterError as error:
                 reason = str(error)
-        return [
-            Finding(check=check, status=Status.NOT_CHECKED, text=reason, cluster=alias) for check in (SIZE, TIMESTAMPS)
-        ]
+        undone = [Finding(check=check, status=Status.NOT_CHECKED, text=reason, cluster=alias) for check in LIMITS]
+        return [*found, *undone]
 
     def _topics(self, remote: Mapping[str, str]) -> Finding:
         """Say what would be replicated; a topic that is named and cannot be seen would be left out silently."""

@@ -12,10 +12,11 @@ from mirrorless.clusters.internal_topics import SEGMENT_BYTES
 from mirrorless.clusters.replication_factors import factor_of, reduced_factors, usable_factor
 from mirrorless.doctor.findings import Finding, Status
 from mirrorless.doctor.probes import NotSaid
+from mirrorless.doctor.replicas import MIN_INSYNC, too_few
 from mirrorless.rights import Function, On, Operation, Side, name_of, needed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.configs import Configs
@@ -39,12 +40,17 @@ _LARGEST_SEGMENT_BYTES: Final = 128 << 20
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of a flow as it was found: topics that can be seen, and how many brokers there are."""
+    """One end of a flow as it was found: topics that can be seen, with their replicas, and how many brokers."""
 
     side: Side
     alias: str
-    topics: frozenset[str]
+    replicas: Mapping[str, int]
     brokers: int
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """Topics that can be seen."""
+        return frozenset(self.replicas)
 
 
 def internal_topics(
@@ -60,12 +66,16 @@ def internal_topics(
     there = [name for name in names.values() if name in end.topics]
     configs, _ = topic_configs(admin, there)
     return [
-        _there(end, on, name, configs.get(name)) if name in end.topics else _creatable(flow, end, on, name, probes)
+        _there(end, on, name, configs.get(name)) if name in end.replicas else _creatable(flow, end, on, name, probes)
         for on, name in names.items()
     ]
 
 
 def _there(end: End, on: On, name: str, configs: Configs | None) -> Finding:
+    needed = configs[MIN_INSYNC].value if configs is not None and MIN_INSYNC in configs else None
+    if needed is not None and 0 < end.replicas[name] < int(needed):
+        fix = "add replicas to it (kafka-reassign-partitions)"
+        return _too_few(end, on, name, replicas=end.replicas[name], needed=int(needed), fix=fix)
     if on is On.DEAD_LETTERS:
         return Finding(check=on.value, status=Status.OK, text=f"{name} is there", cluster=end.alias)
     if configs is None:
@@ -102,9 +112,10 @@ def _creatable(flow: Flow, end: End, on: On, name: str, probes: Probes) -> Findi
     config = {} if on is On.DEAD_LETTERS else {"cleanup.policy": _COMPACT}
     partitions = flow.offset_storage_partitions if on is On.PROGRESS else 1
     try:
-        code, reason, _ = probes.creation(name, partitions=partitions, replication_factor=factor, config=config)
+        found = probes.creation(name, partitions=partitions, replication_factor=factor, config=config)
     except NotSaid as error:
         return Finding(check=on.value, status=Status.NOT_CHECKED, text=str(error), cluster=end.alias)
+    code = found.error_code
     if code in _REFUSED:
         text = f"{name} is not there, and CREATE on it is missing"
         return Finding(check=on.value, status=Status.NOT_CHECKED, text=text, cluster=end.alias)
@@ -112,9 +123,24 @@ def _creatable(flow: Flow, end: End, on: On, name: str, probes: Probes) -> Findi
         return Finding(check=on.value, status=Status.OK, text=f"{name} is there", cluster=end.alias)
     if code:
         fix = f"create {name} by hand, or change {key}"
-        text = f"{name} cannot be created: {reason}"
+        text = f"{name} cannot be created: {found.reason}"
         return Finding(check=on.value, status=Status.FAILED, text=text, cluster=end.alias, fix=fix)
+    needed = (found.configs or {}).get(MIN_INSYNC)
+    replicas = found.replication_factor if factor == -1 else factor
+    if needed is not None and replicas is not None and replicas < int(needed):
+        fix = f"set {key} to {needed} or more"
+        return _too_few(end, on, name, replicas=replicas, needed=int(needed), fix=fix)
     return Finding(check=on.value, status=Status.OK, text=f"{name} can be created", cluster=end.alias)
+
+
+def _too_few(end: End, on: On, name: str, *, replicas: int, needed: int, fix: str) -> Finding:
+    return Finding(
+        check=on.value,
+        status=Status.FAILED,
+        text=f"brokers before Kafka 4 refuse every append to {too_few(name, replicas=replicas, needed=needed)}",
+        cluster=end.alias,
+        fix=f"{fix}; or lower {MIN_INSYNC} of {name}, or of {end.alias}'s brokers, to {replicas}",
+    )
 
 
 def replication_factors(flow: Flow, end: End, *, functions: Iterable[Function] | None = None) -> Finding:

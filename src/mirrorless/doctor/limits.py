@@ -1,14 +1,15 @@
-"""Checks that the target's topics take the source's records: their size, and their timestamps.
+"""Checks that the target's topics take and keep the source's records: size, timestamps, in-sync replicas, retention.
 
 Limits are the topic's `max.message.bytes`, `message.timestamp.type`, `message.timestamp.before.max.ms` and
-`.after.max.ms` (KIP-937; 1 h ahead is the default from Kafka 4.0 on, KIP-1030). A remote topic that is not there yet
-has those that its creation would give it, which brokers tell without creating it (KIP-525).
+`.after.max.ms` (KIP-937; 1 h ahead is the default from Kafka 4.0 on, KIP-1030), `min.insync.replicas`, `retention.ms`
+and `retention.bytes`. A remote topic that is not there yet has those that its creation would give it, which brokers
+tell without creating it (KIP-525). What cannot be found out about one topic does not hide what is known of the others.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import TopicPartition
@@ -17,46 +18,36 @@ from confluent_kafka.admin import OffsetSpec
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.doctor.probes import NotSaid
+from mirrorless.doctor.replicas import enough_replicas
 from mirrorless.errors import ClusterError
 from mirrorless.filters import config_filter_for
-from mirrorless.metadata.config_plan import creation_config
+from mirrorless.metadata.in_step import Target, Unread, topic_pairs
+from mirrorless.metadata.retention import compare_retention
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mirrorless.clusters.admin import Admin
-    from mirrorless.clusters.configs import Configs
+    from mirrorless.clusters.would_be import WouldBe
     from mirrorless.doctor.probes import Probes
+    from mirrorless.metadata.in_step import TopicPair
     from mirrorless.settings import Flow
 
-SIZE, TIMESTAMPS = "message size", "timestamps"
+SIZE, TIMESTAMPS, REPLICAS, RETENTION = "message size", "timestamps", "in-sync replicas", "retention"
+LIMITS: Final = (SIZE, TIMESTAMPS, REPLICAS, RETENTION)
 _MAX_BYTES: Final = "max.message.bytes"
 _TYPE: Final = "message.timestamp.type"
 _BEFORE: Final = "message.timestamp.before.max.ms"
 _AFTER: Final = "message.timestamp.after.max.ms"
-_WATCHED: Final = (_MAX_BYTES, _TYPE, _BEFORE, _AFTER)
 _HOUR_MS: Final = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
-    """A source topic with its partition count, and the configs on both sides."""
-
-    topic: str
-    remote: str
-    partitions: int
-    source: Mapping[str, str | None]
-    target: Mapping[str, str | None]
-
-    def limit(self, name: str, *, side: Mapping[str, str | None] | None = None) -> int | None:
-        """A limit of the target's, or of the given side; None where there is none."""
-        value = (self.target if side is None else side).get(name)
-        return None if value is None or int(value) >= 2**63 - 1 else int(value)
-
-
-@dataclass(frozen=True, slots=True)
 class Limits:
-    """Compares the topics of `remote`, by source topic; `counts` are partitions, `there` the target's topics."""
+    """Compares the topics of `remote`, by source topic; `counts` are their partitions.
+
+    `replicas` are the topics of the target, with the fewest replicas that a partition has.
+    """
 
     flow: Flow
     source: Admin
@@ -64,68 +55,94 @@ class Limits:
     probes: Probes
     remote: Mapping[str, str]
     counts: Mapping[str, int]
-    there: frozenset[str]
+    replicas: Mapping[str, int]
+    _unread: Unread = field(default_factory=Unread, init=False)
 
     def check(self) -> list[Finding]:
-        """One finding about sizes and one about timestamps; raises `ClusterError`."""
+        """Findings about each of `LIMITS`; raises `ClusterError`."""
         alias = self.flow.target.alias
         if not self.remote:
             text = f"no topic of {self.flow.source.alias} that the flow replicates can be seen"
-            return [_unchecked(check, text, alias) for check in (SIZE, TIMESTAMPS)]
-        try:
-            pairs = list(self._pairs())
-        except NotSaid as error:
-            return [_unchecked(check, str(error), alias) for check in (SIZE, TIMESTAMPS)]
-        return [_sizes(pairs, alias), self._timestamps(pairs)]
+            return [_unchecked(check, text, alias) for check in LIMITS]
+        pairs = self._pairs()
+        if not pairs:
+            return [_unchecked(check, str(self._unread), alias) for check in LIMITS]
+        found = [
+            _sizes(pairs, alias),
+            *self._timestamps(pairs),
+            enough_replicas(self.flow, pairs, check=REPLICAS),
+            self._retention(pairs),
+        ]
+        return [self._with_unread(one) for one in found]
 
-    def _pairs(self) -> Iterator[_Pair]:
+    def _pairs(self) -> list[TopicPair]:
         source, refused = topic_configs(self.source, self.remote)
-        if refused:
-            raise NotSaid(f"the configs of {some_of(sorted(refused))} cannot be read on {self.flow.source.alias}")
-        here = [name for name in self.remote.values() if name in self.there]
-        target, refused = topic_configs(self.target, here)
-        if refused:
-            raise NotSaid(f"the configs of {some_of(sorted(refused))} cannot be read on {self.flow.target.alias}")
-        chosen = config_filter_for(self.flow)
-        created: dict[frozenset[tuple[str, str]], Mapping[str, str | None]] = {}
-        for topic, name in self.remote.items():
-            config = creation_config(chosen, source[topic])
-            if name in target:
-                own = config if self.flow.sync_topic_configs_enabled else {}
-                found = _values(target[name]) | {key: value for key, value in own.items() if key in _WATCHED}
-            else:
-                like = frozenset(config.items())
-                if like not in created:
-                    created[like] = self._created(name, config)
-                found = dict(created[like])
-            yield _Pair(topic, name, self.counts[topic], _values(source[topic]), found)
+        self._unread.add(f"the configs of {{}} cannot be read on {self.flow.source.alias}", sorted(refused))
+        there = [name for name in self.remote.values() if name in self.replicas]
+        target, refused = topic_configs(self.target, there)
+        self._unread.add(f"the configs of {{}} cannot be read on {self.flow.target.alias}", sorted(refused))
+        return list(
+            topic_pairs(
+                self.flow,
+                remote=self.remote,
+                counts=self.counts,
+                chosen=config_filter_for(self.flow),
+                source=source,
+                target=Target(replicas=self.replicas, configs=target),
+                would_be=self._would_be,
+                unread=self._unread,
+            )
+        )
 
-    def _created(self, name: str, config: Mapping[str, str]) -> Mapping[str, str | None]:
-        """What the target would give a new topic; without the source's configs if it refuses those."""
-        alias = self.flow.target.alias
-        for wanted in (config, {}):
-            code, reason, found = self.probes.creation(name, partitions=1, replication_factor=-1, config=wanted)
-            if not code:
-                if found is None:
-                    raise NotSaid(f"{alias} does not say what configs {name} would get; it takes DESCRIBE_CONFIGS")
-                return found
-        raise NotSaid(f"{alias} would not create {name}: {reason}")
+    def _would_be(self, name: str, config: Mapping[str, str]) -> WouldBe | str:
+        try:
+            return self.probes.creation(name, partitions=1, replication_factor=-1, config=config)
+        except NotSaid as error:
+            return f"{{}}: {error}"
 
-    def _timestamps(self, pairs: list[_Pair]) -> Finding:
+    def _with_unread(self, one: Finding) -> Finding:
+        """Say of a check which topics it is not about; without other findings, that it was not made."""
+        unread = str(self._unread)
+        if not unread or one.status is Status.NOT_CHECKED:
+            return one
+        if one.status is Status.OK:
+            return _unchecked(one.check, unread, self.flow.target.alias)
+        return replace(one, text=f"{one.text}; not checked: {unread}")
+
+    def _retention(self, pairs: Sequence[TopicPair]) -> Finding:
         alias = self.flow.target.alias
-        replaced = [one.remote for one in pairs if one.target.get(_TYPE) == "LogAppendTime"]
-        if replaced:
-            text = f"{some_of(replaced)} replaces the timestamps of records by its own (message.timestamp.type)"
-            fix = "set message.timestamp.type=CreateTime there"
-            return Finding(check=TIMESTAMPS, status=Status.WARNING, text=text, cluster=alias, fix=fix)
+        shorter = compare_retention(self.flow, config_filter_for(self.flow), pairs)
+        if shorter is None:
+            text = f"{_topics(pairs)}: kept at least as long as on {self.flow.source.alias}"
+            return Finding(check=RETENTION, status=Status.OK, text=text, cluster=alias)
+        return Finding(check=RETENTION, status=Status.WARNING, text=shorter.text, cluster=alias, fix=shorter.fix)
+
+    def _timestamps(self, pairs: Sequence[TopicPair]) -> list[Finding]:
+        """A warning for topics that replace timestamps, which refuse none, and what is found of all others."""
+        alias = self.flow.target.alias
+        replacing = [one for one in pairs if one.target.get(_TYPE) == "LogAppendTime"]
+        keeping = [one for one in pairs if one.target.get(_TYPE) != "LogAppendTime"]
+        found: list[Finding] = []
+        if replacing:
+            replaces = "replaces" if len(replacing) == 1 else "replace"
+            text = f"{some_of([one.remote for one in replacing])} {replaces} the timestamps of records by the time of "
+            text += f"the append ({_TYPE}=LogAppendTime)"
+            fix = f"set {_TYPE}=CreateTime there"
+            found.append(Finding(check=TIMESTAMPS, status=Status.WARNING, text=text, cluster=alias, fix=fix))
+        if keeping:
+            kept = self._kept_timestamps(keeping)
+            if not (replacing and kept.status is Status.OK):
+                found.append(kept)
+        return found
+
+    def _kept_timestamps(self, pairs: Sequence[TopicPair]) -> Finding:
+        alias = self.flow.target.alias
         now_ms = int(time.time() * 1000)
         old = [one for one in pairs if one.limit(_BEFORE) is not None]
         early = [one for one in pairs if one.limit(_AFTER) is not None and _narrower(one)]
-        try:
-            oldest = self._found(old, OffsetSpec.for_timestamp(0), min)
-            newest = self._found(early, OffsetSpec.max_timestamp(), max)
-        except ClusterError as error:
-            return _unchecked(TIMESTAMPS, str(error), alias)
+        oldest, silent = self._found(old, OffsetSpec.for_timestamp(0), min)
+        newest, also_silent = self._found(early, OffsetSpec.max_timestamp(), max)
+        silent |= also_silent
         beyond = [
             _refused(one, _BEFORE, now_ms - oldest[one.topic], "old")
             for one in old
@@ -136,36 +153,49 @@ class Limits:
             for one in early
             if one.topic in newest and newest[one.topic] - now_ms > (one.limit(_AFTER) or 0)
         ]
+        unread = [f"{topic}: {reason}" for topic, reason in sorted(silent.items())]
         if beyond:
             fix = f"raise {_BEFORE} or {_AFTER} on the remote topic while the past is copied"
-            return Finding(check=TIMESTAMPS, status=Status.FAILED, text=some_of(beyond), cluster=alias, fix=fix)
-        topics = f"{len(pairs)} topic{'' if len(pairs) == 1 else 's'}"
-        text = f"{topics}: kept, and no record is outside of what the target takes"
+            text = some_of(beyond) + (f"; not checked: {some_of(unread)}" if unread else "")
+            return Finding(check=TIMESTAMPS, status=Status.FAILED, text=text, cluster=alias, fix=fix)
+        if unread:
+            return _unchecked(TIMESTAMPS, some_of(unread), alias)
+        text = f"{_topics(pairs)}: kept, and no record is outside of what the target takes"
         if early:
             text += f"; it takes records at most {_hours(min(one.limit(_AFTER) or 0 for one in early))} ahead of now"
         return Finding(check=TIMESTAMPS, status=Status.OK, text=text, cluster=alias)
 
-    def _found(self, pairs: Iterable[_Pair], spec: OffsetSpec, furthest: Callable[[int, int], int]) -> dict[str, int]:
-        """The lowest or highest timestamp of each topic's records, in ms; topics without records are left out."""
+    def _found(
+        self, pairs: Iterable[TopicPair], spec: OffsetSpec, furthest: Callable[[int, int], int]
+    ) -> tuple[dict[str, int], dict[str, str]]:
+        """The lowest or highest timestamp of each topic's records, in ms; and of those that cannot be asked why.
+
+        Topics without records are left out.
+        """
         wanted = {TopicPartition(one.topic, number): spec for one in pairs for number in range(one.partitions)}
         found: dict[str, int] = {}
+        silent: dict[str, str] = {}
         for place, future in (self.source.client.list_offsets(wanted) if wanted else {}).items():
-            at_ms = self.source.result(future).timestamp
+            try:
+                at_ms = self.source.result(future).timestamp
+            except ClusterError as error:
+                silent[place.topic] = str(error)
+                continue
             if at_ms is not None and at_ms >= 0:
                 found[place.topic] = furthest(found.get(place.topic, at_ms), at_ms)
-        return found
+        return found, silent
 
 
-def _sizes(pairs: list[_Pair], alias: str) -> Finding:
+def _sizes(pairs: Sequence[TopicPair], alias: str) -> Finding:
     small = [
         (one, theirs, ours)
         for one in pairs
-        if (theirs := one.limit(_MAX_BYTES, side=one.source)) is not None
+        if (theirs := one.source_limit(_MAX_BYTES)) is not None
         and (ours := one.limit(_MAX_BYTES)) is not None
         and ours < theirs
     ]
     if not small:
-        text = f"{len(pairs)} topic{'' if len(pairs) == 1 else 's'}: the target takes what the source took"
+        text = f"{_topics(pairs)}: the target takes what the source took"
         return Finding(check=SIZE, status=Status.OK, text=text, cluster=alias)
     told = [f"{one.remote} takes {ours:,} bytes, {one.topic} {theirs:,}" for one, theirs, ours in small]
     most = max(theirs for _, theirs, _ in small)
@@ -178,12 +208,12 @@ def _sizes(pairs: list[_Pair], alias: str) -> Finding:
     )
 
 
-def _narrower(one: _Pair) -> bool:
-    theirs, ours = one.limit(_AFTER, side=one.source), one.limit(_AFTER)
+def _narrower(one: TopicPair) -> bool:
+    theirs, ours = one.source_limit(_AFTER), one.limit(_AFTER)
     return ours is not None and (theirs is None or ours < theirs)
 
 
-def _refused(one: _Pair, name: str, off_ms: int, how: str) -> str:
+def _refused(one: TopicPair, name: str, off_ms: int, how: str) -> str:
     limit = one.target[name]
     return f"{one.topic} has a record {_hours(off_ms)} {how}, which {one.remote} refuses ({name}={limit})"
 
@@ -193,8 +223,8 @@ def _hours(milliseconds: int) -> str:
     return f"{hours / 24:.0f} days" if hours > 72 else f"{hours:.0f} h" if hours >= 2 else f"{hours * 60:.0f} min"
 
 
-def _values(configs: Configs) -> dict[str, str | None]:
-    return {name: configs[name].value for name in _WATCHED if name in configs}
+def _topics(pairs: Sequence[TopicPair]) -> str:
+    return f"{len(pairs)} topic{'' if len(pairs) == 1 else 's'}"
 
 
 def _unchecked(check: str, text: str, alias: str) -> Finding:

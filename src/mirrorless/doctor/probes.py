@@ -21,9 +21,9 @@ from kafka.protocol.metadata.metadata import MetadataRequest
 from kafka.protocol.producer.produce import ProduceRequest
 
 from mirrorless.clusters.kafka_python import admin_client
+from mirrorless.clusters.would_be import ask_controller, ask_creation
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.protocol import requests
-from mirrorless.protocol.broker_errors import error_for
 from mirrorless.protocol.fetch_session import Asked
 from mirrorless.rights import Operation
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
+    from mirrorless.clusters.would_be import WouldBe
     from mirrorless.settings import Cluster
 
 _A_REQUEST: Final = 500
@@ -95,34 +96,19 @@ class Probes:
         response = self.ask(DescribeClusterRequest(include_cluster_authorized_operations=True))
         return int(ACLOperation[operation.value]) in response.authorized_operations
 
-    def creation(
-        self, topic: str, *, partitions: int, replication_factor: int, config: Mapping[str, str]
-    ) -> tuple[int, str, dict[str, str | None] | None]:
-        """Ask what would become of a new topic: error code (0 if it could be created), its text, all its configs.
+    def creation(self, topic: str, *, partitions: int, replication_factor: int, config: Mapping[str, str]) -> WouldBe:
+        """Ask what would become of a new topic; raises `NotSaid`."""
 
-        The configs are None where we have no right to see them, and from brokers before 2.4 (KIP-525).
-        """
-        new = CreateTopicsRequest.CreatableTopic(
-            name=topic,
-            num_partitions=partitions,
-            replication_factor=replication_factor,
-            assignments=[],
-            configs=[
-                CreateTopicsRequest.CreatableTopic.CreatableTopicConfig(name=name, value=value)
-                for name, value in config.items()
-            ],
-        )
-        request = CreateTopicsRequest(topics=[new], timeout_ms=_TIMEOUT_MS, validate_only=True)
-        (found,) = self.ask(request, controller=True).topics
-        configs = getattr(found, "configs", None)
-        known = None if not configs else {one.name: one.value for one in configs}
-        return found.error_code, found.error_message or error_for(found.error_code).__name__, known
+        def ask(request: Any) -> Any:  # noqa: ANN401 -- the library's messages
+            return self.ask(request, controller=True)
+
+        return ask_creation(ask, topic, partitions=partitions, replication_factor=replication_factor, config=config)
 
     def ask(self, request: Any, *, controller: bool = False) -> Any:  # noqa: ANN401 -- the library's messages
         """Send any request to some broker, or to the controller; raises `NotSaid`."""
         try:
             if controller:
-                return self._client._manager.run(self._client._send_request_to_controller, request, lambda _: (), False)
+                return ask_controller(self._client, request)
             return self._client._manager.run(self._client._manager.send, request)
         except kafka_errors.IncompatibleBrokerVersion as error:
             raise NotSaid("its brokers are too old to be asked") from error

@@ -82,6 +82,7 @@ def _pass_of(checkpoints: Checkpoints, invocation: Invocation) -> dict[str, Any]
             groups = _commit(checkpoints, invocation)
             left += [f"group {group} on the target" for group in groups.left]
             done |= {"group_offsets": groups.written, "active_groups": len(groups.active)}
+            done |= {"raised_group_offsets": groups.raised} if groups.raised else {}
     for trouble in troubles:
         invocation.sink.tell("error", trouble)
     if len(report.latencies_ms) < report.emitted or (troubles and not report.groups):

@@ -13,7 +13,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.identity import Ends, refuse_same
 from mirrorless.clusters.replication_factors import broker_count
-from mirrorless.clusters.topics import partition_counts, undescribed
+from mirrorless.clusters.topics import partition_counts, replica_counts, undescribed
 from mirrorless.errors import ClusterError
 from mirrorless.filters import config_filter_for
 from mirrorless.metadata import acl_record
@@ -30,6 +30,7 @@ from mirrorless.metadata.plan import (
     plan_topics,
     within_brokers,
 )
+from mirrorless.metadata.retention_note import retention_note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -86,6 +87,7 @@ class Planner:
         self._source, self._target = partition_counts(source), partition_counts(target)
         refuse_loops(flow, self._source.keys() | self._target.keys())
         self._brokers = broker_count(source), broker_count(target)
+        self._target_metadata = target
         self._remote, self._left_out = divide(flow, self._source)
         self._blind = [
             *_problems(undescribed(source), f"cannot be described on {flow.source.alias}", uncopied=True),
@@ -116,6 +118,18 @@ class Planner:
             ),
             warnings=warnings,
         )
+
+    def retention(self) -> tuple[str, ...]:
+        """A note on topics that the target keeps shorter, if there are any; raises `ClusterUnavailable`."""
+        note = retention_note(
+            self._flow,
+            source=self._admins.source,
+            target=self._admins.target,
+            remote=self._remote,
+            counts=self._source,
+            replicas=replica_counts(self._target_metadata),
+        )
+        return () if note is None else (note,)
 
     def _topics(self) -> Plan:
         chosen = config_filter_for(self._flow)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaError, Producer
@@ -14,7 +14,7 @@ from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.failures import grant
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic, ensure
-from mirrorless.clusters.topics import last_stable_offsets
+from mirrorless.clusters.topics import last_stable_offsets, log_starts
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.formats import Checkpoint
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
     from mirrorless.clusters.topics import Place
+    from mirrorless.offsets.checkpoints import ByGroup
     from mirrorless.offsets.translator import Answers
     from mirrorless.settings import Flow
 
@@ -61,10 +62,12 @@ class PassReport:
 class GroupSyncReport:
     """What became of the groups on the target: offsets written, groups left alone because they are active there.
 
-    `left` are groups that were not come to.
+    `raised` counts the offsets written that were raised to the start of a remote partition's log, since its retention
+    deleted what they were at. `left` are groups that were not come to.
     """
 
     written: int = 0
+    raised: int = 0
     active: list[str] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
@@ -163,8 +166,8 @@ class Checkpoints:
 
         Only for groups that the last `emit` found on the source: one that was deleted there is nobody's to make again,
         or to move on; and of topics that groups return to, only where they went on by themselves. Active groups are
-        left alone, offsets never go back, and what is missing is written (reference, section 3.9), but never behind a
-        remote partition's end. Once `stopping` says so no other group is begun.
+        left alone, offsets never go back, and what is missing is written (reference, section 3.9), but never past a
+        remote partition's end, nor before its start. Once `stopping` says so no other group is begun.
         """
         report = GroupSyncReport()
         activity, troubles = list_groups(self._target)
@@ -174,11 +177,14 @@ class Checkpoints:
         }
         report.active = [group for group in known if activity.get(group) is Activity.ACTIVE]
         idle = [group for group in known if activity.get(group) is not Activity.ACTIVE]
+        raised = self._raised({group: known[group] for group in idle})
         ahead: dict[str, dict[Place, Checkpoint]] = {}
         for group, offsets in self._target_groups.committed(idle):
             if isinstance(offsets, str):
                 report.troubles.append(f"group {group}: {offsets}")
-            elif chosen := offsets_to_commit(known[group], {place: one.offset for place, one in offsets.items()}):
+            elif chosen := offsets_to_commit(
+                known[group] | raised.get(group, {}), {place: one.offset for place, one in offsets.items()}
+            ):
                 ahead[group] = chosen
         # Asked for now: a remote topic that was made anew is shorter than the old one was.
         ends, _ = last_stable_offsets(self._target, {place for chosen in ahead.values() for place in chosen})
@@ -191,6 +197,7 @@ class Checkpoints:
             }
             if there:
                 wanted[group] = there
+        self._write_raised(wanted, raised, report)
         # Those first that the last pass was not come to.
         line = sorted(wanted, key=lambda group: group not in self._left)
         outcomes = self._target_groups.commit({group: wanted[group] for group in line}, stopping=stopping)
@@ -201,12 +208,47 @@ class Checkpoints:
                 report.troubles.append(f"group {group}: {outcome}")
                 continue
             report.written += sum(reason is None for reason in outcome.values())
+            report.raised += sum(reason is None and place in raised.get(group, ()) for place, reason in outcome.items())
             report.troubles += [
                 f"group {group}, {topic}-{partition}: {reason}"
                 for (topic, partition), reason in outcome.items()
                 if reason is not None
             ]
         return report
+
+    def _raised(self, known: ByGroup) -> ByGroup:
+        """The checkpoints that lie before a remote partition's start, raised to it."""
+        starts, _ = log_starts(self._target, {place for last in known.values() for place in last})
+        return {
+            group: below
+            for group, last in known.items()
+            if (
+                below := {
+                    place: replace(one, downstream=starts[place])
+                    for place, one in last.items()
+                    if one.downstream < starts.get(place, 0)
+                }
+            )
+        }
+
+    def _write_raised(
+        self, wanted: dict[str, Mapping[Place, Committed]], raised: ByGroup, report: GroupSyncReport
+    ) -> None:
+        """Write the raised checkpoints that are about to be committed.
+
+        A group at an offset of which no checkpoint tells would look as if it had gone on by itself (`echoes`).
+        """
+        self._troubles = []
+        now_ms = int(time.time() * 1000)
+        for group, places in wanted.items():
+            for place in places.keys() & raised.get(group, {}).keys():
+                self._write(raised[group][place], now_ms)
+        if left := self._producer.flush(_FLUSH_S):
+            self._troubles.append(f"{left} checkpoints were not acknowledged in {_FLUSH_S:.0f} s")
+        if self._troubles:
+            report.troubles += self._troubles
+            for group in raised.keys() & wanted.keys():
+                wanted[group] = {place: one for place, one in wanted[group].items() if place not in raised[group]}
 
     def close(self) -> None:
         """Close all connections."""

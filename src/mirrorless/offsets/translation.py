@@ -14,6 +14,8 @@ behind. The cases:
 | at a sync of MirrorMaker 2, or just behind it | that pair | `pair` |
 | anywhere else behind one, or where a walk is impossible | one past the nearest pair below | `nearest` |
 | before every pair that is left, or nothing is known | none, with the reason | |
+
+Where retention has deleted the target's records up to behind an answer, it is the first one left: `start`.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ class How(StrEnum):
     BEYOND = "beyond"
     PAIR = "pair"
     NEAREST = "nearest"
+    START = "start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,13 @@ class WalkNeeded:
     def not_counted(self) -> Translated:
         """The answer where counting is impossible: the nearest pair below, as MirrorMaker 2 has it."""
         return Translated(min(self.fallback, self.ceiling), How.NEAREST)
+
+
+def inside_log(answer: Translated | Unknown, start: int) -> Translated | Unknown:
+    """Raise an answer that lies before `start`, the first offset that the remote partition still has, to it."""
+    if isinstance(answer, Translated) and answer.downstream < start:
+        return Translated(start, How.START)
+    return answer
 
 
 def translate(

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.internal_topics import offset_syncs_topic
-from mirrorless.clusters.topics import last_stable_offsets, partition_counts
+from mirrorless.clusters.topics import last_stable_offsets, log_starts, partition_counts
 from mirrorless.copy.progress import Known
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.offsets.checkpoints import remote_topic
 from mirrorless.offsets.runs import Line, points, taken_over
 from mirrorless.offsets.syncs import OffsetSyncs
-from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, translate
+from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, inside_log, translate
 from mirrorless.offsets.walk import Walk, Walker
 from mirrorless.policy import policy_for
 
@@ -50,13 +50,18 @@ class Walked:
 class Translator:
     """Everything a flow knows about its offsets; `refresh` before `translate`.
 
-    `must_read_to_end` is for when earlier checkpoints could not be read (reference, section 3.1).
+    `must_read_to_end` is for when earlier checkpoints could not be read (reference, section 3.1). With `inside_log`
+    answers that lie where the target's retention has deleted the records are raised to the first offset left, where a
+    group continues.
     """
 
-    def __init__(self, flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool = False) -> None:
+    def __init__(
+        self, flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool = False, inside_log: bool = True
+    ) -> None:
         self._flow = flow
         self._policy = policy_for(flow)
         self._target = target
+        self._inside_log = inside_log
         on_target = flow.offset_syncs_topic_location == "target"
         self.syncs = OffsetSyncs(
             offset_syncs_topic(flow), target if on_target else source, must_read_to_end=must_read_to_end
@@ -66,6 +71,7 @@ class Translator:
         self._walker = Walker(flow.source)
         self._remembered: dict[tuple[Place, int], _Remembered] = {}
         self.target_ends: dict[Place, int] = {}
+        self._target_starts: dict[Place, int] = {}
         self.walked = Walked()
 
     def remote(self, topic: str) -> str:
@@ -83,6 +89,8 @@ class Translator:
         there = {place: there for place, there in remote.items() if there[1] < counts.get(there[0], 0)}
         ends, _ = last_stable_offsets(self._target, there.values())
         self.target_ends = {place: ends[far] for place, far in there.items() if far in ends}
+        starts, _ = log_starts(self._target, [far for far in there.values() if far in ends and self._inside_log])
+        self._target_starts = {place: starts[far] for place, far in there.items() if far in starts}
         whole = self.syncs.read(stopping=stopping)
         if whole and self._flow.offset_storage_topic in counts:
             self.progress = self._progress.read(stopping=stopping)
@@ -117,6 +125,10 @@ class Translator:
                 else:
                     answers[place][offset] = found
         self._walk(needed, answers, deadline)
+        if self._inside_log:
+            for place, start in self._target_starts.items():
+                if place in answers:
+                    answers[place] = {offset: inside_log(one, start) for offset, one in answers[place].items()}
         return answers
 
     def close(self) -> None:

@@ -164,6 +164,10 @@ class GroupComparison:
             if behind and answer.how is How.BEYOND:
                 self._found.notes.append(f"{name}: it is ahead of the copy, which has to get there first")
                 continue
+            if behind and answer.how is How.START:
+                reason = f"{remote} begins behind it, at {answer.downstream}, and the next checkpoint raises it"
+                self._found.notes.append(f"{name}: {reason}")
+                continue
             if moving and behind:
                 self._found.notes.append(f"{name}: it is reading, and its checkpoint follows")
                 continue

@@ -72,7 +72,7 @@ class Pairing:
         self._flow = flow
         self._source, self._target = source, target
         self._remote = remote
-        self._translator = Translator(flow, source=source, target=target)
+        self._translator = Translator(flow, source=source, target=target, inside_log=False)
         self._walker, self._target_walker = Walker(flow.source), Walker(flow.target)
 
     def close(self) -> None:

@@ -12,6 +12,8 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.cli.doctor import doctor
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.configs import ConfigChange, alter_topic_configs
 from mirrorless.doctor.clocks import clock_agrees
 from mirrorless.doctor.examination import examine
 from mirrorless.doctor.findings import Status
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from mirrorless.local.kafka import EmbeddedCluster
 
 HOUR_MS = 3_600_000
+BEFORE_AN_HOUR = {"message_timestamp_before_max_ms": str(HOUR_MS)}
 
 
 def findings(world: World, **settings: str) -> dict[tuple[str | None, str], Finding]:
@@ -177,6 +180,106 @@ def test_a_target_that_replaces_timestamps(world: World) -> None:
     warned = findings(world)[world.target_alias, "timestamps"]
     assert warned.status is Status.WARNING
     assert world.remote(topic) in warned.text
+
+
+def test_a_topic_that_replaces_timestamps_hides_no_failed_check_of_another(world: World) -> None:
+    replaced, kept = world.topic(), world.topic()
+    make(world.target, world.remote(replaced), message_timestamp_type="LogAppendTime", **BEFORE_AN_HOUR)
+    make(world.target, world.remote(kept), **BEFORE_AN_HOUR)
+    for topic in (replaced, kept):
+        send(world, topic, hours=-50, partition=0)
+
+    found = [one for one in examine(load(world.file).flow(world.flow)) if one.check == "timestamps"]
+
+    assert [one.status for one in found] == [Status.WARNING, Status.FAILED]
+    warned, failed = (one.text for one in found)
+    assert world.remote(replaced) in warned
+    assert world.remote(kept) not in warned
+    assert failed.startswith(f"{kept} has a record 50 h old, which {world.remote(kept)} refuses")
+    assert replaced not in failed
+    assert CliRunner().invoke(doctor, [str(world.file)]).exit_code == 1
+
+
+def test_a_topic_that_would_not_be_created_hides_no_failed_check_of_another(world: World) -> None:
+    kept = world.topic(max_message_bytes="2000000")
+    make(world.target, world.remote(kept))
+    refused = f"{kept}-".ljust(249, "x")  # as long as a name can be, so that no remote topic can have it
+    make(world.source, refused)
+    world.topics.insert(0, refused)
+
+    failed = findings(world, **{"config.properties.exclude": "max.message.bytes"})[world.target_alias, "message size"]
+
+    assert failed.status is Status.FAILED
+    assert failed.text.startswith(f"{world.remote(kept)} takes 1,048,588 bytes, {kept} 2,000,000; not checked: ")
+    assert f"{world.remote(refused)} would not be created" in failed.text
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["to be created", "there"])
+def test_fewer_replicas_than_in_sync_ones_are_asked_for(world: World, there: bool) -> None:
+    topic = world.topic(min_insync_replicas="2")
+    assert findings(world)[world.target_alias, "in-sync replicas"].status is Status.OK
+    if there:
+        make(world.target, world.remote(topic), min_insync_replicas="2")
+
+    failed = findings(world, **{"config.properties.exclude": "none"})[world.target_alias, "in-sync replicas"]
+
+    assert failed.status is Status.FAILED
+    assert failed.text == (
+        f"brokers before Kafka 4 refuse every append to {world.remote(topic)} with replication factor 1 and "
+        "min.insync.replicas=2"
+    )
+    raising = (
+        "add replicas to the topics that are there (kafka-reassign-partitions)"
+        if there
+        else "set replication.factor to 2 or more"
+    )
+    assert failed.fix == (
+        f"{raising}; or lower min.insync.replicas of these topics, or of {world.target_alias}'s brokers, to 1"
+    )
+
+
+def test_an_internal_topic_with_fewer_replicas_than_in_sync_ones_are_asked_for(world: World) -> None:
+    world.topic()
+    make(world.target, world.progress_topic, cleanup_policy="compact", min_insync_replicas="2")
+
+    failed = findings(world)[world.target_alias, "progress topic"]
+
+    assert failed.status is Status.FAILED
+    assert f"{world.progress_topic} with replication factor 1 and min.insync.replicas=2" in failed.text
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["to be created", "there"])
+def test_retention_that_is_shorter_on_the_target(world: World, there: bool) -> None:
+    short, longer = world.topic(retention_ms="604800000"), world.topic()
+    assert findings(world)[world.target_alias, "retention"].status is Status.OK
+    if there:
+        make(world.target, world.remote(short), retention_ms="60000")
+        make(world.target, world.remote(longer), retention_ms="-1")
+    else:
+        alter(world.source, short, retention_ms="-1")
+
+    warned = findings(world, **{"config.properties.exclude": "retention.ms"})[world.target_alias, "retention"]
+
+    assert warned.status is Status.WARNING
+    kept = (
+        f"{world.remote(short)} 1 minute ({short}: 7 days)"
+        if there
+        else f"{world.remote(short)} 7 days ({short}: no limit)"
+    )
+    assert warned.text == (
+        f"{world.target_alias} keeps the records of 1 of 2 topics for a shorter time, or fewer bytes of them, than "
+        f"{world.source_alias}: {kept}"
+    )
+    assert warned.fix == (
+        f"set retention.ms on the remote topics, or raise log.retention.ms of {world.target_alias}'s brokers"
+    )
+    assert findings(world, **{"config.properties.exclude": "none"})[world.target_alias, "retention"].status is Status.OK
+
+
+def alter(cluster: EmbeddedCluster, topic: str, **config: str) -> None:
+    changes = [ConfigChange(key.replace("_", "."), value) for key, value in config.items()]
+    admin = Admin(Cluster(alias="any", bootstrap_servers=cluster.bootstrap_servers))
+    assert alter_topic_configs(admin, {topic: changes}) == {topic: None}
 
 
 def send(world: World, topic: str, *, hours: float, partition: int) -> None:
