@@ -16,6 +16,7 @@ from mirrorless.batches.header import HEADER_BYTES, SEQUENCES, scan
 from mirrorless.batches.rebuild import merge
 from mirrorless.batches.records import Records, varint
 from mirrorless.batches.stamp import stamp
+from mirrorless.copy.few_replicas import NOT_ENOUGH, too_few_replicas
 from mirrorless.copy.producer_identity import announcer_id
 from mirrorless.copy.progress import Announcement, SourcePartition, parse
 from mirrorless.copy.together import Together
@@ -205,7 +206,11 @@ class Incarnations:
             if one is None:
                 continue  # `Together` tells it
             if one.error_code:
-                found[said] = refusal(one.error_code, right="WRITE", topic=self._journal_topic)
+                found[said] = (
+                    too_few_replicas(self._target, one.place, one.error_code)
+                    if one.error_code in NOT_ENOUGH
+                    else refusal(one.error_code, right="WRITE", topic=self._journal_topic)
+                )
             else:
                 taken[said.journal] = one.base_offset
         read = await self._target.read_each_at(node, taken, partition_max_bytes=_READ_BACK_BYTES)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kafka import errors as kafka_errors
 
 from mirrorless.batches.header import FormatError
+from mirrorless.copy.few_replicas import TooFewReplicas
 from mirrorless.errors import ClusterError, Gap, MirrorlessError, PartitionError
 from mirrorless.protocol.leaders import TROUBLE
 
@@ -86,6 +87,8 @@ class Resumer:
     def _not_resumed(self, copy: PartitionCopy, error: BaseException) -> None:
         if isinstance(error, Gap):
             self._verdicts.gap(copy, error)
+        elif isinstance(error, TooFewReplicas):
+            self._verdicts.too_few_replicas(copy, error)
         elif isinstance(error, (*TROUBLE, ClusterError)):
             self._verdicts.later(copy, error)
         elif isinstance(error, PartitionError):

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.failures import grant
+from mirrorless.copy.few_replicas import NOT_ENOUGH, TooFewReplicas, too_few_replicas
 from mirrorless.copy.partition import LeaveOut, PartitionCopy, Pending, State
 from mirrorless.errors import AppendRefused, CorruptBatch, Gap, GapKind, PartitionError, without_frames
 from mirrorless.protocol.broker_errors import error_for, error_name
@@ -179,6 +180,8 @@ class Verdicts:
             # It may have been so at the source, or on its way: it is fetched again, and looked at.
             copy.verifies = True
             self.later(copy, f"append: {name}, checksums are compared from here on")
+        elif code in NOT_ENOUGH:
+            self.too_few_replicas(copy, too_few_replicas(self._target, copy.remote_place, code))
         elif code in _OUT_OF_SEQUENCE or issubclass(error_for(code), TROUBLE):
             # A sequence or an epoch that the target does not expect: another writer was faster. The resume sees it.
             self.later(copy, f"append: {name}")
@@ -205,6 +208,14 @@ class Verdicts:
                 self.later(copy, reason)
                 return
             self.halt(copy, AppendRefused(reason, topic=topic, partition=partition, offset=pending.base_offset))
+
+    def too_few_replicas(self, copy: PartitionCopy, error: TooFewReplicas) -> None:
+        """Wait for replicas that fell out of sync; halt where all are in sync, and still too few."""
+        if error.lasting and copy.attempts >= _PATIENCE:
+            topic, partition = copy.place
+            self.halt(copy, AppendRefused(error.text, topic=topic, partition=partition))
+        else:
+            self.later(copy, error.text)
 
     def unanswered(self, copy: PartitionCopy, error: BaseException) -> None:
         """Ask the target what it holds before anything else is sent."""

@@ -59,7 +59,7 @@ class Wire:
     ) -> None:
         self.login_refused = False
         self._net = net
-        self._cluster = cluster
+        self._cluster = self.alias = cluster
         self._manager: Any = Connections(
             net,
             frames=Frames() if frames is None else frames,
@@ -161,6 +161,12 @@ class Wire:
         """Broker id of the partition's leader, None while there is none or it is not known."""
         node: int | None = self._manager.cluster.leader_for_partition(TopicPartition(*place))
         return None if node is None or node < 0 else node
+
+    def replicas(self, place: Place) -> tuple[int, int] | None:
+        """How many replicas of a partition are in sync, and how many there are; None where that is not known."""
+        topic, partition = place
+        found: Any = self._manager.cluster._partitions.get(topic, {}).get(partition)
+        return None if found is None else (len(found.isr_nodes), len(found.replica_nodes))
 
     def partition_count(self, topic: str) -> int:
         """Number of partitions of a topic given to `connect`, 0 if it is unknown."""
