@@ -7,6 +7,7 @@
     ├── AwsError                a service of AWS did not do what was asked; worth another try
     ├── FlowPaused              the flow was paused on purpose, here or by MirrorMaker 2's operator
     ├── SameClusterError        both ends of a flow are one cluster; nothing was written
+    │   └── CopiedClusterIdError  they look like two, and have the same id
     ├── LoopError               flows that keep names would carry a topic round in a circle; nothing was written
     ├── ClusterError            a cluster did not do what was asked
     │   ├── ClusterUnavailable  it did not answer in time; worth another try
@@ -93,15 +94,37 @@ class FlowPaused(MirrorlessError):
 
 
 class SameClusterError(MirrorlessError):
-    """Source and target of a flow have the same cluster id, whatever their addresses look like."""
+    """Source and target of a flow are one cluster, whatever their addresses look like; `fix` says what to change."""
+
+    fix = "give each alias the bootstrap servers of its own cluster"
 
     def __init__(self, *, flow: str, cluster_id: str) -> None:
         self.flow = flow
         self.cluster_id = cluster_id
         super().__init__(
-            f"flow {flow}: source and target are the same cluster (id {cluster_id}); "
-            "nothing was written; give each alias the bootstrap servers of its own cluster"
+            f"flow {flow}: source and target are the same cluster (id {cluster_id}); nothing was written; {self.fix}"
         )
+
+
+class CopiedClusterIdError(SameClusterError):
+    """Source and target of a flow have the same cluster id, and nothing else in common.
+
+    `reason` says so without the flow. `aliases` and `brokers`, of source and target, are for the text.
+    """
+
+    def __init__(self, *, flow: str, cluster_id: str, aliases: tuple[str, str], brokers: tuple[str, str]) -> None:
+        self.flow = flow
+        self.cluster_id = cluster_id
+        here, there = (f"{alias} ({broker})" for alias, broker in zip(aliases, brokers, strict=True))
+        self.reason = (
+            f"{here} and {there} have the same cluster id, {cluster_id}, but not the same brokers and topics: one of "
+            "them was formatted with a copied id"
+        )
+        self.fix = (
+            "format the one without data again with an id of its own (kafka-storage.sh random-uuid), or confirm that "
+            f"they are two clusters: {aliases[1]}.mirrorless.cluster.id = NAME, any name but {cluster_id}"
+        )
+        MirrorlessError.__init__(self, f"flow {flow}: {self.reason}; nothing was written; {self.fix}")
 
 
 class LoopError(MirrorlessError):

@@ -1,21 +1,111 @@
-"""Which cluster an address really leads to, asked before anything is written (design, section 7)."""
+"""Which cluster an address really leads to, asked before anything is written.
+
+Two clusters that report one id are one cluster, or one of them was formatted with a copied id. Brokers and topics tell:
+a broker that both ends have at the same address, or a topic with the same id (KIP-516), is proof of one cluster. Where
+nothing proves it, the operator has to confirm that the clusters differ, by a name for one of them
+(`<alias>.mirrorless.cluster.id`). All that is derived from a cluster's id, such as producer ids, is derived from the
+name then.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final
 
-from mirrorless.errors import SameClusterError
+from mirrorless.clusters.topics import partition_counts, topic_ids
+from mirrorless.errors import CopiedClusterIdError, SameClusterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from confluent_kafka.admin import ClusterMetadata
+
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.settings import Cluster, Flow
+
+_ASKED: Final = 50
+"""So many of the topics that both ends have are compared; in one cluster each of them would have one id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Cluster ids of a flow's two ends."""
+    """Cluster ids of a flow's two ends, as everything is derived from them."""
 
     source_id: str
     target_id: str
 
 
-def refuse_same(flow: str, source_id: str, target_id: str) -> None:
-    """Raise `SameClusterError` if both ids are the same."""
-    if source_id == target_id:
-        raise SameClusterError(flow=flow, cluster_id=source_id)
+class Likeness(Enum):
+    """What two ends that report the same id have in common."""
+
+    SAME = "one cluster"
+    ALIKE = "perhaps one cluster"
+    DIFFERENT = "different brokers and topics"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a cluster shows of itself: brokers as `(id, host:port)`, topics with their partition counts.
+
+    `topic_ids` has those of the topics that both ends have, where the brokers know ids.
+    """
+
+    brokers: frozenset[tuple[int, str]]
+    topics: Mapping[str, int]
+    topic_ids: Mapping[str, str]
+
+
+def id_of(cluster: Cluster, reported: object) -> str:
+    """The id that everything is derived from: the operator's name for the cluster, or what it reports."""
+    return cluster.cluster_id or str(reported)
+
+
+def ends_of(
+    flow: Flow, *, source: Admin, target: Admin, at_source: ClusterMetadata, at_target: ClusterMetadata
+) -> Ends:
+    """The ids of both ends; raises `SameClusterError` where nothing may be written between them.
+
+    That is where they are one cluster, and where they report the same id and nobody confirmed that they differ. Only
+    where the ids are the same anything is asked for; raises `ClusterError` if there is no answer.
+    """
+    ends = Ends(id_of(flow.source, at_source.cluster_id), id_of(flow.target, at_target.cluster_id))
+    if at_source.cluster_id == at_target.cluster_id:
+        common = sorted(partition_counts(at_source).keys() & partition_counts(at_target).keys())[:_ASKED]
+        alike = compare(_shown(source, at_source, common), _shown(target, at_target, common))
+        if alike is Likeness.SAME or (alike is Likeness.ALIKE and ends.source_id == ends.target_id):
+            raise SameClusterError(flow=flow.name, cluster_id=str(at_source.cluster_id))
+    if ends.source_id == ends.target_id:
+        raise CopiedClusterIdError(
+            flow=flow.name,
+            cluster_id=ends.source_id,
+            aliases=(flow.source.alias, flow.target.alias),
+            brokers=(_one_broker(at_source), _one_broker(at_target)),
+        )
+    return ends
+
+
+def compare(source: Shown, target: Shown) -> Likeness:
+    """Compare two ends that report the same id."""
+    if source.brokers & target.brokers:
+        return Likeness.SAME
+    with_ids = [topic for topic in source.topic_ids if topic in target.topic_ids]
+    if any(source.topic_ids[topic] == target.topic_ids[topic] for topic in with_ids):
+        return Likeness.SAME
+    if with_ids or not source.topics or dict(source.topics) != dict(target.topics):
+        return Likeness.DIFFERENT
+    # Brokers before 2.8, which have no ids of topics: the same topics, and brokers of the same ids at other addresses.
+    same_ids = {node for node, _ in source.brokers} == {node for node, _ in target.brokers}
+    return Likeness.ALIKE if same_ids else Likeness.DIFFERENT
+
+
+def _shown(admin: Admin, metadata: ClusterMetadata, common: list[str]) -> Shown:
+    return Shown(
+        frozenset((one.id, f"{one.host}:{one.port}") for one in metadata.brokers.values()),
+        partition_counts(metadata),
+        topic_ids(admin, common),
+    )
+
+
+def _one_broker(metadata: ClusterMetadata) -> str:
+    return next((f"{one.host}:{one.port}" for _, one in sorted(metadata.brokers.items())), "no broker")

@@ -27,6 +27,8 @@ _PAUSE_S = 0.5
 _ANSWER_S = 3.0
 """How long the first attempt waits; the second one twice as long, and so on, since a large cluster may need it."""
 _EXISTS = KafkaError.TOPIC_ALREADY_EXISTS
+_NO_ID = "A="
+"""What the base64 of an id that is zero consists of."""
 _INVALID_PARTITIONS = KafkaError.INVALID_PARTITIONS
 ABOUT_CONFIGS = (KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_REQUEST)
 """What a cluster answers to configs that it does not take, alone or among others."""
@@ -85,6 +87,26 @@ def describe(admin: Admin, topic: str) -> Described | Refusal:
         # What a broker says of one topic, such as that it is without a leader, librdkafka never calls retriable.
         raise ClusterUnavailable(f"{topic}: {reason.str()}", cluster=admin.alias) from error
     return Described(str(found.topic_id), tuple(sorted(one.id for one in found.partitions)))
+
+
+def topic_ids(admin: Admin, topics: Iterable[str]) -> dict[str, str]:
+    """The ids of topics (KIP-516); those that cannot be had, as from brokers before 2.8, are left out.
+
+    Raises `ClusterUnavailable`.
+    """
+    wanted = list(topics)
+    found: dict[str, str] = {}
+    futures = (
+        admin.client.describe_topics(TopicCollection(wanted), request_timeout=METADATA_TIMEOUT_S) if wanted else {}
+    )
+    for name, future in futures.items():
+        try:
+            found[name] = str(admin.result(future, timeout_s=METADATA_TIMEOUT_S + 1).topic_id)
+        except ClusterUnavailable:
+            raise
+        except ClusterError:
+            continue  # deleted just now, or not ours to see
+    return {name: one for name, one in found.items() if one.strip(_NO_ID)}
 
 
 def last_stable_offsets(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:

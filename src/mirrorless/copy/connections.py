@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
-from mirrorless.clusters.identity import refuse_same
+from mirrorless.clusters.identity import ends_of
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.protocol.event_loop import EventLoop
 from mirrorless.protocol.frames import Frames
@@ -31,10 +31,17 @@ class Connections:
         self.source = Wire(
             self.net,
             cluster=flow.source.alias,
+            cluster_id=flow.source.cluster_id,
             config=for_kafka_python(flow.source, role="consumer"),
             frames=Frames(_FRAMES_BYTES),
         )
-        self.target = Wire(self.net, cluster=flow.target.alias, config=for_kafka_python(flow.target, role="producer"))
+        self.target = Wire(
+            self.net,
+            cluster=flow.target.alias,
+            cluster_id=flow.target.cluster_id,
+            config=for_kafka_python(flow.target, role="producer"),
+        )
+        self._confirmed: str | None = None
         self.progress = ProgressTopic(flow, Admin(flow.target))
 
     def start(self) -> None:
@@ -50,7 +57,11 @@ class Connections:
         """Reach both ends; raises `ClusterError`, and `SameClusterError` where there is only one."""
         await self.source.connect(timeout_ms=_TIMEOUT_MS, topics=topics)
         await self.target.connect(timeout_ms=_TIMEOUT_MS, topics={*remote_topics, flow.offset_storage_topic})
-        refuse_same(flow.name, self.source.cluster_id, self.target.cluster_id)
+        reported = self.source.reported_id
+        if reported == self.target.reported_id and reported != self._confirmed:
+            source, target = Admin(flow.source), Admin(flow.target)
+            ends_of(flow, source=source, target=target, at_source=source.metadata(), at_target=target.metadata())
+            self._confirmed = reported  # once: it takes requests that the event loop waits for
 
     def close(self) -> None:
         """Close all connections."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.identity import refuse_same
+from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.target_state import TargetStates
 from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.copy.progress_topic import ProgressTopic
@@ -44,7 +44,7 @@ def status_of(flow: Flow) -> FlowStatus:
     """Look at both ends; writes nothing. Raises `ClusterError`, or `SameClusterError` if there is only one."""
     source, target = Admin(flow.source), Admin(flow.target)
     at_source, at_target = source.metadata(), target.metadata()
-    refuse_same(flow.name, str(at_source.cluster_id), str(at_target.cluster_id))
+    ends_of(flow, source=source, target=target, at_source=at_source, at_target=at_target)
     counts = partition_counts(at_source)
     topics = list(replicated(flow, counts))
     places = [(topic, partition) for topic in topics for partition in range(counts[topic])]

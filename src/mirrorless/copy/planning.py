@@ -12,7 +12,7 @@ from kafka.errors import KafkaError, RetriableError
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent
-from mirrorless.clusters.identity import refuse_same
+from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.kafka_python import admin_client
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts
@@ -80,7 +80,7 @@ class Planner:
         """
         self.flow = flow
         source, target = self._source.metadata(), self._target.metadata()
-        refuse_same(flow.name, str(source.cluster_id), str(target.cluster_id))
+        ends_of(flow, source=self._source, target=self._target, at_source=source, at_target=target)
         counts = PartitionCounts(partition_counts(source), partition_counts(target))
         refuse_loops(flow, counts.source.keys() | counts.target.keys())
         remote = replicated(flow, counts.source)

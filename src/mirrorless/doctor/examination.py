@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.groups import list_groups
+from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.replication_factors import broker_count
 from mirrorless.clusters.topics import partition_counts, replica_counts
 from mirrorless.doctor.clocks import clock_agrees
@@ -19,7 +20,7 @@ from mirrorless.doctor.mirrormaker2 import signs_of_mirrormaker2
 from mirrorless.doctor.probes import Probes
 from mirrorless.doctor.reaching import reach
 from mirrorless.doctor.rights_there import Names, rights_there
-from mirrorless.errors import ClusterError, LoopError
+from mirrorless.errors import ClusterError, CopiedClusterIdError, LoopError, SameClusterError
 from mirrorless.filters import group_filter_for, replicated_topics
 from mirrorless.metadata.looking_for_loops import refuse_loops
 from mirrorless.metadata.plan import came_back, replicated
@@ -100,12 +101,21 @@ class _Examination:
     def _ids(self) -> Finding:
         if (missing := self._unreached(*Side)) is not None:
             return Finding(check=_IDS, status=Status.NOT_CHECKED, text=missing)
-        ids = {side: str(metadata.cluster_id) for side, metadata in self._metadata.items()}
-        if len(set(ids.values())) == 1:
-            text = f"source and target are the same cluster ({ids[Side.SOURCE]})"
-            fix = "give each alias the bootstrap servers of its own cluster"
-            return Finding(check=_IDS, status=Status.FAILED, text=text, fix=fix)
-        return Finding(check=_IDS, status=Status.OK, text=f"they differ: {', '.join(ids.values())}")
+        at_source, at_target = self._metadata[Side.SOURCE], self._metadata[Side.TARGET]
+        source, target = self._admins[Side.SOURCE], self._admins[Side.TARGET]
+        try:
+            ends = ends_of(self._flow, source=source, target=target, at_source=at_source, at_target=at_target)
+        except CopiedClusterIdError as error:
+            return Finding(check=_IDS, status=Status.FAILED, text=error.reason, fix=error.fix)
+        except SameClusterError as error:
+            text = f"source and target are the same cluster ({error.cluster_id})"
+            return Finding(check=_IDS, status=Status.FAILED, text=text, fix=error.fix)
+        except ClusterError as error:
+            return Finding(check=_IDS, status=Status.NOT_CHECKED, text=str(error))
+        text = f"they differ: {ends.source_id}, {ends.target_id}"
+        if at_source.cluster_id == at_target.cluster_id:
+            text += f"; both report {at_source.cluster_id}, and mirrorless.cluster.id tells them apart"
+        return Finding(check=_IDS, status=Status.OK, text=text)
 
     def _loops(self) -> list[Finding]:
         """Say of a flow with a way back whether a topic would be replicated in a loop."""

@@ -51,8 +51,9 @@ class ClusterSpec:
     With `users`, names and passwords, every client logs in with SASL_PLAINTEXT and PLAIN, and the KRaft authorizer
     decides by ACLs what it may do; the user `admin` may do everything. `secure` are listeners for clients beside the
     plain one, on every broker; `EmbeddedCluster.secure_servers` has their addresses. `jvm` is `TRIAL_JVM`, which is up
-    soon, or `SHIPPED_JVM`, as Kafka's own script has it. Raises ConfigurationError for a
-    name that cannot name a folder, for less than one broker, and for a user or password that JAAS would have to quote.
+    soon, or `SHIPPED_JVM`, as Kafka's own script has it. `cluster_id` is a random one unless it is set. Raises
+    ConfigurationError for a name that cannot name a folder, for less than one broker, and for a user or password that
+    JAAS would have to quote.
     """
 
     name: str
@@ -61,6 +62,7 @@ class ClusterSpec:
     users: Mapping[str, str] = field(default_factory=dict, repr=False)
     secure: tuple[SecureListener, ...] = ()
     jvm: tuple[str, ...] = TRIAL_JVM
+    cluster_id: str | None = None
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", self.name):
@@ -82,7 +84,7 @@ class EmbeddedCluster:
 
     def __init__(self, spec: ClusterSpec, *, java: Path, class_path: str, directory: Path | None) -> None:
         self.name = spec.name
-        self.cluster_id = new_cluster_id()
+        self.cluster_id = spec.cluster_id or new_cluster_id()
         self.brokers: tuple[Broker, ...] = ()
         self.directory = Path(tempfile.mkdtemp(prefix=f"mirrorless-{spec.name}-", dir=directory))
         self._spec = spec

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError
 from mirrorless.clusters.acls import NoAcls, topic_acls
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.configs import topic_configs
-from mirrorless.clusters.identity import Ends, refuse_same
+from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.replication_factors import broker_count
 from mirrorless.clusters.topics import partition_counts, replica_counts, undescribed
 from mirrorless.errors import ClusterError
@@ -81,8 +81,7 @@ class Planner:
         self._flow = flow
         self._admins = admins
         source, target = admins.source.metadata(), admins.target.metadata()
-        self.ends = Ends(str(source.cluster_id), str(target.cluster_id))
-        refuse_same(flow.name, self.ends.source_id, self.ends.target_id)
+        self.ends = ends_of(flow, source=admins.source, target=admins.target, at_source=source, at_target=target)
         self.record = AclRecord(flow, source_id=self.ends.source_id, admin=admins.target)
         self._source, self._target = partition_counts(source), partition_counts(target)
         refuse_loops(flow, self._source.keys() | self._target.keys())

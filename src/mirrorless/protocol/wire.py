@@ -50,15 +50,23 @@ class Wire:
     """Connections to one cluster; every coroutine runs on `net` and raises kafka-python's errors.
 
     Answers are read into `frames`, which no other thread may use. `config` are parameters of kafka-python's
-    `KafkaConnectionManager`. `login_refused` says that a broker did not let us in: the login was right when the first
+    `KafkaConnectionManager`, `cluster_id` is what the operator calls the cluster, if its own id does not tell it apart
+    (`mirrorless.cluster.id`). `login_refused` says that a broker did not let us in: the login was right when the first
     connections were made, and may have been exchanged since.
     """
 
     def __init__(
-        self, net: EventLoop, *, cluster: str, config: Mapping[str, Any], frames: Frames | None = None
+        self,
+        net: EventLoop,
+        *,
+        cluster: str,
+        config: Mapping[str, Any],
+        cluster_id: str | None = None,
+        frames: Frames | None = None,
     ) -> None:
         self.login_refused = False
         self._net = net
+        self._named = cluster_id
         self._cluster = self.alias = cluster
         self._manager: Any = Connections(
             net,
@@ -154,6 +162,11 @@ class Wire:
 
     @property
     def cluster_id(self) -> str:
+        """The id that everything is derived from: the operator's name for the cluster, or what it reports."""
+        return self._named or self.reported_id
+
+    @property
+    def reported_id(self) -> str:
         """The cluster's own id, known after `connect`."""
         return str(self._manager.cluster.cluster_id)
 

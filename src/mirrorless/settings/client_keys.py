@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
+CLUSTER_ID: Final = "mirrorless.cluster.id"
+"""Of a cluster as well, and no client's."""
 
 SECURITY_PREFIXES: Final = ("security.", "ssl.", "sasl.")
 ROLES: Final = ("consumer", "producer", "admin")

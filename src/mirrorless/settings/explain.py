@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
-from mirrorless.settings.client_keys import COMMON_CLIENT_KEYS, CONSUMER_KEYS, PRODUCER_KEYS, ROLE_PREFIXES
+from mirrorless.settings.client_keys import CLUSTER_ID, COMMON_CLIENT_KEYS, CONSUMER_KEYS, PRODUCER_KEYS, ROLE_PREFIXES
 from mirrorless.settings.client_meanings import CLIENT_MEANINGS
 from mirrorless.settings.foreign import foreign
 from mirrorless.settings.kinds import default_of, kind_of, meaning_of
@@ -61,6 +61,15 @@ _MAKING: Final = (
         "Whether this flow runs; `enabled` alone is for all of them.",
         "behind a flow, or at top level for all",
     ),
+    Explanation(
+        f"<alias>.{CLUSTER_ID}",
+        "text",
+        None,
+        "What this cluster is called in place of the id that it reports, to confirm that two clusters which were "
+        "formatted with one id differ; producer ids and records of what was added are derived from it. Set it before "
+        "the first record is copied.",
+        "behind an alias",
+    ),
 )
 
 
@@ -109,7 +118,7 @@ def _explained(name: str, known: dict[str, Explanation]) -> Explanation | None:
         name
     )
     key = name if reading is None else reading.key
-    made = {"enabled": 2, "bootstrap.servers": 1}
+    made = {"enabled": 2, "bootstrap.servers": 1, CLUSTER_ID: 3}
     if key in made:
         return _MAKING[made[key]]
     if key.endswith("consumer.auto.offset.reset"):

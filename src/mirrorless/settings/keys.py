@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from mirrorless.settings.client_keys import CLUSTER_ID
 from mirrorless.settings.placement import has_no_effect
 from mirrorless.settings.properties import ARROW
 from mirrorless.settings.spelling import take_apart
@@ -52,15 +53,20 @@ class Keys:
     def unknown(self) -> Iterator[Remark]:
         """Yield the keys that begin with `mirrorless.` and are not known: they can only be mistakes."""
         known = [key for key in self._flow_keys if key.startswith(OWN_PREFIX)]
+        of_a_cluster = f"is set for a cluster; write {self._aliases[0] if self._aliases else 'A'}.{CLUSTER_ID}"
         for name, key in self._keys:
             own = key.setting
+            if own == CLUSTER_ID:
+                if not key.scope or ARROW in key.scope:
+                    yield Remark("error", name, of_a_cluster)
+                continue
             if not own.startswith(OWN_PREFIX) or (own in known and (not key.scope or ARROW in key.scope)):
                 continue
             if own in known:
                 yield Remark("error", name, f"is set for a flow, not for a cluster; write {own}")
                 continue
             # without the prefix, which makes all of them look alike
-            names = [one.removeprefix(OWN_PREFIX) for one in known]
+            names = [one.removeprefix(OWN_PREFIX) for one in (*known, CLUSTER_ID)]
             close = difflib.get_close_matches(own.removeprefix(OWN_PREFIX), names, n=1)
             advice = f"did you mean {OWN_PREFIX}{close[0]}?" if close else f"known: {', '.join(known)}"
             yield Remark("error", name, f"unknown setting; {advice}")

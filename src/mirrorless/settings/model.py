@@ -58,12 +58,14 @@ class _Frozen(BaseModel):
 class Cluster(_Frozen):
     """One Kafka cluster under its alias.
 
-    `client` holds the Java client settings without the alias; `consumer.`, `producer.` and `admin.` prefixes stay and
-    beat the plain key in that role. Neither repr nor `model_dump` shows its secrets; pickle keeps them.
+    `cluster_id` is what the operator calls it in place of the id that it reports. `client` holds the Java client
+    settings without the alias; `consumer.`, `producer.` and `admin.` prefixes stay and beat the plain key in that role.
+    Neither repr nor `model_dump` shows its secrets; pickle keeps them.
     """
 
     alias: Text
     bootstrap_servers: Text
+    cluster_id: Text | None = None
     client: ClientSettings = Field(default_factory=lambda: MaskedMapping({}))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from mirrorless.settings.client_keys import (
     BOOTSTRAP_SERVERS,
+    CLUSTER_ID,
     COMMON_CLIENT_KEYS,
     ROLE_PREFIXES,
     ROLES,
@@ -101,7 +102,7 @@ def _stripped(settings: Mapping[str, Found], prefix: str) -> dict[str, Found]:
 
 
 def _belongs(key: str) -> bool:
-    return key in COMMON_CLIENT_KEYS or is_connection_key(key) or key.startswith(ROLE_PREFIXES)
+    return key in COMMON_CLIENT_KEYS or key == CLUSTER_ID or is_connection_key(key) or key.startswith(ROLE_PREFIXES)
 
 
 def _without_repetition(settings: Mapping[str, Found]) -> dict[str, Found]:

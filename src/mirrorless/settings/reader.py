@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from mirrorless.errors import ConfigurationError, FlowNotEnabled, one_line
 from mirrorless.settings import precedence
 from mirrorless.settings.circles import together
-from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, is_client_key
+from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, CLUSTER_ID, is_client_key
 from mirrorless.settings.contradictions import ambiguous_aliases, contradictions, rivalries
 from mirrorless.settings.declared_providers import DeclaredProviders
 from mirrorless.settings.keys import ENABLED, Keys
@@ -270,8 +270,12 @@ class Reader:
     def _end(self, alias: str, settings: Mapping[str, Found]) -> Cluster:
         servers = precedence.bootstrap_servers(settings)
         client = {key: setting.value for key, setting in settings.items() if key != BOOTSTRAP_SERVERS}
+        named = settings.get(CLUSTER_ID)
+        if named is not None and not named.value.strip():
+            self._refuse("is empty; name the cluster, or remove the line", key=named.key, value=named.value)
         return Cluster(
             alias=alias,
+            cluster_id=None if named is None else self._text(named).strip(),
             bootstrap_servers=",".join(split_list(servers.value)) if servers else "missing:0",
             client={key: value for key, value in client.items() if is_client_key(key)},
         )
