@@ -15,7 +15,7 @@ from kafka import errors as kafka_errors
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent
-from mirrorless.clusters.identity import refuse_same
+from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.copy.connections import Connections
 from mirrorless.copy.discovered import is_new, key_of, value_of
@@ -64,8 +64,9 @@ def fix_start_positions(flow: Flow) -> FixedStarts | None:
 
     None where there is no progress topic yet. Raises `ClusterError`, and `SameClusterError` if there is one cluster.
     """
-    source, target = Admin(flow.source).metadata(), Admin(flow.target).metadata()
-    refuse_same(flow.name, str(source.cluster_id), str(target.cluster_id))
+    at_source, at_target = Admin(flow.source), Admin(flow.target)
+    source, target = at_source.metadata(), at_target.metadata()
+    ends_of(flow, source=at_source, target=at_target, at_source=source, at_target=target)
     counts, remote_counts = partition_counts(source), partition_counts(target)
     if flow.offset_storage_topic not in remote_counts:
         return None

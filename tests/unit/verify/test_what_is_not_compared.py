@@ -38,9 +38,10 @@ class FakeAdmin:
 
     def __init__(self, alias: str, topics: Sequence[str], *, hidden: Sequence[str] = ()) -> None:
         self.alias = alias
-        described = {topic: SimpleNamespace(partitions={0: None}, error=None) for topic in topics}
+        partition = SimpleNamespace(replicas=[1])
+        described = {topic: SimpleNamespace(partitions={0: partition}, error=None) for topic in topics}
         refused = {topic: SimpleNamespace(partitions={}, error="no") for topic in hidden}
-        self._metadata = SimpleNamespace(cluster_id=f"id of {alias}", topics=described | refused)
+        self._metadata = SimpleNamespace(cluster_id=f"id of {alias}", brokers={1: None}, topics=described | refused)
         self.client = self
 
     def metadata(self) -> object:
