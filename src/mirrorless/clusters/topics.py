@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import NewPartitions, NewTopic, OffsetSpec
@@ -30,6 +31,7 @@ _EXISTS = KafkaError.TOPIC_ALREADY_EXISTS
 _INVALID_PARTITIONS = KafkaError.INVALID_PARTITIONS
 ABOUT_CONFIGS = (KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_REQUEST)
 """What a cluster answers to configs that it does not take, alone or among others."""
+_WORD = 1 << 64
 _UNSEEN = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -77,6 +79,38 @@ def describe(admin: Admin, topic: str) -> Described | Refusal:
         # What a broker says of one topic, such as that it is without a leader, librdkafka never calls retriable.
         raise ClusterUnavailable(f"{topic}: {reason.str()}", cluster=admin.alias) from error
     return Described(str(found.topic_id), tuple(sorted(one.id for one in found.partitions)))
+
+
+def topic_ids(
+    admin: Admin, topics: Iterable[str], *, timeout_s: float = METADATA_TIMEOUT_S
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Ids of topics (KIP-516), in one request, and why some could not be had.
+
+    Topics that do not exist, or may not be described, are in neither; so are all of brokers before 2.8, which have no
+    ids. Raises `ClusterUnavailable`.
+    """
+    wanted = sorted(set(topics))
+    if not wanted:
+        return {}, {}
+    found: dict[str, str] = {}
+    missing: dict[str, str] = {}
+    answers = admin.client.describe_topics(TopicCollection(wanted), request_timeout=timeout_s)
+    for topic, future in answers.items():
+        try:
+            number = future.result(timeout=timeout_s + 1).topic_id
+        except TimeoutError as error:
+            raise admin.timed_out(timeout_s) from error
+        except KafkaException as error:
+            reason = error.args[0]
+            if reason.code() < 0:
+                raise admin.failure(error) from error
+            if reason.code() not in _UNSEEN:
+                missing[topic] = reason.str()
+            continue
+        high, low = number.get_most_significant_bits(), number.get_least_significant_bits()
+        if high or low:
+            found[topic] = str(UUID(int=(high % _WORD) * _WORD + low % _WORD))
+    return found, missing
 
 
 def last_stable_offsets(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:

@@ -32,8 +32,8 @@ class Journal:
         # murmur2 is the Java client's partitioner: a key must stay on the partition where Connect looks for it.
         self._producer = Producer({**config, "partitioner": "murmur2", "acks": "all", "linger.ms": 5, "logger": QUIET})
 
-    def write(self, key: bytes, value: bytes) -> None:
-        """Queue one record; a failure is kept in `error` and mended by the next write of the partition."""
+    def write(self, key: bytes, value: bytes | None) -> None:
+        """Queue one record, or a deletion; a failure is kept in `error`, and mended by the next write of its key."""
         try:
             self._producer.produce(self.topic, key=key, value=value, on_delivery=self._delivered)
         except (BufferError, KafkaException) as error:

@@ -70,7 +70,7 @@ class LeaseReader(DataSourceStreamReader):
         self._control = control
         self._planner: Planner | None = None
         self._last: dict[str, int] = {"lease": 0}
-        self._mistake = self._waiting = ""
+        self._mistake = self._waiting = self._news = ""
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 -- Spark's name
         """Where a query without a checkpoint begins."""
@@ -110,7 +110,7 @@ class LeaseReader(DataSourceStreamReader):
                     self._log_in_anew()
                 time.sleep(_RETRY_S)
             else:
-                self._control.complain(self._mistake or self._waiting)
+                self._control.complain(self._mistake or self._waiting or self._news)
                 if not piles and not self._place.bounded:
                     time.sleep(_RETRY_S)  # nothing to copy yet: leases would follow each other without a pause
                 return [SlotLease([as_tuple(row) for row in pile]) for pile in piles]
@@ -139,7 +139,7 @@ class LeaseReader(DataSourceStreamReader):
             self._planner = Planner(flow, bounded=self._place.bounded)
         self._planner.refuse_paused()
         piles = self._planner.plan(flow)
-        self._waiting = self._planner.waiting
+        self._waiting, self._news = self._planner.waiting, self._planner.news
         return piles
 
     def _log_in_anew(self) -> None:

@@ -13,8 +13,9 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.identity import refuse_same
 from mirrorless.clusters.kafka_python import admin_client
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
-from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts
+from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts, undescribed
 from mirrorless.copy.dealing import deal
+from mirrorless.copy.flow_status import gone, line_on_gone
 from mirrorless.copy.mirrormaker2 import Rival
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.rows import LeaseRow
@@ -39,6 +40,7 @@ class Planner:
     """Keeps connections to both ends of a flow between leases; `bounded` fixes the source's end at the first plan.
 
     `waiting` says why partitions were left out of the last plan, or may get nowhere in it; empty if there are none.
+    `news` is what only the last plan has to report.
     `missing` says that some brokers of the source did not answer it.
     """
 
@@ -51,7 +53,8 @@ class Planner:
         self._progress = ProgressTopic(flow, self._target)
         self._rival = Rival(flow)
         self._unmade: dict[Place, float] = {}
-        self.waiting = ""
+        self._gone: set[str] = set()
+        self.waiting = self.news = ""
         self.missing = False
         self._sizes: Sizes | None = Sizes(flow)
         self._states = TargetStates(flow, admin=self._target)
@@ -81,6 +84,7 @@ class Planner:
         ends, unknown = self._source_ends(places)
         known, waiting = self._rival.read(self._progress, ends.keys() & set(places))
         unmade = self._not_made(remote, counts, remote_counts)
+        self._note_gone(gone(flow, known, source={*counts, *undescribed(source)}, target=remote_counts))
         self.waiting = str(self._rival.may_run(waiting)) if waiting else unknown or unmade
         places = [place for place in places if place in ends and place not in waiting]
         rows = [_row(place, remote[place[0]], ends[place], known.get(place)) for place in places]
@@ -96,6 +100,12 @@ class Planner:
         self._states.close()
         if self._sizes is not None:
             self._sizes.close()
+
+    def _note_gone(self, topics: Mapping[str, str]) -> None:
+        """Report a topic that was copied and is not on the source any more, once as long as that is so."""
+        lines = [line_on_gone(self.flow, topic, topics[topic]) for topic in sorted(topics.keys() - self._gone)]
+        self.news = "; ".join(lines)
+        self._gone = set(topics)
 
     def _not_made(self, remote: Mapping[str, str], counts: Mapping[str, int], there: Mapping[str, int]) -> str:
         """A line on partitions that the target has lacked for longer than topic discovery takes to make them."""
@@ -161,6 +171,7 @@ class Planner:
         """
         planner = Planner(self.flow, bounded=self._bounded)
         planner._ends, planner._rival, planner._unmade = self._ends, self._rival, self._unmade
+        planner._gone = self._gone
         planner._progress.follow(self._progress)
         self.close()
         return planner

@@ -18,6 +18,7 @@ from mirrorless.copy.ledger import Ledger
 from mirrorless.copy.partition import State
 from mirrorless.copy.positions import Positions
 from mirrorless.copy.rows import LeaseRow, Report
+from mirrorless.copy.size_limit import SizeLimits
 from mirrorless.copy.sync_feed import SyncFeed
 from mirrorless.copy.sync_writer import SyncWriter
 from mirrorless.errors import ClusterError, ConfigurationError
@@ -131,6 +132,7 @@ class Slot:
             source=ends.source,
             target=ends.target,
             ledger=ledger,
+            limits=SizeLimits(flow.target),
             positions=positions,
             source_id=ends.source.cluster_id,
             rows=rows,

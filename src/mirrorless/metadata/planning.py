@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
 from confluent_kafka import KafkaError
 
@@ -20,7 +20,7 @@ from mirrorless.metadata.acl_plan import AclSnapshot, plan_acls
 from mirrorless.metadata.acl_record import AclRecord
 from mirrorless.metadata.actions import Action, Plan, Problem
 from mirrorless.metadata.config_plan import creation_config, plan_configs
-from mirrorless.metadata.plan import divide, missing, plan_internal_topics, plan_topics
+from mirrorless.metadata.plan import changes_topic, divide, left_alone, missing, plan_internal_topics, plan_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from mirrorless.clusters.acls import Acl
     from mirrorless.clusters.admin import Refusal
     from mirrorless.settings import Flow
+
+
+UNCHECKED: Final = "it is not checked whether topics were created again since they were copied"
+"""Of a progress topic that may not be read."""
 
 
 class Part(Enum):
@@ -51,6 +55,24 @@ class Admins:
         return cls(Admin(flow.source), Admin(flow.target))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedAgain:
+    """Source topics that are not the ones that the flow has copied, each with a line that says so.
+
+    `unknown` says why that cannot be known.
+    """
+
+    topics: Mapping[str, str] = field(default_factory=dict)
+    unknown: str | None = None
+
+
+class Copied(Protocol):
+    """Whoever knows which source topics a flow has copied."""
+
+    def created_again(self, partitions: Mapping[str, int]) -> CreatedAgain:
+        """Return which of the source topics in `partitions` (how many each has) are not the copied ones."""
+
+
 def switched_on(flow: Flow) -> dict[Part, bool]:
     """Which parts the settings of a flow ask for; topics are looked for at least once."""
     return {
@@ -63,12 +85,16 @@ def switched_on(flow: Flow) -> dict[Part, bool]:
 class Planner:
     """Plans for one flow from what both ends have at the moment it is made; `record` is of the ACLs that it added.
 
+    `copied` is asked before a remote topic is changed: while the source topic is not the copied one, which was deleted
+    and created again, the remote topic is left alone. Without it that is not looked at.
+
     Raises `SameClusterError` if there is only one cluster, `ClusterError` if an end does not answer.
     """
 
-    def __init__(self, flow: Flow, admins: Admins) -> None:
+    def __init__(self, flow: Flow, admins: Admins, *, copied: Copied | None = None) -> None:
         self._flow = flow
         self._admins = admins
+        self._copied = copied
         source, target = admins.source.metadata(), admins.target.metadata()
         self.ends = Ends(str(source.cluster_id), str(target.cluster_id))
         refuse_same(flow.name, self.ends.source_id, self.ends.target_id)
@@ -80,19 +106,38 @@ class Planner:
             *_problems(undescribed(target), f"cannot be described on {flow.target.alias}", uncopied=True),
         ]
 
-    def plan(self, parts: Iterable[Part]) -> Plan:
-        """Plan these parts; raises `ClusterError` if an end does not answer."""
+    def plan(self, parts: Iterable[Part], *, thorough: bool = False) -> Plan:
+        """Plan these parts; raises `ClusterError` if an end does not answer.
+
+        With `thorough` the plan says of every topic that was created again that it is left alone, else only of those
+        that would be changed.
+        """
         alias = self._flow.source.alias
         blank = f"{alias} shows no topics; if it has some, grant DESCRIBE on those to replicate to the flow's user"
         plans = [
             {Part.TOPICS: self._topics, Part.CONFIGS: self._configs, Part.ACLS: self._acls}[one]() for one in parts
         ]
-        return Plan(
+        plan = Plan(
             actions=tuple(action for one in plans for action in one.actions),
             left_out=self._left_out,
             problems=(*self._blind, *(problem for one in plans for problem in one.problems)),
             notes=(*(() if self._source else (blank,)), *(note for one in plans for note in one.notes)),
         )
+        return plan if self._copied is None else self._leave_alone(plan, self._copied, thorough=thorough)
+
+    def _leave_alone(self, plan: Plan, copied: Copied, *, thorough: bool) -> Plan:
+        """Take back what would change the copy of another topic; asked last, since a topic may be deleted meanwhile."""
+        origin = {name: topic for topic, name in self._remote.items() if name in self._target}
+        concerned = set(origin) if thorough else {one.topic for one in plan.actions if changes_topic(one)} & set(origin)
+        if not concerned:
+            return plan
+        found = copied.created_again({origin[name]: self._source[origin[name]] for name in concerned})
+        if found.unknown is not None:
+            return replace(plan, notes=(*plan.notes, f"{UNCHECKED}: {found.unknown}"))
+        alone = {self._remote[topic]: reason for topic, reason in found.topics.items()}
+        notes = [left_alone(name, reason) for name, reason in sorted(alone.items())]
+        kept = [one for one in plan.actions if one.topic not in alone or not changes_topic(one)]
+        return replace(plan, actions=tuple(kept), notes=(*plan.notes, *notes))
 
     def _topics(self) -> Plan:
         chosen = config_filter_for(self._flow)

@@ -31,13 +31,13 @@ def delete_before(cluster: EmbeddedCluster, topic: str, offset: int) -> None:
         future.result()
 
 
-def create_again(cluster: EmbeddedCluster, topic: str) -> None:
-    """Delete a topic and give its name to a new one."""
+def create_again(cluster: EmbeddedCluster, topic: str, **config: str) -> None:
+    """Delete a topic and give its name to a new one, with these configs."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     admin.delete_topics([topic])[topic].result()
     for _ in range(100):
         try:
-            admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+            admin.create_topics([NewTopic(topic, 1, 1, config=config)])[topic].result()
         except KafkaException:  # its deletion is still under way
             time.sleep(0.1)
         else:
