@@ -10,7 +10,7 @@ from mirrorless.clusters.topics import topic_ids
 from mirrorless.copy.created_again import copied_id, created_again
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.errors import ClusterUnavailable
-from mirrorless.metadata.planning import CreatedAgain
+from mirrorless.metadata.other_copies import CreatedAgain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

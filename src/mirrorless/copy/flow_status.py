@@ -12,7 +12,8 @@ from mirrorless.clusters.target_state import TargetStates
 from mirrorless.clusters.topics import high_watermarks, partition_counts, topic_ids, undescribed
 from mirrorless.copy.created_again import created_again
 from mirrorless.copy.progress_topic import ProgressTopic
-from mirrorless.metadata.plan import left_alone, replicated
+from mirrorless.metadata.other_copies import left_alone
+from mirrorless.metadata.plan import replicated
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

@@ -13,7 +13,8 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.identity import refuse_same
 from mirrorless.clusters.kafka_python import admin_client
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
-from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts, undescribed
+from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts, topic_ids, undescribed
+from mirrorless.copy.created_again import copied_id, is_another
 from mirrorless.copy.dealing import deal
 from mirrorless.copy.flow_status import gone, line_on_gone
 from mirrorless.copy.mirrormaker2 import Rival
@@ -127,7 +128,7 @@ class Planner:
         )
 
     def _worth_a_look(self, rows: list[LeaseRow], known: Mapping[Place, Known]) -> list[LeaseRow]:
-        """Partitions with something to copy, and those of which a side has less than was copied."""
+        """Partitions with something to copy, of which a side has less than was copied, or of another topic."""
         progress = {place: said.progress for place, said in known.items() if said.progress is not None}
         remote_ends, _ = last_stable_offsets(self._target, [(row.remote_topic, row.partition) for row in rows])
 
@@ -140,7 +141,11 @@ class Planner:
             lost = remote_end is not None and last >= remote_end
             return lost or copied.last_offset >= row.source_end
 
-        return [row for row in rows if row.lag_records > 0 or is_short(row)]
+        idle = [row for row in rows if row.lag_records == 0 and not is_short(row)]
+        said = {(row.topic, row.partition): known.get((row.topic, row.partition)) for row in idle}
+        ids, _ = topic_ids(self._source, {topic for (topic, _), one in said.items() if copied_id(one)})
+        left = {place for place, one in said.items() if not is_another(one, ids.get(place[0]))}
+        return [row for row in rows if (row.topic, row.partition) not in left]
 
     def _source_ends(self, places: list[Place]) -> tuple[Mapping[Place, int], str]:
         """Where the source's partitions end, and a line on those of which it does not say.

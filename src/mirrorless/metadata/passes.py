@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.identity import Ends
     from mirrorless.metadata.actions import Action, LeftOutTopic, Problem
-    from mirrorless.metadata.planning import Copied
+    from mirrorless.metadata.other_copies import Copied
     from mirrorless.settings import Flow
 
 _VISIBLE_S: Final = 30.0

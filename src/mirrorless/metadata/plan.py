@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from mirrorless.clusters.internal_topics import COMPACTED, offset_syncs_topic
 from mirrorless.errors import ConfigurationError
 from mirrorless.filters import why_left_out
-from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, GrowTopic, LeftOutTopic, RemoveAcl
+from mirrorless.metadata.actions import Action, CreateTopic, GrowTopic, LeftOutTopic
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mirrorless.metadata.actions import Action
     from mirrorless.settings import Flow
 
 
@@ -125,21 +124,3 @@ def plan_internal_topics(flow: Flow, *, source: Iterable[str], target: Iterable[
         )
     there = {True: set(source), False: set(target)}
     return [action for action in wanted if action.topic not in there[action.on_source]]
-
-
-def changes_topic(action: Action) -> bool:
-    """Whether an action changes a remote topic that is there, or who may use it; an ACL on a prefix is about names."""
-    match action:
-        case GrowTopic() | AlterConfigs():
-            return True
-        case AddAcl(acl=acl) | RemoveAcl(acl=acl):
-            return acl.pattern == "LITERAL"
-    return False
-
-
-def left_alone(remote_topic: str, reason: str) -> str:
-    """Say that a remote topic is the copy of another source topic than there is now, and what to do."""
-    return (
-        f"{remote_topic} is left alone (configs, partitions, ACLs, group offsets): {reason}; set mirrorless.on.gap="
-        "continue to copy the new topic behind the old copy, or run `mirrorless offsets reset`"
-    )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError
 
@@ -20,18 +20,16 @@ from mirrorless.metadata.acl_plan import AclSnapshot, plan_acls
 from mirrorless.metadata.acl_record import AclRecord
 from mirrorless.metadata.actions import Action, Plan, Problem
 from mirrorless.metadata.config_plan import creation_config, plan_configs
-from mirrorless.metadata.plan import changes_topic, divide, left_alone, missing, plan_internal_topics, plan_topics
+from mirrorless.metadata.other_copies import changes_topic, without_other_copies
+from mirrorless.metadata.plan import divide, missing, plan_internal_topics, plan_topics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mirrorless.clusters.acls import Acl
     from mirrorless.clusters.admin import Refusal
+    from mirrorless.metadata.other_copies import Copied
     from mirrorless.settings import Flow
-
-
-UNCHECKED: Final = "it is not checked whether topics were created again since they were copied"
-"""Of a progress topic that may not be read."""
 
 
 class Part(Enum):
@@ -53,24 +51,6 @@ class Admins:
     def of(cls, flow: Flow) -> Admins:
         """Connect to both ends."""
         return cls(Admin(flow.source), Admin(flow.target))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreatedAgain:
-    """Source topics that are not the ones that the flow has copied, each with a line that says so.
-
-    `unknown` says why that cannot be known.
-    """
-
-    topics: Mapping[str, str] = field(default_factory=dict)
-    unknown: str | None = None
-
-
-class Copied(Protocol):
-    """Whoever knows which source topics a flow has copied."""
-
-    def created_again(self, partitions: Mapping[str, int]) -> CreatedAgain:
-        """Return which of the source topics in `partitions` (how many each has) are not the copied ones."""
 
 
 def switched_on(flow: Flow) -> dict[Part, bool]:
@@ -132,12 +112,7 @@ class Planner:
         if not concerned:
             return plan
         found = copied.created_again({origin[name]: self._source[origin[name]] for name in concerned})
-        if found.unknown is not None:
-            return replace(plan, notes=(*plan.notes, f"{UNCHECKED}: {found.unknown}"))
-        alone = {self._remote[topic]: reason for topic, reason in found.topics.items()}
-        notes = [left_alone(name, reason) for name, reason in sorted(alone.items())]
-        kept = [one for one in plan.actions if one.topic not in alone or not changes_topic(one)]
-        return replace(plan, actions=tuple(kept), notes=(*plan.notes, *notes))
+        return without_other_copies(plan, found, remote=self._remote)
 
     def _topics(self) -> Plan:
         chosen = config_filter_for(self._flow)

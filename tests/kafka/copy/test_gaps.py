@@ -99,7 +99,7 @@ def test_retention_was_faster(world: World, copied: str) -> None:
     assert world.copy() == []
 
 
-@pytest.mark.parametrize("again", [40, 500], ids=["shorter", "longer"])
+@pytest.mark.parametrize("again", [40, 100, 500], ids=["shorter", "as long", "longer"])
 def test_a_source_topic_that_was_created_again(world: World, copied: str, again: int) -> None:
     create_again(world.source, copied)
     fill(world.source, copied, numbers(1_000, 1_000 + again))

@@ -15,7 +15,8 @@ from mirrorless.client import MirrorClient
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.copy.copied_topics import CopiedTopics
 from mirrorless.errors import ClusterError, ConfigurationError
-from mirrorless.metadata.planning import UNCHECKED, Admins
+from mirrorless.metadata.other_copies import UNCHECKED
+from mirrorless.metadata.planning import Admins
 from mirrorless.offsets.checkpoints import remote_topic
 from mirrorless.policy import policy_for
 from mirrorless.settings import load
