@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mirrorless.metadata.actions import Action, Plan
 
 UNCHECKED: Final = "it is not checked whether topics were created again since they were copied"
-"""Of a progress topic that may not be read."""
+"""Where the progress topic may not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

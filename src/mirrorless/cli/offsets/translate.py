@@ -15,7 +15,7 @@ from mirrorless.client import MirrorClient
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.copy.copied_topics import CopiedTopics
 from mirrorless.errors import ClusterError, ConfigurationError
-from mirrorless.metadata.other_copies import UNCHECKED
+from mirrorless.metadata.other_copies import UNCHECKED, CreatedAgain
 from mirrorless.metadata.planning import Admins
 from mirrorless.offsets.checkpoints import remote_topic
 from mirrorless.policy import policy_for
@@ -82,8 +82,11 @@ def _without_answer(flow: Flow) -> dict[str, str]:
         partitions = partition_counts(admins.source.metadata(timeout_s=_SOURCE_S))
     except ClusterError:
         partitions = None
-    with closing(CopiedTopics(flow, admins)) as copied:
-        found = copied.created_again(partitions)
+    try:
+        with closing(CopiedTopics(flow, admins)) as copied:
+            found = copied.created_again(partitions)
+    except ClusterError as error:
+        found = CreatedAgain(unknown=str(error))
     if found.unknown is not None:
         click.echo(f"warning: {UNCHECKED}: {found.unknown}", err=True)
     policy = policy_for(flow)
