@@ -100,7 +100,6 @@ class When(StrEnum):
     ACLS = "unless sync.topic.acls.enabled=false"
     RIVAL = "not required: without it one that runs is seen as late as it writes its progress"
     PAUSE = "not required: without it a pause is not seen"
-    CREATED_AGAIN = "not required: without it the copy of a topic that was created again is changed as the new topic is"
     BETTER = "not required: without it records are counted instead of bytes when partitions are dealt to slots"
 
 
@@ -118,7 +117,7 @@ class Row:
     @property
     def required(self) -> bool:
         """Whether something does not work without it, on brokers of today."""
-        return self.when not in (When.OLD_BROKERS, When.RIVAL, When.PAUSE, When.CREATED_AGAIN, When.BETTER)
+        return self.when not in (When.OLD_BROKERS, When.RIVAL, When.PAUSE, When.BETTER)
 
     @property
     def iam_actions(self) -> tuple[str, ...]:
@@ -169,7 +168,7 @@ ROWS: Final = (
     Row(_DISCOVERY, _T, On.REMOTE_TOPICS, Operation.ALTER, "add partitions"),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.DESCRIBE, "see whether it is there"),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.CREATE, "create it if it is missing"),
-    Row(_DISCOVERY, _T, On.PROGRESS, Operation.READ, _SAME, When.CREATED_AGAIN),
+    Row(_DISCOVERY, _T, On.PROGRESS, Operation.READ, _SAME),
     Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.DESCRIBE, "see whether it is there", When.SYNCS_ON_TARGET),
     Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.CREATE, "create it if it is missing", When.SYNCS_ON_TARGET),
     Row(_DISCOVERY, _T, On.DEAD_LETTERS, Operation.DESCRIBE, "see whether it is there", When.DEAD_LETTERS),
@@ -179,12 +178,12 @@ ROWS: Final = (
     Row(_CONFIGS, _T, On.REMOTE_TOPICS, Operation.DESCRIBE, "find remote topics"),
     Row(_CONFIGS, _T, On.REMOTE_TOPICS, Operation.DESCRIBE_CONFIGS, "compare their configs"),
     Row(_CONFIGS, _T, On.REMOTE_TOPICS, Operation.ALTER_CONFIGS, "set and delete configs"),
-    Row(_CONFIGS, _T, On.PROGRESS, Operation.READ, _SAME, When.CREATED_AGAIN),
+    Row(_CONFIGS, _T, On.PROGRESS, Operation.READ, _SAME),
     Row(_ACLS, _S, On.TOPICS, Operation.DESCRIBE, "find topics"),
     Row(_ACLS, _S, On.CLUSTER, Operation.DESCRIBE, "read ACLs"),
     Row(_ACLS, _T, On.CLUSTER, Operation.DESCRIBE, "compare ACLs"),
     Row(_ACLS, _T, On.CLUSTER, Operation.ALTER, "add ACLs"),
-    Row(_ACLS, _T, On.PROGRESS, Operation.READ, _SAME, When.CREATED_AGAIN),
+    Row(_ACLS, _T, On.PROGRESS, Operation.READ, _SAME),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.CREATE, "create it if it is missing", When.PRUNE),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.READ, "know which ACLs the flow added", When.PRUNE),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.WRITE, "note which ACLs the flow added", When.PRUNE),
@@ -311,6 +310,5 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.OLD_BROKERS: lambda _: True,
     When.RIVAL: lambda _: True,
     When.PAUSE: lambda _: True,
-    When.CREATED_AGAIN: lambda _: True,
     When.BETTER: lambda _: True,
 }
