@@ -311,7 +311,7 @@ def test_where_the_progress_topic_may_not_be_read_changes_are_made_with_a_note(
 ) -> None:
     world = worlds[Lacking(Side.TARGET, On.PROGRESS, Operation.READ)]
     log_in(world, world.mark)
-    discovered(world)
+    all_copied(world)
     grow(world)
     log_in(world, f"{world.mark}-less")
     (note,) = discovers(world)
