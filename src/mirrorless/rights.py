@@ -159,6 +159,7 @@ _IAM: Final = {
 _S, _T = Side.SOURCE, Side.TARGET
 _DISCOVERY, _COPY, _CHECKPOINT = Function.TOPIC_DISCOVERY, Function.PARTITION_COPY, Function.CHECKPOINT
 _CONFIGS, _ACLS, _VERIFY = Function.CONFIG_SYNC, Function.ACL_SYNC, Function.VERIFY_COPY
+_SAME: Final = "know which topic was copied"
 
 ROWS: Final = (
     Row(_DISCOVERY, _S, On.TOPICS, Operation.DESCRIBE, "find topics and partitions"),
@@ -170,7 +171,7 @@ ROWS: Final = (
     Row(_DISCOVERY, _T, On.REMOTE_TOPICS, Operation.ALTER, "add partitions"),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.DESCRIBE, "see whether it is there"),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.CREATE, "create it if it is missing"),
-    Row(_DISCOVERY, _T, On.PROGRESS, Operation.READ, "know which partitions are new", When.LATEST),
+    Row(_DISCOVERY, _T, On.PROGRESS, Operation.READ, _SAME),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.WRITE, "note where partitions begin", When.LATEST),
     Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.DESCRIBE, "see whether it is there", When.SYNCS_ON_TARGET),
     Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.CREATE, "create it if it is missing", When.SYNCS_ON_TARGET),
@@ -181,10 +182,12 @@ ROWS: Final = (
     Row(_CONFIGS, _T, On.REMOTE_TOPICS, Operation.DESCRIBE, "find remote topics"),
     Row(_CONFIGS, _T, On.REMOTE_TOPICS, Operation.DESCRIBE_CONFIGS, "compare their configs"),
     Row(_CONFIGS, _T, On.REMOTE_TOPICS, Operation.ALTER_CONFIGS, "set and delete configs"),
+    Row(_CONFIGS, _T, On.PROGRESS, Operation.READ, _SAME),
     Row(_ACLS, _S, On.TOPICS, Operation.DESCRIBE, "find topics"),
     Row(_ACLS, _S, On.CLUSTER, Operation.DESCRIBE, "read ACLs"),
     Row(_ACLS, _T, On.CLUSTER, Operation.DESCRIBE, "compare ACLs"),
     Row(_ACLS, _T, On.CLUSTER, Operation.ALTER, "add ACLs"),
+    Row(_ACLS, _T, On.PROGRESS, Operation.READ, _SAME),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.CREATE, "create it if it is missing", When.PRUNE),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.READ, "know which ACLs the flow added", When.PRUNE),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.WRITE, "note which ACLs the flow added", When.PRUNE),

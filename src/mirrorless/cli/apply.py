@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
 
+from mirrorless.copy.copied_topics import CopiedTopics
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.describing import lines
 from mirrorless.metadata.passes import one_pass
-from mirrorless.metadata.planning import switched_on
+from mirrorless.metadata.planning import Admins, switched_on
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
     from mirrorless.metadata.passes import Pass
+    from mirrorless.settings import Flow
 
 
 @click.command
@@ -30,7 +33,7 @@ def apply(file: str) -> None:
     went_well = True
     for flow in settings.flows:
         try:
-            found = one_pass(flow, [part for part, wanted in switched_on(flow).items() if wanted])
+            found = _applied(flow)
         except MirrorlessError as error:
             click.echo(f"error: {error}", err=True)
             went_well = False
@@ -38,6 +41,13 @@ def apply(file: str) -> None:
             _show(flow.name, found)
             went_well &= found.went_well
     sys.exit(0 if went_well else 1)
+
+
+def _applied(flow: Flow) -> Pass:
+    admins = Admins.of(flow)
+    parts = [part for part, wanted in switched_on(flow).items() if wanted]
+    with closing(CopiedTopics(flow, admins)) as copied:
+        return one_pass(flow, parts, admins=admins, copied=copied)
 
 
 def _show(flow: str, found: Pass) -> None:

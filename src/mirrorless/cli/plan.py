@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
+from mirrorless.copy.copied_topics import CopiedTopics
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.describing import as_json, lines
 from mirrorless.metadata.planning import Admins, Planner, switched_on
@@ -57,8 +59,10 @@ def plan(file: str, *, json_wanted: bool) -> None:
 
 def planned(flow: Flow) -> Plan:
     """Plan all parts that a flow's settings ask for, and compare how long both ends keep records."""
-    planner = Planner(flow, Admins.of(flow))
-    found = planner.plan([part for part, wanted in switched_on(flow).items() if wanted])
+    admins = Admins.of(flow)
+    with closing(CopiedTopics(flow, admins)) as copied:
+        planner = Planner(flow, admins, copied=copied)
+        found = planner.plan([part for part, wanted in switched_on(flow).items() if wanted], thorough=True)
     return replace(found, notes=(*found.notes, *planner.retention()))
 
 

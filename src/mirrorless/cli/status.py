@@ -12,7 +12,8 @@ from rich.table import Table
 
 from mirrorless.cli.tables import print_table
 from mirrorless.clusters.target_state import TargetState
-from mirrorless.copy.flow_status import status_of
+from mirrorless.copy.flow_status import line_on_gone, status_of
+from mirrorless.copy.progress import Halt
 from mirrorless.errors import MirrorlessError
 from mirrorless.heartbeats import last_heartbeat
 from mirrorless.settings import load
@@ -31,8 +32,9 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
     """Print for each flow whether it is paused, how much is left to copy, halted partitions and the last heartbeat.
 
     It asks the clusters only, so it works from anywhere and whoever copies; it cannot see whether a copy runs: lag
-    that grows and heartbeats that age say that. Exit status 1 if a partition waits at a gap, and if something could not
-    be told: a cluster does not answer, a partition has no leader, or heartbeats cannot be read.
+    that grows and heartbeats that age say that. Copied topics that are not on the source any more are shown too. Exit
+    status 1 if a partition is halted, if a topic was created again and the new one is not copied, and if something
+    could not be found out: a cluster does not answer, a partition has no leader, or heartbeats cannot be read.
     """
     settings = load(file)
     found = [_fields(flow) for flow in (settings.flows if name is None else [settings.flow(name)])]
@@ -47,7 +49,7 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
 
 def _is_well(fields: Mapping[str, Any]) -> bool:
     told = "error" not in fields and "heartbeat_error" not in fields and not fields["unknown"]
-    return told and not fields["halted"]
+    return told and not fields["halted"] and not fields["created_again"]
 
 
 def _fields(flow: Flow) -> dict[str, Any]:
@@ -64,8 +66,19 @@ def _fields(flow: Flow) -> dict[str, Any]:
         "lag_records": now.lag_records,
         **_last_heartbeat(flow),
         "halted": [
-            {"topic": topic, "partition": partition, "offset": halt.offset, "gap": halt.kind, "reason": halt.reason}
+            {
+                "topic": topic,
+                "partition": partition,
+                "offset": halt.offset,
+                "gap": halt.kind if isinstance(halt, Halt) else None,
+                "reason": halt.reason,
+            }
             for (topic, partition), halt in now.halted.items()
+        ],
+        "created_again": list(now.created_again),
+        "gone": [
+            {"topic": topic, "remote_topic": remote, "text": line_on_gone(flow, topic, remote)}
+            for topic, remote in now.gone.items()
         ],
         "unknown": [f"{topic}-{partition}: {reason}" for (topic, partition), reason in now.unknown.items()],
     }
@@ -100,6 +113,8 @@ def _print(found: list[dict[str, Any]]) -> None:
         for gap in fields["halted"]:
             where = f"{gap['topic']}-{gap['partition']} at offset {gap['offset']}"
             click.echo(f"{fields['flow']}: {where} is halted: {gap['reason']}")
+        for text in [*fields["created_again"], *(one["text"] for one in fields["gone"])]:
+            click.echo(f"{fields['flow']}: {text}")
         unknown = [*fields["unknown"], *([fields["heartbeat_error"]] if "heartbeat_error" in fields else [])]
         for line in unknown:
             click.echo(f"{fields['flow']}: {line}", err=True)

@@ -103,7 +103,7 @@ def _shown(admin: Admin, metadata: ClusterMetadata, common: list[str]) -> Shown:
     return Shown(
         frozenset((one.id, f"{one.host}:{one.port}") for one in metadata.brokers.values()),
         partition_counts(metadata),
-        topic_ids(admin, common),
+        topic_ids(admin, common)[0],
     )
 
 

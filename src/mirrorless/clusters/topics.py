@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import NewPartitions, NewTopic, OffsetSpec
@@ -32,6 +33,7 @@ _NO_ID = "A="
 _INVALID_PARTITIONS = KafkaError.INVALID_PARTITIONS
 ABOUT_CONFIGS = (KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_REQUEST)
 """What a cluster answers to configs that it does not take, alone or among others."""
+_WORD = 1 << 64
 _UNSEEN = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -89,24 +91,36 @@ def describe(admin: Admin, topic: str) -> Described | Refusal:
     return Described(str(found.topic_id), tuple(sorted(one.id for one in found.partitions)))
 
 
-def topic_ids(admin: Admin, topics: Iterable[str]) -> dict[str, str]:
-    """The ids of topics (KIP-516); those that cannot be had, as from brokers before 2.8, are left out.
+def topic_ids(
+    admin: Admin, topics: Iterable[str], *, timeout_s: float = METADATA_TIMEOUT_S
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Ids of topics (KIP-516), in one request, and why some could not be had.
 
-    Raises `ClusterUnavailable`.
+    Topics that do not exist, or may not be described, are in neither; so are all of brokers before 2.8, which have no
+    ids. Raises `ClusterUnavailable`.
     """
-    wanted = list(topics)
+    wanted = sorted(set(topics))
+    if not wanted:
+        return {}, {}
     found: dict[str, str] = {}
-    futures = (
-        admin.client.describe_topics(TopicCollection(wanted), request_timeout=METADATA_TIMEOUT_S) if wanted else {}
-    )
-    for name, future in futures.items():
+    missing: dict[str, str] = {}
+    answers = admin.client.describe_topics(TopicCollection(wanted), request_timeout=timeout_s)
+    for topic, future in answers.items():
         try:
-            found[name] = str(admin.result(future, timeout_s=METADATA_TIMEOUT_S + 1).topic_id)
-        except ClusterUnavailable:
-            raise
-        except ClusterError:
-            continue  # deleted just now, or not ours to see
-    return {name: one for name, one in found.items() if one.strip(_NO_ID)}
+            number = future.result(timeout=timeout_s + 1).topic_id
+        except TimeoutError as error:
+            raise admin.timed_out(timeout_s) from error
+        except KafkaException as error:
+            reason = error.args[0]
+            if reason.code() < 0:
+                raise admin.failure(error) from error
+            if reason.code() not in _UNSEEN:
+                missing[topic] = reason.str()
+            continue
+        high, low = number.get_most_significant_bits(), number.get_least_significant_bits()
+        if high or low:
+            found[topic] = str(UUID(int=(high % _WORD) * _WORD + low % _WORD))
+    return found, missing
 
 
 def last_stable_offsets(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.newcomers import Newcomers
     from mirrorless.copy.positions import Positions
     from mirrorless.copy.rows import LeaseRow, Report
+    from mirrorless.copy.size_limit import SizeLimits
     from mirrorless.protocol.event_loop import EventLoop
     from mirrorless.protocol.wire import Wire
 
@@ -97,6 +98,7 @@ class Lease:
         source: Wire,
         target: Wire,
         ledger: Ledger,
+        limits: SizeLimits,
         positions: Positions,
         source_id: str,
         target_id: str,
@@ -120,6 +122,7 @@ class Lease:
             source=source,
             target=target,
             ledger=ledger,
+            limits=limits,
             pass_gaps=terms.pass_gaps,
             leave_out=terms.leave_out,
         )
@@ -304,6 +307,7 @@ class Lease:
             producer_id(self._source_id, row.topic, row.partition),
             known.announced,
             halt=known.halt,
+            stop=known.stop,
             journaled=known.progress if left is None else left.beyond(known.progress),
             written=known.progress,
             source_end=row.source_end,

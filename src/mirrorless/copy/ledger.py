@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from mirrorless.copy.partition import State
-from mirrorless.copy.progress import Halt, SourcePartition
+from mirrorless.copy.progress import Halt, SourcePartition, Stop
 from mirrorless.copy.rows import Report
 from mirrorless.errors import GapKind
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.journal import Journal
     from mirrorless.copy.partition import LeaveOut, PartitionCopy, Pending
     from mirrorless.copy.sync_feed import SyncFeed
-    from mirrorless.errors import Gap
+    from mirrorless.errors import Gap, PartitionError
     from mirrorless.settings import Flow
 
 _EVERY_S = 1.0
@@ -40,6 +40,9 @@ class Ledger:
     def moved(self, copy: PartitionCopy) -> None:
         """Note that a copy's position changed."""
         self._unwritten[copy] = None
+        if copy.stop is not None and copy.is_beyond(copy.stop):
+            copy.stop = None
+            self._journal.write(self._where(copy).stop_key(), None)
 
     def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int, *, now_ms: int) -> None:
         """Note that the target holds a batch from `base_offset` on, as was heard at `now_ms`."""
@@ -95,6 +98,17 @@ class Ledger:
             position=0 if progress is None else progress.last_offset + 1,
         )
         self._journal.write(self._where(copy).halt_key(), copy.halt.to_bytes())
+
+    def stopped(self, copy: PartitionCopy, error: PartitionError) -> None:
+        """Write why a copy halts, for the status; a gap that waits for a decision is kept by `halted`."""
+        if copy.halted_at is not None:
+            return
+        progress = copy.known_progress
+        copied_to = 0 if progress is None else progress.last_offset + 1
+        stop = Stop(epoch=copy.newest_epoch, offset=max(error.offset or 0, copied_to), reason=error.reason)
+        if stop != copy.stop:
+            copy.stop = stop
+            self._journal.write(self._where(copy).stop_key(), stop.to_bytes())
 
     def left_out(self, copy: PartitionCopy, what: LeaveOut) -> bool:
         """Write where something lies that is about to be left out, and wait until it is written; says whether it was.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mirrorless.batches.stamp import Stamped
     from mirrorless.clusters.topics import Place
-    from mirrorless.copy.progress import Announcement, Halt, Known
+    from mirrorless.copy.progress import Announcement, Halt, Known, Stop
     from mirrorless.copy.rows import LeaseRow
 
 
@@ -105,6 +105,7 @@ class PartitionCopy:
     `fetch_from` is the next upstream offset to ask for, `leader_epoch` that of the record before it (-1: not known),
     `next_sequence` that of the next record to stamp. `acked` is what the target acknowledged, `journaled` what the
     progress topic said at first, `written` what went into it. `source_id` and `remote_id` are the topics' own ids.
+    `halt` and `stop` say where and why the partition halted before, as the progress topic has it.
 
     `suspected` is a gap that was seen and is looked at again, `detour` what a new epoch will have to pass over, seen in
     epoch `detour_from`. `verifies` says whether checksums are compared here, since the target refused one, `doubted` is
@@ -119,6 +120,7 @@ class PartitionCopy:
     producer_id: int
     announced: dict[int, Announcement]
     halt: Halt | None = None
+    stop: Stop | None = None
     state: State = State.RESUMING
     epoch: int = 0
     fetch_from: int = 0
@@ -234,6 +236,13 @@ class PartitionCopy:
         self.journaled = known.progress if known is not None else None
         if self.journaled is not None and self.acked is not None:
             self.acked = max(self.acked, self.journaled, key=_how_far)
+
+    def is_beyond(self, stop: Stop) -> bool:
+        """Whether the copy is behind the place where it had halted, or in a newer epoch."""
+        at = self.acked
+        if at is None or at.epoch is None or self.in_doubt:
+            return False
+        return at.epoch > stop.epoch or (at.epoch == stop.epoch and at.last_offset >= stop.offset)
 
     @property
     def halted_at(self) -> Halt | None:

@@ -73,7 +73,7 @@ class LeaseReader(DataSourceStreamReader):
         self._control = control
         self._planner: Planner | None = None
         self._last: dict[str, int] = {"lease": 0}
-        self._mistake = self._waiting = ""
+        self._mistake = self._waiting = self._news = ""
         # A query that begins again is the same run.
         folder = control.folder
         self._run = folder and str(uuid.uuid5(uuid.NAMESPACE_URL, f"{socket.gethostname()}{folder}"))
@@ -117,7 +117,7 @@ class LeaseReader(DataSourceStreamReader):
                     self._log_in_anew()
                 time.sleep(_RETRY_S)
             else:
-                self._control.complain(self._mistake or self._waiting)
+                self._control.complain(self._mistake or self._waiting or self._news)
                 if not piles and not self._place.bounded:
                     time.sleep(_RETRY_S)  # nothing to copy yet: leases would follow each other without a pause
                 return [SlotLease([as_tuple(row) for row in pile]) for pile in piles]
@@ -146,7 +146,7 @@ class LeaseReader(DataSourceStreamReader):
             self._planner = Planner(flow, bounded=self._place.bounded, run=self._run)
         self._planner.refuse_paused()
         piles = self._planner.plan(flow)
-        self._waiting = self._planner.waiting
+        self._waiting, self._news = self._planner.waiting, self._planner.news
         return piles
 
     def _log_in_anew(self) -> None:

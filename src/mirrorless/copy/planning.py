@@ -15,9 +15,11 @@ from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.kafka_python import admin_client
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
-from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts
+from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts, topic_ids, undescribed
+from mirrorless.copy.created_again import copied_id, is_another
 from mirrorless.copy.dealing import deal
 from mirrorless.copy.discovered import is_new, starts_at_latest
+from mirrorless.copy.flow_status import gone, line_on_gone
 from mirrorless.copy.mirrormaker2 import Rival
 from mirrorless.copy.newcomers import LOOKING_SLOTS, PartitionCounts, planned_text, row_of
 from mirrorless.copy.progress_topic import ProgressTopic
@@ -47,6 +49,7 @@ class Planner:
     `run` names the run of the flow's copy, from which other runs differ.
 
     `waiting` says why partitions were left out of the last plan, or may get nowhere in it; empty if there are none.
+    `news` is what only the last plan has to report.
     `missing` says that some brokers of the source did not answer it.
     """
 
@@ -61,7 +64,8 @@ class Planner:
         self._progress = ProgressTopic(flow, self._target)
         self._rival = Rival(flow)
         self._unmade: dict[Place, float] = {}
-        self.waiting = ""
+        self._gone: set[str] = set()
+        self.waiting = self.news = ""
         self.missing = False
         self._sizes: Sizes | None = Sizes(flow)
         self._states = TargetStates(flow, admin=self._target)
@@ -89,6 +93,7 @@ class Planner:
         ends, unknown = self._source_ends(places)
         known, waiting = self._rival.read(self._progress, ends.keys() & set(places))
         unmade = self._not_made(counts.source, copied)
+        self._note_gone(gone(flow, known, source={*counts.source, *undescribed(source)}, target=counts.target))
         self.waiting = str(self._rival.may_run(waiting)) if waiting else unknown or unmade
         places = [place for place in places if place in ends and place not in waiting]
         seen = self._progress.discovered.partitions if starts_at_latest(flow) else {}
@@ -132,6 +137,12 @@ class Planner:
         first = self._progress.marks.first(now_ms=int(time.time() * 1000), now=time.monotonic())
         return first is None or first.run == self._run
 
+    def _note_gone(self, topics: Mapping[str, str]) -> None:
+        """Report a topic that was copied and is not on the source any more, once as long as that is so."""
+        lines = [line_on_gone(self.flow, topic, topics[topic]) for topic in sorted(topics.keys() - self._gone)]
+        self.news = "; ".join(lines)
+        self._gone = set(topics)
+
     def _not_made(self, counts: Mapping[str, int], copied: Mapping[str, int]) -> str:
         """A line on partitions that the target has lacked for longer than topic discovery takes to make them."""
         now = time.monotonic()
@@ -148,7 +159,7 @@ class Planner:
         )
 
     def _worth_a_look(self, rows: list[LeaseRow], known: Mapping[Place, Known]) -> list[LeaseRow]:
-        """Partitions with something to copy, and those of which a side has less than was copied."""
+        """Partitions with something to copy, of which a side has less than was copied, or of another topic."""
         progress = {place: said.progress for place, said in known.items() if said.progress is not None}
         remote_ends, _ = last_stable_offsets(self._target, [(row.remote_topic, row.partition) for row in rows])
 
@@ -161,7 +172,11 @@ class Planner:
             lost = remote_end is not None and last >= remote_end
             return lost or copied.last_offset >= row.source_end
 
-        return [row for row in rows if row.lag_records > 0 or is_short(row)]
+        idle = [row for row in rows if row.lag_records == 0 and not is_short(row)]
+        said = {(row.topic, row.partition): known.get((row.topic, row.partition)) for row in idle}
+        ids, _ = topic_ids(self._source, {topic for (topic, _), one in said.items() if copied_id(one)})
+        left = {place for place, one in said.items() if not is_another(one, ids.get(place[0]))}
+        return [row for row in rows if (row.topic, row.partition) not in left]
 
     def _source_ends(self, places: list[Place]) -> tuple[Mapping[Place, int], str]:
         """Where the source's partitions end, and a line on those of which it does not say.
@@ -192,6 +207,7 @@ class Planner:
         """
         planner = Planner(self.flow, bounded=self._bounded, run=self._run)
         planner._ends, planner._rival, planner._unmade = self._ends, self._rival, self._unmade
+        planner._gone = self._gone
         planner._progress.follow(self._progress)
         self.close()
         return planner

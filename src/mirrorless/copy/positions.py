@@ -10,7 +10,7 @@ from mirrorless.batches.header import SEQUENCES, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.copy.partition import LeaveOut, cut_at, ends_before
-from mirrorless.copy.progress import Announcement
+from mirrorless.copy.progress import LEFT_OUT, Announcement
 from mirrorless.copy.remote_logs import states_of
 from mirrorless.copy.resume import Begin, Decision, GoOn, Lost, TargetState, Unexplained, Wait, decide
 from mirrorless.copy.walking import Walked, count, find, walk
@@ -253,7 +253,7 @@ class Positions:
             raise NotNow(f"{left_out.reason}; where it lies could not be written down yet")
         last = left_out.next_offset - 1
         which = f"{left_out.offset}" if last == left_out.offset else f"{left_out.offset} to {last}"
-        reason = f"left out offset {which}, {left_out.size_bytes} bytes: {left_out.reason}"
+        reason = f"{LEFT_OUT}{which}, {left_out.size_bytes} bytes: {left_out.reason}"
         turned = await self._turn(copy, state, start=left_out.next_offset, reason=reason)
         copy.tally.left_out += 1
         raise turned

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 CONNECTOR = "MirrorSourceConnector"
 """The name that MirrorMaker 2 gives its connector in dedicated mode."""
+LEFT_OUT: Final = "left out offset "
+"""How the reason of an epoch begins that begins behind records which were left out (`errors.tolerance=all`)."""
 _OWN = "mirrorless"
 _JSON: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
@@ -176,7 +178,38 @@ class Halt:
         )
 
 
-Said = Progress | Announcement | Halt
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """Why incarnation `epoch` halted at upstream `offset`, where that is no gap to decide on: it shows in the status.
+
+    Unlike at a `Halt`, each lease tries again; once the partition copies on, the record is deleted.
+    """
+
+    epoch: int
+    offset: int
+    reason: str
+
+    def stands(self, *, newest_epoch: int, progress: Progress | None) -> bool:
+        """Whether the partition is still there: no later incarnation began, and nothing from there on was copied."""
+        if self.epoch < newest_epoch or progress is None:
+            return self.epoch >= newest_epoch
+        return (progress.epoch is not None and progress.epoch < self.epoch) or progress.last_offset < self.offset
+
+    def to_bytes(self) -> bytes:
+        """Value of the record that keeps it."""
+        return _json({"epoch": self.epoch, "offset": self.offset, "reason": self.reason})
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any]) -> Stop:
+        """Read the value of a stop; raises KeyError, TypeError or ValueError."""
+        return cls(epoch=int(content["epoch"]), offset=int(content["offset"]), reason=str(content["reason"]))
+
+
+class NotStopped(NamedTuple):
+    """A deleted `Stop`: the partition copies on."""
+
+
+Said = Progress | Announcement | Halt | Stop | NotStopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,14 +238,37 @@ class SourcePartition:
         fields = {"cluster": self.cluster, "halt": True, "partition": self.partition, "topic": self.topic}
         return _json([_OWN, fields])
 
+    def stop_key(self) -> bytes:
+        """Key of the record that says why it halted; earlier releases skip it."""
+        fields = {"cluster": self.cluster, "partition": self.partition, "stop": True, "topic": self.topic}
+        return _json([_OWN, fields])
+
 
 @dataclass(slots=True)
 class Known:
-    """What the progress topic says of one source partition: its progress, announced epochs, where it halted."""
+    """What the progress topic says of one source partition: its progress, announced epochs, where and why it halted."""
 
     progress: Progress | None = None
     announced: dict[int, Announcement] = field(default_factory=dict)
     halt: Halt | None = None
+    stop: Stop | None = None
+
+    @property
+    def standing_halt(self) -> Halt | None:
+        """The gap at which the partition is halted, None if there is none or it was left behind."""
+        halt = self.halt
+        return halt if halt and halt.stands(newest_epoch=self._newest_epoch, progress=self.progress) else None
+
+    @property
+    def standing_stop(self) -> Stop | None:
+        """Why the partition is halted otherwise, None if it is not."""
+        stop = self.stop
+        return stop if stop and stop.stands(newest_epoch=self._newest_epoch, progress=self.progress) else None
+
+    @property
+    def _newest_epoch(self) -> int:
+        known = -1 if self.progress is None or self.progress.epoch is None else self.progress.epoch
+        return max([known, *self.announced])
 
     def take(self, said: Said | None) -> None:
         """Note one more record of the topic; None is a tombstone of the progress."""
@@ -220,6 +276,8 @@ class Known:
             self.announced[said.epoch] = said
         elif isinstance(said, Halt):
             self.halt = said
+        elif isinstance(said, Stop | NotStopped):
+            self.stop = said if isinstance(said, Stop) else None
         else:
             self.progress = said
 
@@ -230,6 +288,7 @@ class Known:
                 "progress": self.progress and json.loads(self.progress.to_bytes()),
                 "announced": {epoch: json.loads(said.to_bytes()) for epoch, said in self.announced.items()},
                 "halt": self.halt and json.loads(self.halt.to_bytes()),
+                "stop": self.stop and json.loads(self.stop.to_bytes()),
             }
         )
 
@@ -241,6 +300,7 @@ class Known:
             progress=content["progress"] and Progress.read(content["progress"]),
             announced={int(epoch): Announcement.read(int(epoch), said) for epoch, said in content["announced"].items()},
             halt=content["halt"] and Halt.read(content["halt"]),
+            stop=content.get("stop") and Stop.read(content["stop"]),
         )
 
 
@@ -256,6 +316,8 @@ def parse(key: bytes | None, value: bytes | None) -> tuple[SourcePartition, Said
         if connector != _OWN:
             where = replace(where, connector=str(connector))
             return where, None if value is None else Progress.read(json.loads(value))
+        if "stop" in fields:
+            return where, NotStopped() if value is None else Stop.read(json.loads(value))
         content = json.loads(value or b"")
         return where, Halt.read(content) if "halt" in fields else Announcement.read(int(fields["epoch"]), content)
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -26,11 +26,12 @@ class ProgressTopic:
     """What the progress topic says of a flow's source partitions; `admin` is a client of the target.
 
     `others` says when (monotonic seconds) progress was seen that MirrorMaker 2 wrote after the topic was first read.
-    `complete` says whether it was read to its end the last time. `marks` are those of runs of the flow's copy,
-    `discovered` the source's topics as they were at the last look.
+    `complete` says whether it was read to its end the last time. Without `must_exist` a topic that does not exist, or
+    may not be seen (`refused`), is an empty one. `marks` are those of runs of the flow's copy, `discovered` the
+    source's topics as they were at the last look.
     """
 
-    def __init__(self, flow: Flow, admin: Admin) -> None:
+    def __init__(self, flow: Flow, admin: Admin, *, must_exist: bool = True) -> None:
         self._alias = flow.source.alias
         self._connector = flow.connector_name
         self._known: dict[Place, Known] = {}
@@ -40,7 +41,12 @@ class ProgressTopic:
         self.marks = RunMarks(flow.source.alias)
         self.discovered = DiscoveredTopics(flow.source.alias)
         # Without the topic nothing is known of how far the copy is, which is not the same as that nothing was copied.
-        self._replay = Replay(topic=flow.offset_storage_topic, cluster=flow.target, admin=admin, must_exist=True)
+        self._replay = Replay(topic=flow.offset_storage_topic, cluster=flow.target, admin=admin, must_exist=must_exist)
+
+    @property
+    def refused(self) -> str | None:
+        """Why the topic might not be seen when it was read last; None where it is there, or does not exist."""
+        return self._replay.refused
 
     def read(self, *, stopping: Callable[[], bool] = lambda: False) -> dict[Place, Known]:
         """Catch up with the topic's end and return what is known; raises `ClusterUnavailable`.

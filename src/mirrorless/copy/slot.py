@@ -20,6 +20,7 @@ from mirrorless.copy.partition import State
 from mirrorless.copy.positions import Positions
 from mirrorless.copy.rows import LeaseRow, Report
 from mirrorless.copy.send_window import PRODUCER_EXPIRY_MS
+from mirrorless.copy.size_limit import SizeLimits
 from mirrorless.copy.sync_feed import SyncFeed
 from mirrorless.copy.sync_writer import SyncWriter
 from mirrorless.errors import ClusterError, ConfigurationError
@@ -157,6 +158,7 @@ class Slot:
             source=ends.source,
             target=ends.target,
             ledger=ledger,
+            limits=SizeLimits(flow.target),
             positions=positions,
             source_id=ends.source.cluster_id,
             target_id=ends.target.cluster_id,

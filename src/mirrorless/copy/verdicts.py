@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mirrorless.batches.header import FormatError
     from mirrorless.copy.appender import Appender
     from mirrorless.copy.ledger import Ledger
+    from mirrorless.copy.size_limit import SizeLimits
     from mirrorless.protocol.wire import Wire
 
 _MAX_BACKOFF_S = 5.0
@@ -53,12 +54,14 @@ class Verdicts:
         source: Wire,
         target: Wire,
         ledger: Ledger,
+        limits: SizeLimits,
         pass_gaps: bool,
         leave_out: bool,
     ) -> None:
         self._source = source
         self._target = target
         self._ledger = ledger
+        self._limits = limits
         self._pass_gaps = pass_gaps
         self._leave_out = leave_out
         self.to_resume: dict[PartitionCopy, None] = {}
@@ -106,6 +109,7 @@ class Verdicts:
         self.troubles += 1
         copy.state = State.HALTED
         copy.error = str(error)
+        self._ledger.stopped(copy, error)
         self.to_resume.pop(copy, None)
         if not land_first:
             copy.in_doubt = True
@@ -194,7 +198,7 @@ class Verdicts:
             reason = f"{copy.row.remote_topic} refuses the batch of {pending.batch.size_bytes} bytes: {name}"
             reason += grant(code, f"WRITE on {copy.row.remote_topic}")
             if code in _TOO_LARGE:
-                reason += f"; raise max.message.bytes of {copy.row.remote_topic}"
+                reason += f"; {self._limits.too_large(copy.row.remote_topic, pending.batch.size_bytes)}"
             elif message:
                 reason += f": {message}"
             if self._leave_out and code in _TOO_LARGE | _UNFIT:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from mirrorless.copy.copied_topics import CopiedTopics
 from mirrorless.copy.discovered import starts_at_latest
 from mirrorless.copy.start_positions import fix_start_positions
 from mirrorless.functions.events import Schedule
@@ -14,6 +15,7 @@ from mirrorless.metadata.planning import Admins, Part, switched_on
 
 if TYPE_CHECKING:
     from mirrorless.functions.invocation import Invocation
+    from mirrorless.settings import Flow
 
 _METRICS: Final = {
     Part.TOPICS: ("topics-created", "topics-failed"),
@@ -21,7 +23,23 @@ _METRICS: Final = {
     Part.ACLS: ("acls-changed", "acls-failed"),
 }
 
-_clients: Final[dict[Part, Warm[Admins]]] = {part: Warm() for part in Part}
+
+class _Clients(NamedTuple):
+    """Clients of both ends, and what the progress topic says."""
+
+    admins: Admins
+    copied: CopiedTopics
+
+    @classmethod
+    def of(cls, flow: Flow) -> _Clients:
+        admins = Admins.of(flow)
+        return cls(admins, CopiedTopics(flow, admins))
+
+    def close(self) -> None:
+        self.copied.close()
+
+
+_clients: Final[dict[Part, Warm[_Clients]]] = {part: Warm(_Clients.close) for part in Part}
 """The clusters that they are of are asked for their ids at every pass."""
 
 
@@ -60,8 +78,9 @@ def _pass(invocation: Invocation, part: Part, *, wanted: bool) -> dict[str, Any]
     if not wanted:
         return {"note": f"{part.value} are switched off in the configuration"}
     flow = invocation.flow
-    with _clients[part].kept(flow.name, (flow.source, flow.target), lambda: Admins.of(flow)) as admins:
-        found = one_pass(flow, [part], admins=admins, stopping=invocation.budget.is_used_up)
+    with _clients[part].kept(flow.name, (flow.source, flow.target), lambda: _Clients.of(flow)) as clients:
+        admins, copied = clients
+        found = one_pass(flow, [part], admins=admins, copied=copied, stopping=invocation.budget.is_used_up)
     if found.failures or found.problems:
         _clients[part].forget(flow.name)  # a login that one of the brokers refuses fails actions, not the pass
     invocation.sink.discovered(found)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.identity import Ends
     from mirrorless.metadata.actions import Action, LeftOutTopic, Problem
+    from mirrorless.metadata.other_copies import Copied
     from mirrorless.settings import Flow
 
 _VISIBLE_S: Final = 30.0
@@ -85,16 +86,17 @@ def one_pass(
     parts: Iterable[Part],
     *,
     admins: Admins | None = None,
+    copied: Copied | None = None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> Pass:
     """Bring these parts of a flow's target in step with its source; may run as often as one likes, and beside itself.
 
     Nothing is written where both ends are one cluster (`SameClusterError`). Raises `ClusterError` if an end does not
     answer; what cannot be done about one topic is among the failures or problems and does not hold up the others.
-    Once `stopping` says so no other batch of actions is begun.
+    Once `stopping` says so no other batch of actions is begun. `copied` is as for `Planner`.
     """
     admins = admins or Admins.of(flow)
-    planner = Planner(flow, admins)
+    planner = Planner(flow, admins, copied=copied)
     plan = planner.plan(parts)
     on_source = [one for one in plan.actions if isinstance(one, CreateTopic) and one.on_source]
     on_target = [one for one in plan.actions if not (isinstance(one, CreateTopic) and one.on_source)]

@@ -22,6 +22,7 @@ from mirrorless.metadata.acl_record import AclRecord
 from mirrorless.metadata.actions import Action, Plan, Problem
 from mirrorless.metadata.config_plan import creation_config, plan_configs
 from mirrorless.metadata.looking_for_loops import refuse_loops
+from mirrorless.metadata.other_copies import changes_topic, without_other_copies
 from mirrorless.metadata.plan import (
     came_back,
     divide,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.acls import Acl
     from mirrorless.clusters.admin import Refusal
+    from mirrorless.metadata.other_copies import Copied
     from mirrorless.settings import Flow
 
 
@@ -73,13 +75,17 @@ def switched_on(flow: Flow) -> dict[Part, bool]:
 class Planner:
     """Plans for one flow from what both ends have at the moment it is made; `record` is of the ACLs that it added.
 
+    `copied` is asked before a remote topic is changed: while the source topic is not the copied one, which was deleted
+    and created again, the remote topic is left alone. Without it that is not looked at.
+
     Raises `SameClusterError` if there is only one cluster, `LoopError` if topics would be replicated in a loop and
     `ClusterError` if an end does not answer.
     """
 
-    def __init__(self, flow: Flow, admins: Admins) -> None:
+    def __init__(self, flow: Flow, admins: Admins, *, copied: Copied | None = None) -> None:
         self._flow = flow
         self._admins = admins
+        self._copied = copied
         source, target = admins.source.metadata(), admins.target.metadata()
         self.ends = ends_of(flow, source=admins.source, target=admins.target, at_source=source, at_target=target)
         self.record = AclRecord(flow, source_id=self.ends.source_id, admin=admins.target)
@@ -93,8 +99,12 @@ class Planner:
             *_problems(undescribed(target), f"cannot be described on {flow.target.alias}", uncopied=True),
         ]
 
-    def plan(self, parts: Iterable[Part]) -> Plan:
-        """Plan these parts; raises `ClusterError` if an end does not answer."""
+    def plan(self, parts: Iterable[Part], *, thorough: bool = False) -> Plan:
+        """Plan these parts; raises `ClusterError` if an end does not answer.
+
+        With `thorough` the plan says of every topic that was created again that it is left alone, else only of those
+        that would be changed.
+        """
         alias = self._flow.source.alias
         blank = f"{alias} shows no topics; if it has some, grant DESCRIBE on those to replicate to the flow's user"
         plans = [
@@ -106,7 +116,7 @@ class Planner:
             source=self._brokers[0],
             target=self._brokers[1],
         )
-        return Plan(
+        plan = Plan(
             actions=actions,
             left_out=self._left_out,
             problems=(*self._blind, *(problem for one in plans for problem in one.problems)),
@@ -117,6 +127,16 @@ class Planner:
             ),
             warnings=warnings,
         )
+        return plan if self._copied is None else self._leave_alone(plan, self._copied, thorough=thorough)
+
+    def _leave_alone(self, plan: Plan, copied: Copied, *, thorough: bool) -> Plan:
+        """Take back what would change the copy of another topic; asked last, since a topic may be deleted meanwhile."""
+        origin = {name: topic for topic, name in self._remote.items() if name in self._target}
+        concerned = set(origin) if thorough else {one.topic for one in plan.actions if changes_topic(one)} & set(origin)
+        if not concerned:
+            return plan
+        found = copied.created_again({origin[name]: self._source[origin[name]] for name in concerned})
+        return without_other_copies(plan, found, remote=self._remote)
 
     def retention(self) -> tuple[str, ...]:
         """A note on topics that the target keeps shorter, if there are any; raises `ClusterUnavailable`."""

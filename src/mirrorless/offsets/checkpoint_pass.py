@@ -100,6 +100,7 @@ class Checkpoints:
         if forward is not None:
             self._way_back = WayBack(forward, source=self._target, target=self._source, wants_group=self._wants_group)
         self._returning: dict[str, set[Place]] = {}
+        self._not_copied: set[Place] = set()
         self._left: set[str] = set()
         self._producer = Producer(
             for_confluent(
@@ -126,9 +127,8 @@ class Checkpoints:
         report = PassReport(troubles=self._troubles, latencies_ms=self._latencies_ms)
         self._topic.read()
         committed = self._committed(report)
-        returns = any(self._goes_back(topic) for offsets in committed.values() for topic, _ in offsets)
-        if self._way_back is not None and returns and (reason := self._way_back.listen(stopping=stopping)) is not None:
-            report.troubles.append(f"no group is moved back: {reason}")
+        returning = {topic for offsets in committed.values() for topic, _ in offsets if self._goes_back(topic)}
+        self._listen(returning, report, stopping)
         there: dict[Place, set[int]] = defaultdict(set)
         back: dict[Place, set[int]] = defaultdict(set)
         self._returning = {}
@@ -143,6 +143,7 @@ class Checkpoints:
         if not self.translator.refresh(there, stopping=stopping):
             report.left = list(committed)
             return report
+        self._not_copied = {(self.translator.remote(place[0]), place[1]) for place in there if self._is_another(place)}
         deadline = time.monotonic() + walking_s
         answers = self.translator.translate(there, deadline=deadline)
         if self._way_back is not None and back:
@@ -259,19 +260,26 @@ class Checkpoints:
         self._target_groups.close()
         self.translator.close()
 
+    def _is_another(self, place: Place) -> bool:
+        return self.translator.why_not(place) is not None
+
     def _meant(self, group: str, last: Mapping[Place, Checkpoint]) -> dict[Place, Checkpoint]:
-        """Leave out checkpoints of topics that the opposite flow brought the group back to, without its doing."""
+        """Leave out checkpoints of topics that the opposite flow brought the group back to, without its doing.
+
+        And those of source topics that were created again: they are of the topic before.
+        """
         returning, home = self._returning.get(group, ()), self._way_back
         return {
             place: one
             for place, one in last.items()
-            if home is None or place in returning or not home.is_home(place[0])
+            if place not in self._not_copied and (home is None or place in returning or not home.is_home(place[0]))
         }
 
-    def _echo(self, group: str, place: Place, one: Committed) -> Translated | None:
-        if self._way_back is None or not self._way_back.covers(place[0]):
-            return None
-        return self._way_back.echo(group, place, one.offset)
+    def _listen(self, returning: set[str], report: PassReport, stopping: Callable[[], bool]) -> None:
+        if self._way_back is not None and returning:
+            reason = self._way_back.listen(returning, stopping=stopping)
+            if reason is not None:
+                report.troubles.append(f"no group is moved back: {reason}")
 
     def _goes_back(self, topic: str) -> bool:
         return self._way_back is not None and self._way_back.covers(topic)

@@ -14,12 +14,15 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic
 from mirrorless.clusters.topics import held_back, last_stable_offsets
+from mirrorless.copy.created_again import NOT_COPIED, is_another
+from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import group_filter_for, topic_filter_for
-from mirrorless.offsets.checkpoints import CheckpointTopic
+from mirrorless.offsets.checkpoints import CheckpointTopic, remote_topic
 from mirrorless.offsets.translation import Translated, Unknown
 from mirrorless.offsets.translator import Translator
 from mirrorless.offsets.walk import Walk, Walker
+from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -174,6 +177,8 @@ class _Forecaster:
 
         What the target has beyond the last progress may be another writer's; of MirrorMaker 2's part it says nothing.
         """
+        if self._translator.why_not(place) is not None:
+            return 0, 0, True  # what the target has is a copy of another topic
         known = self._translator.progress.get(place)
         if known is not None and known.progress is not None and known.progress.epoch is None:
             return known.progress.last_offset + 1, 0, False
@@ -216,10 +221,11 @@ class _Forecaster:
 
 def _from_checkpoints(flow: Flow, topic: CheckpointTopic, target: Admin, reason: str) -> Plan:
     newest = newest_timestamps(target, {place for offsets in topic.known.values() for place in offsets})
+    halted, troubles = _halted_at_another(flow, target)
     return Plan(
         flow=flow.name,
         source_answers=False,
-        troubles=(reason,),
+        troubles=(reason, *troubles),
         forecasts=tuple(
             Forecast(
                 group=group,
@@ -227,8 +233,8 @@ def _from_checkpoints(flow: Flow, topic: CheckpointTopic, target: Admin, reason:
                 remote_topic=one.topic,
                 partition=one.partition,
                 source_offset=one.upstream,
-                target_offset=one.downstream,
-                how="checkpoint",
+                target_offset=None if place in halted else one.downstream,
+                how=NOT_COPIED if place in halted else "checkpoint",
                 read_again=None,
                 checkpoint_offset=one.downstream,
                 not_copied=None,
@@ -239,6 +245,23 @@ def _from_checkpoints(flow: Flow, topic: CheckpointTopic, target: Admin, reason:
             for place, one in sorted(offsets.items())
         ),
     )
+
+
+def _halted_at_another(flow: Flow, target: Admin) -> tuple[set[Place], list[str]]:
+    """Remote partitions whose copy halted at a source topic that was created again: no checkpoint is of that topic."""
+    policy = policy_for(flow)
+    progress = ProgressTopic(flow, target, must_exist=False)
+    try:
+        known = progress.read()
+    except ClusterError as error:
+        return set(), [str(error)]
+    finally:
+        progress.close()
+    return {
+        (remote_topic(topic, source=flow.source.alias, target=flow.target.alias, policy=policy), partition)
+        for (topic, partition), one in known.items()
+        if is_another(one, None)
+    }, []
 
 
 def newest_timestamps(admin: Admin, places: Iterable[Place]) -> dict[Place, int]:

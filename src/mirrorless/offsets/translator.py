@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.internal_topics import offset_syncs_topic
-from mirrorless.clusters.topics import last_stable_offsets, log_starts, partition_counts
+from mirrorless.clusters.topics import last_stable_offsets, log_starts, partition_counts, topic_ids
+from mirrorless.copy.created_again import NOT_COPIED, NOT_KNOWN, copied_id, is_another
 from mirrorless.copy.progress import Known
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.offsets.checkpoints import remote_topic
@@ -60,7 +61,7 @@ class Translator:
     ) -> None:
         self._flow = flow
         self._policy = policy_for(flow)
-        self._target = target
+        self._source, self._target = source, target
         self._inside_log = inside_log
         on_target = flow.offset_syncs_topic_location == "target"
         self.syncs = OffsetSyncs(
@@ -68,6 +69,8 @@ class Translator:
         )
         self._progress = ProgressTopic(flow, target)
         self.progress: Mapping[Place, Known] = {}
+        self._ids: dict[str, str] = {}
+        self._unidentified: dict[str, str] = {}
         self._walker = Walker(flow.source)
         self._remembered: dict[tuple[Place, int], _Remembered] = {}
         self.target_ends: dict[Place, int] = {}
@@ -83,6 +86,7 @@ class Translator:
 
         Once `stopping` says so the rest is left to the next call, and False returned: nothing can be translated yet.
         """
+        places = list(places)
         # The target's ends first: see `translation.translate`.
         counts = partition_counts(self._target.metadata())
         remote = {place: (self.remote(place[0]), place[1]) for place in places}
@@ -95,7 +99,33 @@ class Translator:
         if whole and self._flow.offset_storage_topic in counts:
             self.progress = self._progress.read(stopping=stopping)
             whole = self._progress.complete
+        if whole:
+            self._identify({topic for topic, _ in places})
         return whole
+
+    def identify(self, topics: Iterable[str], *, stopping: Callable[[], bool] = lambda: False) -> None:
+        """Learn which of these source topics were created again, and nothing else; raises `ClusterError`."""
+        if self._flow.offset_storage_topic in partition_counts(self._target.metadata()):
+            self.progress = self._progress.read(stopping=stopping)
+        self._identify(set(topics))
+
+    def why_not(self, place: Place) -> str | None:
+        """Why no offset of a source partition translates: its topic is not the copied one. None where it is.
+
+        As of the last `refresh`, or `identify`, with a place of its topic.
+        """
+        known = self.progress.get(place)
+        topic_id = self._ids.get(place[0])
+        if topic_id is None and place[0] in self._unidentified and copied_id(known) is not None:
+            return NOT_KNOWN
+        return NOT_COPIED if is_another(known, topic_id) else None
+
+    def _identify(self, topics: set[str]) -> None:
+        """Ask for ids after the offsets of groups: those of a topic that was deleted since count no longer either."""
+        copied = {topic for (topic, _), known in self.progress.items() if topic in topics and copied_id(known)}
+        found, missing = topic_ids(self._source, copied)
+        self._ids = {topic: one for topic, one in self._ids.items() if topic not in topics} | found
+        self._unidentified = {topic: one for topic, one in self._unidentified.items() if topic not in topics} | missing
 
     def line(self, place: Place) -> Line:
         """All that is certain of a source partition."""
@@ -116,6 +146,9 @@ class Translator:
             end = self.target_ends.get(place)
             if end is None:
                 answers[place] = dict.fromkeys(offsets, Unknown(f"{self.remote(place[0])} is not on the target"))
+                continue
+            if (reason := self.why_not(place)) is not None:
+                answers[place] = dict.fromkeys(offsets, Unknown(reason))
                 continue
             line = self.line(place)
             for offset in offsets:

@@ -68,13 +68,14 @@ class WayBack:
         """Whether the topic is one of the forward flow's source that groups return to."""
         return self.covers(self._policy.format_remote_topic(self._alias, topic))
 
-    def listen(self, *, stopping: Callable[[], bool] = lambda: False) -> str | None:
-        """Learn what the forward flow's checkpoints say now; returns why that cannot be known.
+    def listen(self, topics: Iterable[str], *, stopping: Callable[[], bool] = lambda: False) -> str | None:
+        """Learn what the forward flow's checkpoints say of remote `topics` now; returns why that cannot be known.
 
         The offsets of the groups must have been asked for before: a checkpoint is written before it is committed.
         """
         try:
             self._echoes.read(stopping=stopping)
+            self._translator.identify(map(self._policy.original_topic, topics), stopping=stopping)
         except ClusterUnavailable as error:
             self._deaf = str(error)
         else:
@@ -82,8 +83,14 @@ class WayBack:
             self._deaf = self._echoes.refused or late
         return self._deaf
 
-    def echo(self, group: str, place: Place, offset: int) -> Translated | None:
-        """Where a group stands that has not moved in a remote topic: that is known without translating."""
+    def echo(self, group: str, place: Place, offset: int) -> Translated | Unknown | None:
+        """Where a group is that has not moved in a remote topic: that is known without translating.
+
+        A topic at home that was created again since it was copied is another one, in which no group was.
+        """
+        home = self._policy.original_topic(place[0]), place[1]
+        if self._deaf is None and (reason := self._translator.why_not(home)) is not None:
+            return Unknown(reason)
         last = None if self._deaf is not None else self._echoes.of(group, place, offset)
         return None if last is None else Translated(last.upstream, How.PAIR)
 
@@ -111,6 +118,9 @@ class WayBack:
         answers: Answers = {place: {} for place in wanted}
         searches: list[tuple[Place, Search]] = []
         for place, offsets in wanted.items():
+            if (reason := self._translator.why_not(home[place])) is not None:
+                answers[place] = dict.fromkeys(offsets, Unknown(reason))
+                continue
             line = self._translator.line(home[place])
             starts: dict[tuple[int, int], list[int]] = {}
             for offset in offsets:

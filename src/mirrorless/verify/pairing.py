@@ -10,6 +10,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from mirrorless.clusters.topics import held_back, high_watermarks, last_stable_offsets, partition_counts
+from mirrorless.copy.progress import LEFT_OUT
 from mirrorless.errors import ClusterError
 from mirrorless.offsets.runs import Line, taken_over
 from mirrorless.offsets.translation import How, Translated
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
+    from mirrorless.copy.progress import Announcement
     from mirrorless.settings import Flow
 
 _WALKING_S: Final = 120.0
+_MOST_LEFT_OUT: Final = 10
+"""So many of a partition are named."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,6 +120,8 @@ class Pairing:
                 continue
             one.source, one.target = (firsts[place], ends[place]), (remote_firsts[there], remote_ends[there])
             one.line = self._translator.line(place)
+            if (known := self._translator.progress.get(place)) is not None:
+                one.notes += _left_out(known.announced)
             self._stretch(one, None if since is None else since[place])
         return list(found.values())
 
@@ -164,7 +170,7 @@ class Pairing:
         if known is not None and begin.upstream in taken_over(known.announced):
             begin = self._behind_mirrormaker(one, begin)
         else:
-            one.beginning = begin
+            one.beginning = begin = _with_left_out(begin, {} if known is None else known.announced)
             if begin.downstream > remote_first:
                 last = begin.downstream - 1
                 one.notes.append(f"the target's records {remote_first} to {last} are of an earlier copy")
@@ -270,6 +276,26 @@ class Pairing:
             return Pair(upstream, min(found.downstream, one.target[1]))
         one.trouble = f"nothing says where upstream offset {upstream} is on the target"
         return None
+
+
+def _with_left_out(begin: Pair, announced: Mapping[int, Announcement]) -> Pair:
+    """Go back over records that were left out at the very beginning: the target lacks them as it does all others."""
+    start = begin.upstream
+    for epoch in sorted(announced, reverse=True):
+        one, before = announced[epoch], announced.get(epoch - 1)
+        if (one.start, one.downstream) != (start, begin.downstream) or not one.reason.startswith(LEFT_OUT):
+            continue
+        if before is not None and before.downstream == begin.downstream and before.start < start:
+            start = before.start
+    return begin._replace(upstream=start)
+
+
+def _left_out(announced: Mapping[int, Announcement]) -> list[str]:
+    """Lines on records that the copy left out, which explain why the target lacks them."""
+    reasons = [announced[epoch].reason for epoch in sorted(announced)]
+    lines = [reason for reason in reasons if reason.startswith(LEFT_OUT)]
+    more = len(lines) - _MOST_LEFT_OUT
+    return [*lines[:_MOST_LEFT_OUT], *([f"{more} more were left out"] if more > 0 else [])]
 
 
 def _nearest(line: Line, begin: Pair, downstream: int) -> Pair:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
+from mirrorless.cli import root
 from tests.support.world import World, fill, read, values
 
 if TYPE_CHECKING:
@@ -72,6 +75,14 @@ def test_many_tiny_batches_are_coalesced(world: World) -> None:
     assert report.copied_bytes < 20_000 * 61
 
 
+def status(world: World, *, exit_code: int) -> list[dict[str, Any]]:
+    """Halted partitions by `mirrorless status`."""
+    result = CliRunner().invoke(root, ["status", str(world.file), "--json"])
+    assert result.exit_code == exit_code, result.output
+    halted: list[dict[str, Any]] = json.loads(result.stdout)["halted"]
+    return halted
+
+
 def test_batches_larger_than_the_remote_topic_takes_are_split(world: World) -> None:
     topic = world.topic()
     world.discover()
@@ -94,12 +105,20 @@ def test_a_single_record_that_the_remote_topic_does_not_take_stops_its_partition
     assert report.state == "halted"
     assert report.error is not None
     assert report.error.startswith(f"{topic}-0 at offset 1: {world.remote(topic)} refuses the batch of 5")
-    assert report.error.endswith(f"MESSAGE_SIZE_TOO_LARGE (10); raise max.message.bytes of {world.remote(topic)}")
+    assert (
+        f"MESSAGE_SIZE_TOO_LARGE (10); max.message.bytes of {world.remote(topic)} is 2000; set it to 5" in report.error
+    )
     assert values(read(world.target, world.remote(topic))[0]) == [b"small"]
     assert reports[other].state == "caught up"
+    for _ in range(2):  # another lease meets the same, and changes nothing
+        (halted,) = status(world, exit_code=1)
+        assert (halted["topic"], halted["partition"], halted["offset"], halted["gap"]) == (topic, 0, 1, None)
+        assert f"max.message.bytes of {world.remote(topic)} is 2000" in halted["reason"]
+        assert [report.state for report in world.copy() if report.topic == topic] == ["halted"]
     limit(world.target, world.remote(topic), 1_000_000)
     world.copy()
     assert world.assert_equal(topic) == 3
+    assert status(world, exit_code=0) == []
 
 
 @pytest.mark.parametrize("padding", [0, 20_000], ids=["opened", "unopened"])
@@ -116,6 +135,7 @@ def test_bytes_that_rotted_are_never_appended(world: World, padding: int) -> Non
     reports = {report.topic: report for report in world.copy()}
     assert reports[topic].error == f"{topic}-0 at offset 1: the batch 1 to 1 does not match its checksum"
     assert reports[topic].state == "halted"
+    assert [(one["topic"], one["offset"]) for one in status(world, exit_code=1)] == [(topic, 1)]
     assert values(read(world.target, world.remote(topic))[0]) == [b"batch 0" + b"." * padding]
     assert reports[other].state == "caught up"
     with segment.open("r+b") as file:

@@ -31,13 +31,13 @@ def delete_before(cluster: EmbeddedCluster, topic: str, offset: int) -> None:
         future.result()
 
 
-def create_again(cluster: EmbeddedCluster, topic: str) -> None:
-    """Delete a topic and give its name to a new one."""
+def create_again(cluster: EmbeddedCluster, topic: str, **config: str) -> None:
+    """Delete a topic and give its name to a new one, with these configs."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     admin.delete_topics([topic])[topic].result()
     for _ in range(100):
         try:
-            admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+            admin.create_topics([NewTopic(topic, 1, 1, config=config)])[topic].result()
         except KafkaException:  # its deletion is still under way
             time.sleep(0.1)
         else:
@@ -99,7 +99,7 @@ def test_retention_was_faster(world: World, copied: str) -> None:
     assert world.copy() == []
 
 
-@pytest.mark.parametrize("again", [40, 500], ids=["shorter", "longer"])
+@pytest.mark.parametrize("again", [40, 100, 500], ids=["shorter", "as long", "longer"])
 def test_a_source_topic_that_was_created_again(world: World, copied: str, again: int) -> None:
     create_again(world.source, copied)
     fill(world.source, copied, numbers(1_000, 1_000 + again))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
 
+from mirrorless.clusters.admin import Admin
+from mirrorless.verify.pairing import Pairing
 from tests.kafka.copy.test_every_batch import limit
 from tests.support.world import World, fill, read, values
 
@@ -79,6 +82,27 @@ def test_a_batch_that_rotted(tolerant: World, padding: int) -> None:
     assert "does not match its checksum" in report.events
     assert values(read(world.target, world.remote(topic))[0]) == [b"batch %d" % n + b"." * padding for n in (0, 2)]
     assert [letter["offset"] for letter in dead_letters(world)] == [1]
+
+
+def test_what_is_left_out_at_the_beginning_is_compared_as_what_is_left_out_later(tolerant: World) -> None:
+    world = tolerant
+    first, later = world.topic(), world.topic()
+    world.discover()
+    for topic in (first, later):
+        limit(world.target, world.remote(topic), 2_000)
+    fill(world.source, first, [b"x" * 5_000, b"1", b"2"], linger_ms=300)
+    fill(world.source, later, [b"1", b"x" * 5_000, b"2"], linger_ms=300)
+    world.copy()
+    flow = world.place().load()
+    remote = {topic: world.remote(topic) for topic in (first, later)}
+    with closing(Pairing(flow, source=Admin(flow.source), target=Admin(flow.target), remote=remote)) as pairing:
+        paired = {one.place[0]: one for one in pairing.pair()}
+    for topic, offset in ((first, 0), (later, 1)):
+        one = paired[topic]
+        (note,) = one.notes
+        assert note.startswith(f"left out offset {offset}, 5")
+        ends = [(some.first_upstream, some.end_upstream, some.end_downstream) for some in one.stretches]
+        assert (ends[0][0], ends[-1][1:]) == (0, (3, 2))
 
 
 def test_a_record_whose_time_the_remote_topic_does_not_take(tolerant: World) -> None:

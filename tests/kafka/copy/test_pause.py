@@ -130,6 +130,8 @@ def test_status_tells_lag_pause_and_heartbeats(world: World) -> None:
         "lag_records": 100,
         "last_heartbeat_ms": None,
         "halted": [],
+        "created_again": [],
+        "gone": [],
         "unknown": [],
     }
     world.copy()

@@ -19,6 +19,7 @@ from mirrorless.doctor.examination import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import ClusterError
 from mirrorless.heartbeats import Heartbeats, last_heartbeat
+from mirrorless.metadata.other_copies import UNCHECKED
 from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.rights import On, Operation, Side, needed
 from tests.support.guarded import GuardedWorld, connected
@@ -303,3 +304,17 @@ def test_the_line_of_a_missing_right(worlds: dict[Lacking, GuardedWorld], lackin
     assert complaint.fix is not None
     assert complaint.fix.startswith(f"on {where}, allow the flow's user {lacking.operation} on ")
     assert line.format(topic=world.topic, remote=world.remote, group=world.group, s=source, t=target) in said
+
+
+def test_where_the_progress_topic_may_not_be_read_changes_are_made_with_a_note(
+    worlds: dict[Lacking, GuardedWorld],
+) -> None:
+    world = worlds[Lacking(Side.TARGET, On.PROGRESS, Operation.READ)]
+    log_in(world, world.mark)
+    all_copied(world)
+    grow(world)
+    log_in(world, f"{world.mark}-less")
+    (note,) = discovers(world)
+    assert note.startswith(f"{UNCHECKED}: cluster {world.aliases[Side.TARGET]}: mm2-offsets.")
+    assert note.endswith("grant READ on it")
+    assert len(world.guarded.admin(Side.TARGET).metadata().topics[world.remote].partitions) == 2

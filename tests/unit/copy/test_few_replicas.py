@@ -59,7 +59,7 @@ def test_it_halts_where_waiting_is_of_no_use(loop: EventLoop, in_sync: list[int]
         refresh_leaders=lambda: None, interrupted=lambda _: None, withdraw=lambda _: None, moved=lambda _: None
     )
     target.refresh_leaders = quiet.refresh_leaders  # type: ignore[method-assign]
-    verdicts = Verdicts(source=quiet, target=target, ledger=quiet, pass_gaps=False, leave_out=False)
+    verdicts = Verdicts(source=quiet, target=target, ledger=quiet, limits=quiet, pass_gaps=False, leave_out=False)
     verdicts.appender = quiet
     copy: Any = _Copy(attempts)
 

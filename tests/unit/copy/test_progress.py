@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2
 
 from mirrorless.copy.producer_identity import announcer_id, producer_id
-from mirrorless.copy.progress import Announcement, Halt, Progress, SourcePartition, parse
+from mirrorless.copy.progress import Announcement, Halt, Known, NotStopped, Progress, SourcePartition, Stop, parse
 from mirrorless.errors import GapKind
 
 HERE = SourcePartition("A", "t", 0)
@@ -59,6 +59,28 @@ def test_a_halt_stands_until_a_later_epoch_begins_or_mirrormaker_copies_on() -> 
     assert not halt.stands(newest_epoch=3, progress=Progress(last_offset=6))
     # Its position was beyond the log: it went back to the beginning.
     assert not halt.stands(newest_epoch=3, progress=Progress(last_offset=2))
+
+
+def test_a_stop_is_kept_and_deleted_under_a_key_of_its_own() -> None:
+    stop = Stop(epoch=1, offset=7, reason="rotted")
+    assert parse(HERE.stop_key(), stop.to_bytes()) == (HERE, stop)
+    assert parse(HERE.stop_key(), None) == (HERE, NotStopped())
+    known = Known(progress=Progress(6, 7, 1, 6))
+    known.take(stop)
+    assert Known.from_json(known.to_json()) == known
+    assert known.standing_stop == stop
+    known.take(NotStopped())
+    assert (known.progress, known.stop) == (Progress(6, 7, 1, 6), None)
+
+
+def test_a_stop_stands_until_something_from_there_on_is_copied() -> None:
+    stop = Stop(epoch=1, offset=7, reason="rotted")
+    assert stop.stands(newest_epoch=1, progress=None)
+    assert stop.stands(newest_epoch=1, progress=Progress(6, 7, 1, 6))
+    assert not stop.stands(newest_epoch=1, progress=Progress(7, 8, 1, 7))
+    assert not stop.stands(newest_epoch=2, progress=Progress(6, 7, 1, 6))
+    # Of a topic that was created again, whose epoch has no progress yet.
+    assert stop.stands(newest_epoch=1, progress=Progress(99, 100, 0, 99))
 
 
 def test_mirrormakers_record_has_only_an_offset() -> None:

@@ -199,3 +199,32 @@ def test_what_retention_may_have_taken(first: int, remote_first: int, kept: tupl
         line=Line((Run(0, 0, 200), Run(350, 250, 550))),
     )
     assert limits_of(one) == Limits(0, 0, *kept)
+
+
+def announced(*epochs: tuple[int, int, str]) -> dict[int, Announcement]:
+    return {
+        epoch: Announcement(epoch=epoch, start=start, downstream=downstream, reason=reason)
+        for epoch, (start, downstream, reason) in enumerate(epochs)
+    }
+
+
+def test_what_was_left_out_at_the_beginning_is_compared_as_what_was_left_out_later(clusters: Clusters) -> None:
+    clusters.runs, clusters.target = (Run(3, 0, 997),), (0, 997)
+    epochs = announced((0, 0, "first copy"), (1, 0, "left out offset 0: why"), (3, 0, "left out offset 1 to 2: why"))
+    clusters.progress = {PLACE: Known(announced=epochs)}
+    (one,) = clusters.pair()
+    assert one.notes == ["left out offset 0: why", "left out offset 1 to 2: why"]
+    assert (stretches(one), one.beginning) == ([(0, 1_000, 0, 997)], Pair(0, 0))
+
+    clusters.runs = (Run(0, 0, 10), Run(11, 10, 989))
+    clusters.target = (0, 999)
+    clusters.progress = {PLACE: Known(announced=announced((0, 0, "first copy"), (11, 10, "left out offset 10: why")))}
+    (one,) = clusters.pair()
+    assert (one.notes, stretches(one)) == (["left out offset 10: why"], [(0, 1_000, 0, 999)])
+
+
+def test_a_copy_that_began_later_for_another_reason_still_does(clusters: Clusters) -> None:
+    clusters.runs, clusters.target = (Run(3, 0, 997),), (0, 997)
+    clusters.progress = {PLACE: Known(announced=announced((0, 0, "first copy"), (3, 0, "reset to 3")))}
+    (one,) = clusters.pair()
+    assert (one.notes, stretches(one)) == (["the copy began at 3, the source at 0"], [(3, 1_000, 0, 997)])
