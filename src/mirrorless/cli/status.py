@@ -32,7 +32,8 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
 
     It asks the clusters only, so it works from anywhere and whoever copies; it cannot see whether a copy runs: lag
     that grows and heartbeats that age say that. Exit status 1 if a partition waits at a gap, and if something could not
-    be told: a cluster does not answer, a partition has no leader, or heartbeats cannot be read.
+    be told: a cluster does not answer, a partition has no leader, or heartbeats cannot be read; and if the
+    progress topic is not compacted.
     """
     settings = load(file)
     found = [_fields(flow) for flow in (settings.flows if name is None else [settings.flow(name)])]
@@ -46,7 +47,9 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
 
 
 def _is_well(fields: Mapping[str, Any]) -> bool:
-    told = "error" not in fields and "heartbeat_error" not in fields and not fields["unknown"]
+    told = (
+        "error" not in fields and "heartbeat_error" not in fields and not fields["unknown"] and not fields["problems"]
+    )
     return told and not fields["halted"]
 
 
@@ -68,6 +71,7 @@ def _fields(flow: Flow) -> dict[str, Any]:
             for (topic, partition), halt in now.halted.items()
         ],
         "unknown": [f"{topic}-{partition}: {reason}" for (topic, partition), reason in now.unknown.items()],
+        "problems": list(now.problems),
     }
 
 
@@ -101,5 +105,5 @@ def _print(found: list[dict[str, Any]]) -> None:
             where = f"{gap['topic']}-{gap['partition']} at offset {gap['offset']}"
             click.echo(f"{fields['flow']}: {where} is halted: {gap['reason']}")
         unknown = [*fields["unknown"], *([fields["heartbeat_error"]] if "heartbeat_error" in fields else [])]
-        for line in unknown:
+        for line in [*unknown, *fields["problems"]]:
             click.echo(f"{fields['flow']}: {line}", err=True)

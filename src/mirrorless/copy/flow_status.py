@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.compaction import policies
 from mirrorless.clusters.identity import refuse_same
 from mirrorless.clusters.target_state import TargetStates
 from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.copy.progress_topic import ProgressTopic
+from mirrorless.metadata.kept_topics import progress_topic
 from mirrorless.metadata.plan import replicated
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ class FlowStatus:
     `lag_records` is in offsets of the source: markers, holes and what retention took are counted too. `begun` are the
     partitions with progress. `halted` are gaps that wait for a decision, by source topic and partition; a partition
     that halts for another reason is told by the copy only. `unknown` are partitions whose end the source did not tell.
+    `problems` are lines on a progress topic that would lose its records.
     """
 
     state: TargetState
@@ -38,6 +41,7 @@ class FlowStatus:
     lag_records: int
     halted: Mapping[Place, Halt]
     unknown: Mapping[Place, str]
+    problems: tuple[str, ...] = ()
 
 
 def status_of(flow: Flow) -> FlowStatus:
@@ -60,12 +64,19 @@ def status_of(flow: Flow) -> FlowStatus:
         lag_records=sum(max(0, end - _next_offset(known.get(place))) for place, end in ends.items()),
         halted={place: halt for place in places if (halt := _halt(known.get(place))) is not None},
         unknown=unknown,
+        problems=_problems(flow, target, partition_counts(at_target)),
     )
 
 
 def _known(flow: Flow, target: Admin) -> dict[Place, Known]:
     with closing(ProgressTopic(flow, target)) as topic:
         return topic.read()
+
+
+def _problems(flow: Flow, target: Admin, there: Mapping[str, int]) -> tuple[str, ...]:
+    topic = progress_topic(flow)
+    wrong = policies(target, [topic.name] if topic.name in there else []).wrong
+    return tuple(f"topic {name} on {target.alias} has {topic.complaint(policy)}" for name, policy in wrong.items())
 
 
 def _next_offset(known: Known | None) -> int:

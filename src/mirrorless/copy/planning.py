@@ -10,19 +10,22 @@ from typing import TYPE_CHECKING
 from kafka.errors import KafkaError, RetriableError
 
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.compaction import policies
 from mirrorless.clusters.identity import refuse_same
 from mirrorless.clusters.kafka_python import admin_client
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts
 from mirrorless.copy.dealing import deal
+from mirrorless.copy.lost_progress import create_again, write_again
 from mirrorless.copy.mirrormaker2 import Rival
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.rows import LeaseRow
-from mirrorless.errors import ClusterUnavailable, FlowPaused
+from mirrorless.errors import ClusterError, ClusterUnavailable, FlowPaused
+from mirrorless.metadata.kept_topics import progress_topic
 from mirrorless.metadata.plan import replicated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from kafka.admin import KafkaAdminClient
 
@@ -78,10 +81,12 @@ class Planner:
             for topic, remote_topic in remote.items()
             for partition in range(min(counts[topic], remote_counts.get(remote_topic, 0)))
         ]
+        kept = self._kept_badly(remote_counts)
         ends, unknown = self._source_ends(places)
         known, waiting = self._rival.read(self._progress, ends.keys() & set(places))
+        kept = self._written_again() or kept
         unmade = self._not_made(remote, counts, remote_counts)
-        self.waiting = str(self._rival.may_run(waiting)) if waiting else unknown or unmade
+        self.waiting = str(self._rival.may_run(waiting)) if waiting else kept or unknown or unmade
         places = [place for place in places if place in ends and place not in waiting]
         rows = [_row(place, remote[place[0]], ends[place], known.get(place)) for place in places]
         if self._bounded:
@@ -96,6 +101,32 @@ class Planner:
         self._states.close()
         if self._sizes is not None:
             self._sizes.close()
+
+    def _kept_badly(self, there: Collection[str]) -> str:
+        """A line on a progress topic that is not compacted, which a run does not begin with; raises `ClusterError`.
+
+        One that was deleted since it was read is created again.
+        """
+        topic = progress_topic(self.flow)
+        if topic.name not in there:
+            if self._progress.was_read:
+                create_again(self.flow, self._target)
+            return ""
+        policy = policies(self._target, [topic.name]).wrong.get(topic.name)
+        if policy is None:
+            return ""
+        line = f"topic {topic.name} has {topic.complaint(policy)}"
+        if not self._progress.was_read:
+            raise ClusterError(line, cluster=self.flow.target.alias)
+        return f"cluster {self.flow.target.alias}: {line}"
+
+    def _written_again(self) -> str:
+        """Write what the progress topic has lost by being deleted, and return a line on it; empty if it has not."""
+        if not self._progress.lost:
+            return ""
+        told = write_again(self.flow, self._progress.lost)
+        self._progress.found_again()
+        return told
 
     def _not_made(self, remote: Mapping[str, str], counts: Mapping[str, int], there: Mapping[str, int]) -> str:
         """A line on partitions that the target has lacked for longer than topic discovery takes to make them."""

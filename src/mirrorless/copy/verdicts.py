@@ -24,6 +24,10 @@ _MAY_PASS = frozenset({GapKind.TRUNCATED, GapKind.TARGET_LOST})
 _PATIENCE = 6
 """So many looks, some seconds, until a gap that may pass is believed: a new leader's offsets may lag for a moment."""
 _WAY_ON = "mirrorless offsets reset begins the topic anew"
+_WAY_WITHOUT_PROGRESS = (
+    "see Lost progress in docs/operations.md: mirrorless offsets reset --partition P --to OFFSET continues the "
+    "partition behind its last offset sync"
+)
 _WAYS_ON = f"mirrorless.on.gap=continue goes on behind it, {_WAY_ON}"
 _CORRUPT = 2  # CORRUPT_MESSAGE
 _TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
@@ -116,7 +120,7 @@ class Verdicts:
         else:
             self._ledger.halted(copy, gap)
             self.halt(copy, gap)
-            copy.error = f"{gap}; {_WAY_ON if gap.kind is GapKind.UNEXPLAINED else _WAYS_ON}"
+            copy.error = f"{gap}; {_WAY_WITHOUT_PROGRESS if gap.kind is GapKind.UNEXPLAINED else _WAYS_ON}"
 
     def damaged(self, copy: PartitionCopy, error: FormatError) -> None:
         """Fetch a bad batch again, since it may have suffered on the way; what came before it is good and goes over."""
