@@ -61,16 +61,14 @@ class Invocation:
             by_topic.setdefault(str(_field(one, "topic")), []).append(one)
         for topic, some in by_topic.items():
             if count := _foreign.due(f"{self.flow.name} {topic}", len(some)):
-                self._log_refused(topic, count, some[-1])
+                what = (
+                    "a record cannot be handled" if count == 1 else f"{count} records cannot be handled, the last one"
+                )
+                where = {f"record_{name}": _field(some[-1], name) for name in ("topic", "partition", "offset")}
+                self.sink.tell("error", what, **where, reason=some[-1].reason)
         self.measure("records-refused", len(refused))
         if (queue := environment().failures) is not None:
             send(queue, refused, flow=self.flow.name, function=self.name)
-
-    def _log_refused(self, topic: str, count: int, last: Refused) -> None:
-        """Log records of one topic in one line, without fields: a terminal shows the text only."""
-        records = f"{count} record{'' if count == 1 else 's'}"
-        where = f"partition {_field(last, 'partition')} at offset {_field(last, 'offset')}"
-        self.sink.tell("error", f"{topic}: skipped {records} that {self.name} cannot read, last {where}: {last.reason}")
 
     def leave(self, what: Sequence[str]) -> dict[str, list[str]]:
         """Say which units of work are left to the next invocation; returns them as fields of the answer."""

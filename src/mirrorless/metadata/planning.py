@@ -89,11 +89,10 @@ class Planner:
         alias = self._flow.source.alias
         blank = f"{alias} shows no topics; if it has some, grant DESCRIBE on those to replicate to the flow's user"
         wanted = list(parts)
-        plans = [
+        plans = [self._kept()] if internal_topics and Part.TOPICS in wanted else []
+        plans += [
             {Part.TOPICS: self._topics, Part.CONFIGS: self._configs, Part.ACLS: self._acls}[one]() for one in wanted
         ]
-        if internal_topics and Part.TOPICS in wanted:
-            plans.append(self._kept())
         return Plan(
             actions=tuple(action for one in plans for action in one.actions),
             left_out=self._left_out,
