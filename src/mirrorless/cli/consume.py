@@ -35,11 +35,11 @@ _KINDS: dict[str, tuple[type[Heartbeat] | type[Checkpoint] | type[OffsetSync], C
 def consume(kind: str, file: str, *, name: str | None, as_json: bool) -> None:
     """Print what is in an internal topic of FILE's flows, a line a record, as Kafka's own formatters do (KIP-597).
 
-    Records that make no sense are counted on stderr.
+    Records that make no sense are counted on stderr, a line a topic.
     """
     settings = load(file)
     parser, topic_of = _KINDS[kind]
-    malformed = 0
+    malformed: dict[str, int] = {}
     done: set[tuple[str, str]] = set()
     for flow in settings.flows if name is None else [settings.flow(name)]:
         topic = topic_of(flow)
@@ -51,10 +51,10 @@ def consume(kind: str, file: str, *, name: str | None, as_json: bool) -> None:
             for entry in replay.read():
                 record = parser.parse(entry.key, entry.value)
                 if isinstance(record, Malformed):
-                    malformed += 1
+                    malformed[topic.name] = malformed.get(topic.name, 0) + 1
                 else:
                     click.echo(json.dumps(asdict(record)) if as_json else record.text)
         finally:
             replay.close()
-    if malformed:
-        click.echo(f"{malformed} records were skipped: they are no {kind}", err=True)
+    for where, count in malformed.items():
+        click.echo(f"{where}: {count} records were skipped: they are no {kind}", err=True)

@@ -34,7 +34,8 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
     It asks the clusters only, so it works from anywhere and whoever copies; it cannot see whether a copy runs: lag
     that grows and heartbeats that age say that. Copied topics that are not on the source any more are shown too. Exit
     status 1 if a partition is halted, if a topic was created again and the new one is not copied, and if something
-    could not be found out: a cluster does not answer, a partition has no leader, or heartbeats cannot be read.
+    could not be found out: a cluster does not answer, a partition has no leader, or heartbeats cannot be read; and
+    if the progress topic is not compacted.
     """
     settings = load(file)
     found = [_fields(flow) for flow in (settings.flows if name is None else [settings.flow(name)])]
@@ -48,7 +49,9 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
 
 
 def _is_well(fields: Mapping[str, Any]) -> bool:
-    told = "error" not in fields and "heartbeat_error" not in fields and not fields["unknown"]
+    told = (
+        "error" not in fields and "heartbeat_error" not in fields and not fields["unknown"] and not fields["problems"]
+    )
     return told and not fields["halted"] and not fields["created_again"]
 
 
@@ -81,6 +84,7 @@ def _fields(flow: Flow) -> dict[str, Any]:
             for topic, remote in now.gone.items()
         ],
         "unknown": [f"{topic}-{partition}: {reason}" for (topic, partition), reason in now.unknown.items()],
+        "problems": list(now.problems),
     }
 
 
@@ -116,5 +120,5 @@ def _print(found: list[dict[str, Any]]) -> None:
         for text in [*fields["created_again"], *(one["text"] for one in fields["gone"])]:
             click.echo(f"{fields['flow']}: {text}")
         unknown = [*fields["unknown"], *([fields["heartbeat_error"]] if "heartbeat_error" in fields else [])]
-        for line in unknown:
+        for line in [*unknown, *fields["problems"]]:
             click.echo(f"{fields['flow']}: {line}", err=True)

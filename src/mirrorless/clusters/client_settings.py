@@ -55,6 +55,11 @@ _NAMES: Final[Mapping[str, tuple[str, str]]] = {
 
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _NEVER_MS: Final = 2**31 - 1
+_CREATES_NO_TOPICS: Final = {"allow.auto.create.topics": False}
+"""librdkafka's producers and admin clients would create a topic that they ask for, with the broker's defaults."""
+_MISSING_AFTER_MS: Final = 5_000
+"""How long a producer takes a topic that brokers do not know for one that was just created; the library's own half a
+minute is longer than records may wait, which would then time out without a reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +89,7 @@ class _Connection:
 def for_confluent(cluster: Cluster, *, role: Role, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Translate for confluent-kafka; `extra` is librdkafka's own settings and beats the cluster's.
 
-    An `error_cb` in it hears of failed connections in plain words.
+    An `error_cb` in it hears of failed connections in plain words. No client creates topics, whatever brokers allow.
 
     The result holds secrets. Raises ConfigurationError, in one line without secrets, for what cannot be honoured, and
     ClusterUnavailable where no token is given out.
@@ -99,9 +104,11 @@ def for_confluent(cluster: Cluster, *, role: Role, extra: Mapping[str, Any] | No
     if connection.tokens is not None:
         settings["oauth_cb"] = oauth_callback(_working(connection.tokens, cluster))
     added = dict(extra or {})
+    if role == "producer":
+        settings["topic.metadata.propagation.max.ms"] = _MISSING_AFTER_MS
     if "error_cb" in added:
         added["error_cb"] = _plainly(connection).told_to(added["error_cb"])
-    return {key: value for key, value in settings.items() if value is not None} | added
+    return {key: value for key, value in settings.items() if value is not None} | added | _CREATES_NO_TOPICS
 
 
 def for_kafka_python(cluster: Cluster, *, role: Role) -> dict[str, Any]:

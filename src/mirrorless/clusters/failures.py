@@ -22,6 +22,11 @@ _UNAUTHORIZED: Final = (
     KafkaError.GROUP_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
 )
+_MISSING: Final = (
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+)
 _PLACE: Final = re.compile(r"^(?:\w+://)?(?P<host>\[[^\]]+\]|[^/:\s]+):(?P<port>[0-9]+)/\w+: ")
 _CONNECT: Final = re.compile(r"^Connect to \S+ failed: (?P<reason>.+)$")
 _REFUSED: Final = re.compile(r"SASL authentication error|SASL .* authentication failed", re.IGNORECASE)
@@ -32,6 +37,14 @@ _ELAPSED: Final = re.compile(r" \(after \d+ms in state \w+(?:, \d+ identical err
 def grant(code: int, right: str) -> str:
     """Return the end of an error's line: which right to grant, if `code` says that one is missing; else nothing."""
     return f"; grant {right}" if code in _UNAUTHORIZED else ""
+
+
+def unwritten(error: KafkaError, *, creator: str = "topic discovery") -> str:
+    """Return why a record was not written to a topic; `creator` is what creates the topic where it is missing."""
+    if error.code() in _MISSING:
+        return f"the topic is missing; {creator} creates it again"
+    # What is known when a record is queued and what comes back for it are the same to whoever reads it.
+    return f"{error.str().removeprefix('Unable to produce message: ')}{grant(error.code(), 'WRITE on it')}"
 
 
 class Plainly:

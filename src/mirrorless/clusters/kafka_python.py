@@ -19,7 +19,9 @@ _shake_hands: Any = KafkaSSLTransport.handshake
 
 def admin_client(cluster: Cluster) -> KafkaAdminClient:
     """Connect to a cluster, with its settings for an admin client; raises kafka-python's errors."""
-    return KafkaAdminClient(**for_kafka_python(cluster, role="admin"))
+    client: Any = KafkaAdminClient(**for_kafka_python(cluster, role="admin"))
+    client._manager.cluster.config["allow_auto_create_topics"] = False
+    return client  # type: ignore[no-any-return]
 
 
 # The library leaves a socket to the garbage collector that was refused or had no agreement on keys: where a cluster is

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
+from mirrorless.clusters.admin import Refusal
 from mirrorless.clusters.failures import grant
 from mirrorless.clusters.reading import reader, waiting
 from mirrorless.clusters.topics import Described, describe, last_stable_offsets
@@ -15,7 +16,7 @@ from mirrorless.errors import ClusterUnavailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from mirrorless.clusters.admin import Admin, Refusal
+    from mirrorless.clusters.admin import Admin
     from mirrorless.settings import Cluster
 
 _SILENCE_S: Final = 60.0
@@ -53,6 +54,16 @@ class Replay:
         self._consumer: Consumer | None = None
         self._found: Described | Refusal | None = None
         self._read_to: dict[int, int] = {}
+
+    @property
+    def missing(self) -> bool:
+        """Whether there was no such topic when it was read last."""
+        return isinstance(self._found, Refusal) and self.refused is None
+
+    @property
+    def topic_id(self) -> str | None:
+        """The topic's own id when it was read last (KIP-516); None where it was not there, or brokers have no ids."""
+        return self._found.topic_id if isinstance(self._found, Described) else None
 
     @property
     def refused(self) -> str | None:

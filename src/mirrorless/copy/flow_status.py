@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.compaction import policies
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.target_state import TargetStates
 from mirrorless.clusters.topics import high_watermarks, partition_counts, topic_ids, undescribed
 from mirrorless.copy.created_again import created_again
 from mirrorless.copy.progress_topic import ProgressTopic
+from mirrorless.metadata.kept_topics import progress_topic
 from mirrorless.metadata.other_copies import left_alone
 from mirrorless.metadata.plan import replicated
 
@@ -33,6 +35,7 @@ class FlowStatus:
     that wait for a decision, or for another reason. `unknown` are partitions whose end the source did not report.
     `created_again` are lines on remote topics that are left alone, since their source topic is another one now; `gone`
     are copied topics that the source does not have any more, with their remote topics, as long as these are there.
+    `problems` are lines on a progress topic that would lose its records.
     """
 
     state: TargetState
@@ -44,6 +47,7 @@ class FlowStatus:
     unknown: Mapping[Place, str]
     created_again: tuple[str, ...] = ()
     gone: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
 
 
 def status_of(flow: Flow) -> FlowStatus:
@@ -71,6 +75,7 @@ def status_of(flow: Flow) -> FlowStatus:
         lag_records=sum(max(0, end - _next_offset(known.get(place))) for place, end in ends.items()),
         halted={place: halt for place in places if (halt := _halt(known.get(place))) is not None},
         unknown=unknown,
+        problems=_problems(flow, target, partition_counts(at_target)),
         created_again=tuple(left_alone(topics[topic], reason) for topic, reason in sorted(replaced.items())),
         gone=gone(flow, known, source={*counts, *undescribed(at_source)}, target=remote_counts),
     )
@@ -96,6 +101,12 @@ def line_on_gone(flow: Flow, topic: str, remote_topic: str) -> str:
 def _known(flow: Flow, target: Admin) -> dict[Place, Known]:
     with closing(ProgressTopic(flow, target)) as topic:
         return topic.read()
+
+
+def _problems(flow: Flow, target: Admin, there: Mapping[str, int]) -> tuple[str, ...]:
+    topic = progress_topic(flow)
+    wrong = policies(target, [topic.name] if topic.name in there else []).wrong
+    return tuple(f"topic {name} on {target.alias} has {topic.complaint(policy)}" for name, policy in wrong.items())
 
 
 def _next_offset(known: Known | None) -> int:

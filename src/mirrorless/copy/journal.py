@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from mirrorless.clusters.admin import QUIET
+from mirrorless.clusters.failures import unwritten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +39,7 @@ class Journal:
             self._producer.produce(self.topic, key=key, value=value, on_delivery=self._delivered)
         except (BufferError, KafkaException) as error:
             self.failures += 1
-            self.error = f"progress was not written to {self.topic}: {error}"
+            self.error = f"progress was not written to {self.topic}: {_reason(error)}"
         self._producer.poll(0)
 
     def dead_letter(self, topic: str, where: SourcePartition, what: LeaveOut) -> None:
@@ -68,7 +69,7 @@ class Journal:
             self._producer.produce(topic, value=value, headers=headers, on_delivery=self._delivered)
         except (BufferError, KafkaException) as error:
             self.failures += 1
-            self.error = f"{topic} was not written to: {error}"
+            self.error = f"{topic} was not written to: {_reason(error)}"
 
     def poll(self) -> None:
         """Hear what became of records that were queued before."""
@@ -80,4 +81,8 @@ class Journal:
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         self.failures += error is not None
-        self.error = None if error is None else f"{message.topic()} was not written to: {error.str()}"
+        self.error = None if error is None else f"{message.topic()} was not written to: {unwritten(error)}"
+
+
+def _reason(error: BufferError | KafkaException) -> str:
+    return unwritten(error.args[0]) if isinstance(error, KafkaException) else str(error)

@@ -12,6 +12,7 @@ from kafka.errors import KafkaError, RetriableError
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.clusters.compaction import policies
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.kafka_python import admin_client
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
@@ -20,16 +21,18 @@ from mirrorless.copy.created_again import copied_id, is_another
 from mirrorless.copy.dealing import deal
 from mirrorless.copy.discovered import is_new, starts_at_latest
 from mirrorless.copy.flow_status import gone, line_on_gone
+from mirrorless.copy.lost_progress import create_again, write_again
 from mirrorless.copy.mirrormaker2 import Rival
 from mirrorless.copy.newcomers import LOOKING_SLOTS, PartitionCounts, planned_text, row_of
 from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.copy.run_marks import MarkWriter
-from mirrorless.errors import ClusterUnavailable, FlowPaused
+from mirrorless.errors import ClusterError, ClusterUnavailable, FlowPaused
+from mirrorless.metadata.kept_topics import progress_topic
 from mirrorless.metadata.looking_for_loops import refuse_loops
 from mirrorless.metadata.plan import replicated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from kafka.admin import KafkaAdminClient
 
@@ -90,11 +93,20 @@ class Planner:
         remote = replicated(flow, counts.source)
         copied = counts.copied(remote)
         places = [(topic, partition) for topic, count in copied.items() for partition in range(count)]
+        kept = self._kept_badly(counts.target)
         ends, unknown = self._source_ends(places)
         known, waiting = self._rival.read(self._progress, ends.keys() & set(places))
+        kept = self._written_again() or kept
+        if known and not counts.source:
+            # A broker that has just started may know of no topics for some seconds (2.8 and 3.9 with ZooKeeper).
+            raise ClusterUnavailable(
+                f"it shows no topics, but {len(known)} partitions of it were copied: its broker has just started, or the "
+                "flow's user lost DESCRIBE on them",
+                cluster=flow.source.alias,
+            )
         unmade = self._not_made(counts.source, copied)
         self._note_gone(gone(flow, known, source={*counts.source, *undescribed(source)}, target=counts.target))
-        self.waiting = str(self._rival.may_run(waiting)) if waiting else unknown or unmade
+        self.waiting = str(self._rival.may_run(waiting)) if waiting else kept or unknown or unmade
         places = [place for place in places if place in ends and place not in waiting]
         seen = self._progress.discovered.partitions if starts_at_latest(flow) else {}
         rows = [
@@ -142,6 +154,32 @@ class Planner:
         lines = [line_on_gone(self.flow, topic, topics[topic]) for topic in sorted(topics.keys() - self._gone)]
         self.news = "; ".join(lines)
         self._gone = set(topics)
+
+    def _kept_badly(self, there: Collection[str]) -> str:
+        """A line on a progress topic that is not compacted, which a run does not begin with; raises `ClusterError`.
+
+        One that was deleted since it was read is created again.
+        """
+        topic = progress_topic(self.flow)
+        if topic.name not in there:
+            if self._progress.was_read:
+                create_again(self.flow, self._target)
+            return ""
+        policy = policies(self._target, [topic.name]).wrong.get(topic.name)
+        if policy is None:
+            return ""
+        line = f"topic {topic.name} has {topic.complaint(policy)}"
+        if not self._progress.was_read:
+            raise ClusterError(line, cluster=self.flow.target.alias)
+        return f"cluster {self.flow.target.alias}: {line}"
+
+    def _written_again(self) -> str:
+        """Write what the progress topic has lost by being deleted, and return a line on it; empty if it has not."""
+        if not self._progress.lost:
+            return ""
+        told = write_again(self.flow, self._progress.lost)
+        self._progress.found_again()
+        return told
 
     def _not_made(self, counts: Mapping[str, int], copied: Mapping[str, int]) -> str:
         """A line on partitions that the target has lacked for longer than topic discovery takes to make them."""

@@ -90,7 +90,10 @@ class Positions:
             case Lost(reason=reason, kind=kind, records=records):
                 raise copy.gap(reason, kind, records=records)
             case Unexplained(epoch=epoch):
-                reason = f"the target holds records of epoch {epoch}, which the progress topic does not announce"
+                reason = (
+                    f"the target holds records of epoch {epoch}, which the progress topic does not announce; the topic "
+                    "was probably deleted, or emptied by retention (its cleanup.policy must be compact)"
+                )
                 raise copy.gap(reason, GapKind.UNEXPLAINED)
             case Begin():
                 await self._begin(copy, node, state, decision)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.replay import Replay
 from mirrorless.copy.discovered import DiscoveredTopics
+from mirrorless.copy.lost_progress import lacking
 from mirrorless.copy.progress import Known, Progress, parse
 from mirrorless.copy.run_marks import RunMarks
 
@@ -28,7 +29,8 @@ class ProgressTopic:
     `others` says when (monotonic seconds) progress was seen that MirrorMaker 2 wrote after the topic was first read.
     `complete` says whether it was read to its end the last time. Without `must_exist` a topic that does not exist, or
     may not be seen (`refused`), is an empty one. `marks` are those of runs of the flow's copy, `discovered` the
-    source's topics as they were at the last look.
+    source's topics as they were at the last look. `lost` is what the topic said before it was deleted and created
+    again, and does not say now. `was_read` says whether it was ever read to its end.
     """
 
     def __init__(self, flow: Flow, admin: Admin, *, must_exist: bool = True) -> None:
@@ -36,10 +38,12 @@ class ProgressTopic:
         self._connector = flow.connector_name
         self._known: dict[Place, Known] = {}
         self._before: dict[Place, Known] | None = None
-        self._was_read = self.complete = False
+        self.was_read = self.complete = False
         self.others: dict[Place, float] = {}
         self.marks = RunMarks(flow.source.alias)
         self.discovered = DiscoveredTopics(flow.source.alias)
+        self.lost: dict[Place, Known] = {}
+        self._topic_id: str | None = None
         # Without the topic nothing is known of how far the copy is, which is not the same as that nothing was copied.
         self._replay = Replay(topic=flow.offset_storage_topic, cluster=flow.target, admin=admin, must_exist=must_exist)
 
@@ -57,7 +61,7 @@ class ProgressTopic:
         for key, value, offset in self._replay.read(self._forget, stopping=stopping):
             if self.marks.take(key, value, offset, now=time.monotonic()) or self.discovered.take(key, value):
                 continue
-            if self._was_read and self._before is None and value is not None and _OURS not in value:
+            if self.was_read and self._before is None and value is not None and _OURS not in value:
                 self._note_other(key, value)
             last[key] = value
         # Of most keys there are many records, of which only the last one need be parsed.
@@ -68,20 +72,35 @@ class ProgressTopic:
             return self._known
         if self._before is not None:
             self._note_others_since(self._before)
-        self._before, self._was_read = None, True
+            if self._topic_id is not None and self._topic_id != self._replay.topic_id:
+                self.lost |= self._before
+        self._before, self.was_read = None, True
+        self._topic_id = self._replay.topic_id
+        left = {place: lacking(one, self._known.get(place)) for place, one in self.lost.items()}
+        self.lost = {place: one for place, one in left.items() if one != Known()}
         return self._known
+
+    def found_again(self) -> None:
+        """Take what was lost as known: it was written into the topic."""
+        for place, one in self.lost.items():
+            known = self._known.setdefault(place, Known())
+            for said in (*one.announced.values(), one.halt, one.progress):
+                if said is not None:
+                    known.take(said)
+        self.lost = {}
 
     def follow(self, earlier: ProgressTopic) -> None:
         """Take over what another reader knew before the first read, so that what others wrote since is noted."""
-        self._before = earlier._known if earlier._was_read and earlier._before is None else earlier._before
-        self._was_read, self.others = earlier._was_read, earlier.others
+        self._before = earlier._known if earlier.was_read and earlier._before is None else earlier._before
+        self.was_read, self.others = earlier.was_read, earlier.others
+        self._topic_id, self.lost = earlier._topic_id, earlier.lost
 
     def close(self) -> None:
         """Close the connection."""
         self._replay.close()
 
     def _forget(self) -> None:
-        if self._was_read and self._before is None:  # else what is known is but a part
+        if self.was_read and self._before is None:  # else what is known is but a part
             self._before = self._known
         self._known = {}
         self.marks.forget()
@@ -94,8 +113,8 @@ class ProgressTopic:
 
     def _note_other(self, key: bytes | None, value: bytes) -> None:
         match self._parse(key, value):
-            case (place, Progress(sequence=None)):
-                self.others[place] = time.monotonic()
+            case (place, Progress(sequence=None) as said) if self._known.get(place, Known()).progress != said:
+                self.others[place] = time.monotonic()  # one that is known already was written again by us
 
     def _note_others_since(self, before: Mapping[Place, Known]) -> None:
         """Note what was written while the topic could not be read, where it is the last that was said."""

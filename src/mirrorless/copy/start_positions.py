@@ -110,7 +110,8 @@ class _Fixing:
         changed = {
             topic: count for topic, count in self._counts.items() if seen.get(topic) != count and topic not in left
         }
-        gone = seen.keys() - self._counts.keys()
+        # A broker that has just started may know of no topics for some seconds.
+        gone = seen.keys() - self._counts.keys() if self._counts else set()
         if not changed and not gone:
             return
         config = for_confluent(self._flow.target, role="producer")

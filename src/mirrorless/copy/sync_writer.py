@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from mirrorless.clusters.admin import QUIET
 from mirrorless.clusters.client_settings import for_confluent
-from mirrorless.clusters.failures import grant
+from mirrorless.clusters.failures import unwritten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -108,7 +108,7 @@ class SyncWriter:
         except BufferError as error:
             self._again(place, sync, str(error))
         except KafkaException as error:
-            self._again(place, sync, _reason(error.args[0]))
+            self._again(place, sync, unwritten(error.args[0]))
         else:
             self._under_way.add(place)
 
@@ -119,7 +119,7 @@ class SyncWriter:
             self.written += 1
             self.error = None
         else:
-            self._again(place, sync, _reason(error))
+            self._again(place, sync, unwritten(error))
 
     def _again(self, place: _Place, sync: OffsetSync, reason: str) -> None:
         """Put a sync back in front, unless a newer one with its key waits."""
@@ -130,8 +130,3 @@ class SyncWriter:
         if all(newer.block != sync.block for newer in waiting):
             waiting.appendleft(sync)
         self._line_up(place)
-
-
-def _reason(error: KafkaError) -> str:
-    # What is known when a record is queued and what comes back for it are the same to whoever reads it.
-    return f"{error.str().removeprefix('Unable to produce message: ')}{grant(error.code(), 'WRITE on it')}"

@@ -27,6 +27,10 @@ _MAY_PASS = frozenset({GapKind.TRUNCATED, GapKind.TARGET_LOST, GapKind.TARGET_HO
 _PATIENCE = 6
 """So many looks, some seconds, until a gap that may pass is believed: a new leader's offsets may lag for a moment."""
 _WAY_ON = "mirrorless offsets reset begins the topic anew"
+_WAY_WITHOUT_PROGRESS = (
+    "see Lost progress in docs/operations.md: mirrorless offsets reset --partition P --to OFFSET continues the "
+    "partition behind its last offset sync"
+)
 _WAYS_ON = f"mirrorless.on.gap=continue goes on behind it, {_WAY_ON}"
 _WAYS_ON_FROM_A_HOLE = (
     "set mirrorless.on.gap=continue to copy the missing records now, and those behind them a second time, "
@@ -231,7 +235,7 @@ def _ways_on(kind: GapKind) -> str:
     """What an operator can do about a gap."""
     match kind:
         case GapKind.UNEXPLAINED:
-            return _WAY_ON
+            return _WAY_WITHOUT_PROGRESS
         case GapKind.TARGET_HOLE:
             return _WAYS_ON_FROM_A_HOLE
         case _:

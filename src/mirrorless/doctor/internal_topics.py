@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaError
 
+from mirrorless.clusters.compaction import compacting, is_compacted
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.internal_topics import SEGMENT_BYTES
 from mirrorless.clusters.replication_factors import factor_of, reduced_factors, usable_factor
 from mirrorless.doctor.findings import Finding, Status
 from mirrorless.doctor.probes import NotSaid
 from mirrorless.doctor.replicas import MIN_INSYNC, too_few
+from mirrorless.errors import ClusterError
+from mirrorless.heartbeats import look
 from mirrorless.rights import Function, On, Operation, Side, name_of, needed
 
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.configs import Configs
     from mirrorless.doctor.probes import Probes
-    from mirrorless.settings import Flow
+    from mirrorless.settings import Cluster, Flow
 
 _FACTORS: Final = {
     On.PROGRESS: "offset.storage.replication.factor",
@@ -65,13 +68,16 @@ def internal_topics(
     names = {on: str(name_of(flow, on)) for on in wanted}
     there = [name for name in names.values() if name in end.topics]
     configs, _ = topic_configs(admin, there)
+    cluster = flow.source if end.side is Side.SOURCE else flow.target
     return [
-        _there(end, on, name, configs.get(name)) if name in end.replicas else _creatable(flow, end, on, name, probes)
+        _there(end, on, name, configs.get(name), cluster)
+        if name in end.replicas
+        else _creatable(flow, end, on, name, probes)
         for on, name in names.items()
     ]
 
 
-def _there(end: End, on: On, name: str, configs: Configs | None) -> Finding:
+def _there(end: End, on: On, name: str, configs: Configs | None, cluster: Cluster) -> Finding:
     needed = configs[MIN_INSYNC].value if configs is not None and MIN_INSYNC in configs else None
     if needed is not None and 0 < end.replicas[name] < int(needed):
         fix = "add replicas to it (kafka-reassign-partitions)"
@@ -82,13 +88,13 @@ def _there(end: End, on: On, name: str, configs: Configs | None) -> Finding:
         text = f"{name} is there; whether its cleanup.policy is {_COMPACT} takes DESCRIBE_CONFIGS on it"
         return Finding(check=on.value, status=Status.NOT_CHECKED, text=text, cluster=end.alias)
     policy = configs["cleanup.policy"].value if "cleanup.policy" in configs else None
-    if policy is not None and policy != _COMPACT:
+    if policy is not None and not is_compacted(policy):
         return Finding(
             check=on.value,
             status=Status.FAILED,
             text=f"{name} has cleanup.policy={policy}: what is kept there would be deleted with time",
             cluster=end.alias,
-            fix=f"set cleanup.policy={_COMPACT} on {name}",
+            fix=compacting(cluster, name),
         )
     segment = configs["segment.bytes"].value if "segment.bytes" in configs else None
     if on in _READ_WHOLE and segment is not None and int(segment) > _LARGEST_SEGMENT_BYTES:
@@ -99,7 +105,24 @@ def _there(end: End, on: On, name: str, configs: Configs | None) -> Finding:
             cluster=end.alias,
             fix=f"set segment.bytes={SEGMENT_BYTES} on {name}",
         )
+    if on is On.HEARTBEATS and (foreign := _foreign(cluster, name)):
+        return Finding(
+            check=on.value,
+            status=Status.FAILED,
+            text=f"{name} is in use for something else: {foreign} are no heartbeats of MirrorMaker",
+            cluster=end.alias,
+            fix=f"delete {name} if it is not needed, or set emit.heartbeats.enabled=false",
+        )
     return Finding(check=on.value, status=Status.OK, text=f"{name} is there", cluster=end.alias)
+
+
+def _foreign(cluster: Cluster, topic: str) -> str:
+    """Say how many of the last records are none; empty where all are, or READ is missing, which nothing else needs."""
+    try:
+        found = look(cluster, topic)
+    except ClusterError:
+        return ""
+    return f"{found.foreign} of its last {found.records} records" if found.foreign else ""
 
 
 def _creatable(flow: Flow, end: End, on: On, name: str, probes: Probes) -> Finding:

@@ -15,6 +15,7 @@ from mirrorless.heartbeats import Heartbeats
 if TYPE_CHECKING:
     from mirrorless.functions.budget import TimeBudget
     from mirrorless.functions.invocation import Invocation
+    from mirrorless.functions.surroundings import Sink
     from mirrorless.settings import Flow, Settings
 
 _MINUTE_S: Final = 60
@@ -26,6 +27,8 @@ _LONGEST_S: Final = 16.0
 
 _warm: Final[Warm[Heartbeats]] = Warm()
 """By pair."""
+_refused: Final[dict[str, str]] = {}
+"""Why nothing is written for a pair, as it was logged."""
 
 
 def beat(invocation: Invocation) -> dict[str, Any]:
@@ -33,6 +36,7 @@ def beat(invocation: Invocation) -> dict[str, Any]:
 
     Two invocations one after the other leave no beat out, whatever the interval; what is late is not made up for.
     A pair that fails leaves out beats and holds up no other; the first one's error is raised when the minute is over.
+    A pair whose topic is not one for heartbeats is left out, which is logged once and looked at again each minute.
     A function of Lambda's has network and rights for its own two clusters, so it leaves all others out.
     """
     pairs = pairs_of(invocation.settings, invocation.flow)
@@ -44,7 +48,7 @@ def beat(invocation: Invocation) -> dict[str, Any]:
     event = invocation.event
     begin = event.at.timestamp() if isinstance(event, Schedule) else time.time()
     now = time.time()
-    minutes = [_Minute(pair, due(pair, begin=begin, now=now), invocation.budget) for pair in pairs]
+    minutes = [_Minute(pair, due(pair, begin=begin, now=now), invocation.budget, invocation.sink) for pair in pairs]
     # Daemons, for a run on one machine does not wait at its end for a cluster that does not answer.
     threads = [threading.Thread(target=minute.run, name=minute.pair.name, daemon=True) for minute in minutes]
     for thread in threads:
@@ -53,7 +57,12 @@ def beat(invocation: Invocation) -> dict[str, Any]:
         thread.join()
     beats = sum(minute.beats for minute in minutes)
     invocation.measure("heartbeat-count", beats)
-    done = {"beats": beats, **invocation.leave([one for minute in minutes for one in minute.left])}
+    refused = [minute.pair.name for minute in minutes if minute.refused]
+    done = {
+        "beats": beats,
+        **({"refused": refused} if refused else {}),
+        **invocation.leave([one for minute in minutes for one in minute.left]),
+    }
     errors = [minute.error for minute in minutes if minute.error is not None]
     for error in errors[1:]:
         invocation.sink.tell("error", str(error))
@@ -85,14 +94,19 @@ def due(pair: Flow, *, begin: float, now: float) -> list[int]:
 
 @dataclass(slots=True)
 class _Minute:
-    """The beats of one pair, in a thread of its own: acknowledged ones, those not begun, and the first error."""
+    """The beats of one pair, in a thread of its own: acknowledged ones, those not begun, and the first error.
+
+    `refused` says that the topic is not one for heartbeats.
+    """
 
     pair: Flow
     at: list[int]
     budget: TimeBudget
+    sink: Sink
     beats: int = 0
     left: list[str] = field(default_factory=list)
     error: Exception | None = None
+    refused: bool = False
 
     def run(self) -> None:
         failed = False
@@ -101,6 +115,8 @@ class _Minute:
                 return  # the time limit would cut off the next attempt, and hide the error
             try:
                 with _warm.kept(self.pair.name, self.pair, lambda: Heartbeats(self.pair)) as heartbeats:
+                    if self._is_refused(heartbeats.refused):
+                        return
                     heartbeats.beat(timestamp_ms=int(time.time() * 1000))
             except Exception as error:  # noqa: BLE001 -- it would be lost with the thread; `beat` raises it
                 failed, self.error = True, self.error or error
@@ -111,6 +127,18 @@ class _Minute:
                 self.beats += 1
                 del self.at[0]
         self.left = [f"heartbeat {self.pair.name} at {at}" for at in self.at]
+
+    def _is_refused(self, reason: str | None) -> bool:
+        name = self.pair.name
+        self.refused = reason is not None
+        if reason is None:
+            _refused.pop(name, None)
+        else:
+            _warm.forget(name)  # the topic is looked at again in the next minute
+            if _refused.get(name) != reason:
+                self.sink.tell("error", f"{name}: {reason}")
+            _refused[name] = reason
+        return self.refused
 
 
 def _wait(at: float, budget: TimeBudget) -> bool:

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from mirrorless.clusters.internal_topics import replicated_heartbeats
 from mirrorless.formats import Heartbeat, Malformed
 from mirrorless.functions.events import LOG_APPEND_TIME, Records, refusal
-from mirrorless.heartbeats import last_heartbeat
+from mirrorless.heartbeats import last_records
 
 if TYPE_CHECKING:
     from mirrorless.functions.invocation import Invocation
+
+_logged: Final[set[str]] = set()
+"""Topics of which it was logged that they hold something else."""
 
 
 def monitor(invocation: Invocation) -> dict[str, Any]:
     """Measure the heartbeats of a trigger's event; on a schedule, the age of the last one on the target."""
     if isinstance(invocation.event, Records):
         return _measure(invocation, invocation.event)
-    last = last_heartbeat(invocation.flow)
-    if last is None:
+    found = last_records(invocation.flow)
+    topic = replicated_heartbeats(invocation.flow)
+    if not found.foreign:
+        _logged.discard(topic)
+    elif topic not in _logged:
+        _logged.add(topic)
+        text = f"{topic}: {found.foreign} of its last {found.records} records are no heartbeats of MirrorMaker"
+        invocation.sink.tell("error", text)
+    if (last := found.last) is None:
         switches = "emit.heartbeats.enabled and heartbeats.replication.enabled"
         return {"note": f"no heartbeat came over yet; {switches} must be true"}
     return {"last_seen_ms": last.timestamp_ms, "age_s": _age(invocation, last.timestamp_ms)}

@@ -12,6 +12,7 @@ from mirrorless.functions.budget import Context, TimeBudget
 from mirrorless.functions.environment import environment
 from mirrorless.functions.events import parse
 from mirrorless.functions.failures import send
+from mirrorless.functions.foreign_records import ForeignRecords
 from mirrorless.functions.powertools import powertools
 from mirrorless.functions.surroundings import surroundings
 from mirrorless.metrics import BY_NAME
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow, Settings
 
 _FRESH_S: Final = 60.0
+_foreign: Final = ForeignRecords()
 
 # Every failed connection is told once, in the error's text; the library would tell it several times a second.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
@@ -49,14 +51,21 @@ class Invocation:
     def refuse(self, refused: Sequence[Refused]) -> None:
         """Hand records that cannot be handled to the failure destination; raises `AwsError` where that fails.
 
-        Without a destination they are in the log only. Either way the trigger goes on behind them.
+        Without a destination they are in the log only, as a count for each topic. Either way the trigger goes on behind
+        them.
         """
         if not refused:
             return
+        by_topic: dict[str, list[Refused]] = {}
         for one in refused:
-            raw = one.raw if isinstance(one.raw, dict) else {}
-            where = {f"record_{name}": raw.get(name) for name in ("topic", "partition", "offset")}
-            self.sink.tell("error", "a record cannot be handled", **where, reason=one.reason)
+            by_topic.setdefault(str(_field(one, "topic")), []).append(one)
+        for topic, some in by_topic.items():
+            if count := _foreign.due(f"{self.flow.name} {topic}", len(some)):
+                what = (
+                    "a record cannot be handled" if count == 1 else f"{count} records cannot be handled, the last one"
+                )
+                where = {f"record_{name}": _field(some[-1], name) for name in ("topic", "partition", "offset")}
+                self.sink.tell("error", what, **where, reason=some[-1].reason)
         self.measure("records-refused", len(refused))
         if (queue := environment().failures) is not None:
             send(queue, refused, flow=self.flow.name, function=self.name)
@@ -67,6 +76,10 @@ class Invocation:
         if what:
             self.sink.tell("warning", "the time limit is near; the next invocation goes on", left=list(what))
         return {"left": list(what)} if what else {}
+
+
+def _field(refused: Refused, name: str) -> object:
+    return refused.raw.get(name) if isinstance(refused.raw, dict) else None
 
 
 class Function:

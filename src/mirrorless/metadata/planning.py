@@ -21,6 +21,7 @@ from mirrorless.metadata.acl_plan import AclSnapshot, acl_notes, plan_acls
 from mirrorless.metadata.acl_record import AclRecord
 from mirrorless.metadata.actions import Action, Plan, Problem
 from mirrorless.metadata.config_plan import creation_config, plan_configs
+from mirrorless.metadata.kept_topics import look_at
 from mirrorless.metadata.looking_for_loops import refuse_loops
 from mirrorless.metadata.other_copies import changes_topic, without_other_copies
 from mirrorless.metadata.plan import (
@@ -99,16 +100,19 @@ class Planner:
             *_problems(undescribed(target), f"cannot be described on {flow.target.alias}", uncopied=True),
         ]
 
-    def plan(self, parts: Iterable[Part], *, thorough: bool = False) -> Plan:
+    def plan(self, parts: Iterable[Part], *, thorough: bool = False, internal_topics: bool = True) -> Plan:
         """Plan these parts; raises `ClusterError` if an end does not answer.
 
         With `thorough` the plan says of every topic that was created again that it is left alone, else only of those
         that would be changed.
+        With topics, the flow's `internal_topics` are looked at too: whether they keep what is written there.
         """
         alias = self._flow.source.alias
         blank = f"{alias} shows no topics; if it has some, grant DESCRIBE on those to replicate to the flow's user"
-        plans = [
-            {Part.TOPICS: self._topics, Part.CONFIGS: self._configs, Part.ACLS: self._acls}[one]() for one in parts
+        wanted = list(parts)
+        plans = [self._kept()] if internal_topics and Part.TOPICS in wanted else []
+        plans += [
+            {Part.TOPICS: self._topics, Part.CONFIGS: self._configs, Part.ACLS: self._acls}[one]() for one in wanted
         ]
         actions, warnings = within_brokers(
             self._flow,
@@ -163,6 +167,12 @@ class Planner:
             actions=(*plan_internal_topics(self._flow, source=self._source, target=self._target), *planned),
             problems=_problems({topic: _told(one) for topic, one in failed.items()}, reason, uncopied=True),
         )
+
+    def _kept(self) -> Plan:
+        admins = self._admins
+        there = {"at_source": self._source, "at_target": self._target}
+        found = look_at(self._flow, source=admins.source, target=admins.target, **there)
+        return Plan(problems=found.problems, notes=found.warnings)
 
     def _configs(self) -> Plan:
         remote = {topic: name for topic, name in self._remote.items() if name in self._target}

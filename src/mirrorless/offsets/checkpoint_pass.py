@@ -7,11 +7,11 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import KafkaError, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from mirrorless.clusters.admin import QUIET, Admin
 from mirrorless.clusters.client_settings import for_confluent
-from mirrorless.clusters.failures import grant
+from mirrorless.clusters.failures import unwritten
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic, ensure
 from mirrorless.clusters.topics import last_stable_offsets, log_starts
@@ -86,10 +86,8 @@ class Checkpoints:
         self._source_groups, self._target_groups = GroupOffsets(flow.source), GroupOffsets(flow.target)
         self._wants_group = group_filter_for(flow).selects
         self._wants_topic = topic_filter_for(flow).selects
-        topic = checkpoints_topic(flow)
-        if (reason := ensure(self._target, topic)) is not None:
-            raise ClusterError(f"topic {topic.name} cannot be created: {reason}", cluster=flow.target.alias)
-        self._topic = CheckpointTopic(topic, self._target, wanted=self._wants_group)
+        self._create_topic()
+        self._topic = CheckpointTopic(checkpoints_topic(flow), self._target, wanted=self._wants_group)
         self._troubles: list[str] = []
         self._latencies_ms: list[int] = []
         self._on_source: set[str] = set()
@@ -125,7 +123,7 @@ class Checkpoints:
         """
         self._troubles, self._latencies_ms = [], []
         report = PassReport(troubles=self._troubles, latencies_ms=self._latencies_ms)
-        self._topic.read()
+        self._read_topic()
         committed = self._committed(report)
         returning = {topic for offsets in committed.values() for topic, _ in offsets if self._goes_back(topic)}
         self._listen(returning, report, stopping)
@@ -263,6 +261,16 @@ class Checkpoints:
     def _is_another(self, place: Place) -> bool:
         return self.translator.why_not(place) is not None
 
+    def _read_topic(self) -> None:
+        self._topic.read()
+        if self._topic.missing:  # it was deleted; all checkpoints are news to the new one
+            self._create_topic()
+
+    def _create_topic(self) -> None:
+        topic = checkpoints_topic(self._flow)
+        if (reason := ensure(self._target, topic)) is not None:
+            raise ClusterError(f"topic {topic.name} cannot be created: {reason}", cluster=topic.cluster.alias)
+
     def _meant(self, group: str, last: Mapping[Place, Checkpoint]) -> dict[Place, Checkpoint]:
         """Leave out checkpoints of topics that the opposite flow brought the group back to, without its doing.
 
@@ -360,6 +368,9 @@ class Checkpoints:
                 )
             except BufferError:
                 self._producer.poll(0.1)
+            except KafkaException as error:
+                reason = f"{self._topic.name}: {unwritten(error.args[0], creator='the next pass')}"
+                raise ClusterError(reason, cluster=self._flow.target.alias) from error
             else:
                 break
         self._producer.poll(0)
@@ -371,6 +382,4 @@ class Checkpoints:
             checkpoint = Checkpoint.parse(message.key(), message.value())
             if isinstance(checkpoint, Checkpoint):
                 self._topic.known.get(checkpoint.group, {}).pop((checkpoint.topic, checkpoint.partition), None)
-                self._troubles.append(
-                    f"{checkpoint.text} was not written: {error.str()}{grant(error.code(), 'WRITE on it')}"
-                )
+                self._troubles.append(f"{checkpoint.text} was not written: {unwritten(error, creator='the next pass')}")

@@ -57,6 +57,11 @@ class CheckpointTopic:
         return self._replay.topic
 
     @property
+    def missing(self) -> bool:
+        """Whether there was no such topic when it was read last."""
+        return self._replay.missing
+
+    @property
     def refused(self) -> str | None:
         """Why the topic might not be seen when it was read last, None if it might."""
         return self._replay.refused

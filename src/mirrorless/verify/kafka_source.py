@@ -38,6 +38,7 @@ def java_options(cluster: Cluster, *, isolation: str) -> dict[str, str]:
     return {key: value for key, value in found.items() if value is not None} | {
         **_READING,
         "kafka.isolation.level": isolation,
+        "kafka.allow.auto.create.topics": "false",  # Java's consumer would create a topic deleted meanwhile
         "includeHeaders": "true",
     }
 

@@ -47,7 +47,7 @@ def compare_metadata(flow: Flow, admins: Admins, *, wanted: Callable[[str], bool
     found.notes += [
         f"{part.value} are not compared: {_SWITCHES[part]} is false" for part, on in parts.items() if not on
     ]
-    plan = Planner(flow, admins).plan([part for part, on in parts.items() if on])
+    plan = Planner(flow, admins).plan([part for part, on in parts.items() if on], internal_topics=False)
     # A remote topic that cannot be described may be there: a trouble, and no difference.
     for action in (one for one in plan.actions if one.topic not in hidden):
         found.differences += _differences(action, origin, counts, remote_counts, every_acl=len(origin) == len(every))

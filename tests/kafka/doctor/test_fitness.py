@@ -115,7 +115,10 @@ def test_a_progress_topic_that_forgets(world: World) -> None:
     failed = findings(world)[world.target_alias, "progress topic"]
     assert failed.status is Status.FAILED
     assert failed.text.startswith(f"{world.progress_topic} has cleanup.policy=delete")
-    assert failed.fix == f"set cleanup.policy=compact on {world.progress_topic}"
+    assert failed.fix == (
+        f"kafka-configs.sh --bootstrap-server {world.target.bootstrap_servers} --alter --entity-type topics "
+        f"--entity-name {world.progress_topic} --add-config cleanup.policy=compact"
+    )
 
 
 @pytest.mark.parametrize("there", [False, True], ids=["to be created", "there"])

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from mirrorless.clusters.client_settings import for_confluent, for_kafka_python
+from mirrorless.clusters.client_settings import Role, for_confluent, for_kafka_python
 from mirrorless.clusters.java_settings import TUNING_KEYS
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings import Cluster
@@ -37,6 +37,7 @@ def test_a_bare_cluster() -> None:
         "bootstrap.servers": "a:9092,b:9092",
         "client.id": "mirrorless",
         "security.protocol": "PLAINTEXT",
+        "allow.auto.create.topics": False,
     }
     assert for_kafka_python(cluster(), role="consumer") == {
         "bootstrap_servers": ["a:9092", "b:9092"],
@@ -55,6 +56,15 @@ def test_a_role_beats_the_plain_key_and_extra_beats_both() -> None:
         ("client.id", "x"),
         ("group.id", "g"),
     }
+
+
+@pytest.mark.parametrize("role", ["admin", "consumer", "producer"])
+def test_no_client_creates_topics(role: Role) -> None:
+    asked = cluster({"consumer.allow.auto.create.topics": "true"})
+    assert for_confluent(asked, role=role)["allow.auto.create.topics"] is False
+    assert (
+        for_confluent(asked, role=role, extra={"allow.auto.create.topics": True})["allow.auto.create.topics"] is False
+    )
 
 
 def test_numbers() -> None:

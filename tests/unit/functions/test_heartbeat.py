@@ -56,7 +56,14 @@ class Context:
 class Beats:
     """Every pair's beats in one minute, by what fails when."""
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, fails: Callable[[str, float], bool]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        fails: Callable[[str, float], bool],
+        *,
+        refused: Callable[[str], str | None] = lambda _pair: None,
+    ) -> None:
         self.clock = clock = Clock()
         self.sent: dict[str, list[int]] = defaultdict(list)
         self.made: dict[str, int] = defaultdict(int)
@@ -67,6 +74,7 @@ class Beats:
         class Client:
             def __init__(self, pair: Flow) -> None:
                 self._pair = pair
+                self.refused = refused(pair.name)
                 beats.made[pair.name] += 1
 
             def beat(self, *, timestamp_ms: int) -> None:
@@ -79,6 +87,7 @@ class Beats:
         monkeypatch.setattr(heartbeat, "time", clock)
         monkeypatch.setattr(heartbeat, "Heartbeats", Client)
         monkeypatch.setattr(heartbeat, "_warm", Warm())
+        monkeypatch.setattr(heartbeat, "_refused", {})
         self.settings = configured(folder, "A, B", "A->B.enabled = true")
         flow = self.settings.flow("A->B")
         self.invocation = Invocation(
@@ -149,3 +158,17 @@ def test_clusters_that_are_away_are_told_each_before_the_time_limit(
     assert beats.invocation.measured["heartbeat-count"] == [0]
     told = {str(raised.value), *(text.removeprefix("heartbeat: ") for _, text in beats.heard.troubles)}
     assert told == {f"cluster {alias}: heartbeats: no acknowledgement" for alias in "AB"}
+
+
+def test_a_topic_that_is_not_for_heartbeats_is_reported_once_and_looked_at_again_each_minute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reasons = {"A->B": "heartbeats on B is in use for something else"}
+    beats = Beats(tmp_path, monkeypatch, lambda _pair, _now: False, refused=reasons.get)
+    for _ in range(2):
+        assert beat(beats.invocation) == {"beats": 60, "refused": ["A->B"]}
+    assert [text for _, text in beats.heard.troubles] == [f"heartbeat: A->B: {reasons['A->B']}"]
+    assert beats.made["A->B"] == 2
+    reasons.clear()
+    assert beat(beats.invocation) == {"beats": 120}
+    assert len(beats.sent["A->B"]) == 60

@@ -53,6 +53,7 @@ def fill(bootstrap_servers: str, topic: DemoTopic, *, advanced: Callable[[int], 
     producer = Producer(
         {
             "bootstrap.servers": bootstrap_servers,
+            "allow.auto.create.topics": False,
             "compression.type": topic.codec,
             "batch.size": 16_384,
             "linger.ms": 20,
