@@ -34,6 +34,7 @@ _SPARK = "tests/spark/"
 FOLDERS = (
     "tests/kafka/doctor/",
     "tests/kafka/metadata/",
+    "tests/kafka/releases/",
     "tests/kafka/security/",
     "tests/packaging/",
     _SPARK,

@@ -44,6 +44,7 @@ def committed_records(cluster: EmbeddedCluster, topic: str) -> dict[int, list[in
             "bootstrap.servers": cluster.bootstrap_servers,
             "group.id": "full-read",
             "enable.auto.commit": False,
+            "fetch.wait.max.ms": 20,
             "enable.partition.eof": True,
             "isolation.level": "read_committed",
         }

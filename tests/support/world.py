@@ -204,6 +204,7 @@ def read(cluster: EmbeddedCluster, topic: str, *, isolation: str = "read_uncommi
             "bootstrap.servers": cluster.bootstrap_servers,
             "group.id": "test",
             "enable.auto.commit": False,
+            "fetch.wait.max.ms": 20,  # the end of a partition is told by an answer without records
             "enable.partition.eof": True,
             "isolation.level": isolation,
         }

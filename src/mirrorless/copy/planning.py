@@ -100,8 +100,8 @@ class Planner:
         if known and not counts.source:
             # A broker that has just started may know of no topics for some seconds (2.8 and 3.9 with ZooKeeper).
             raise ClusterUnavailable(
-                f"it shows no topics, but {len(known)} partitions of it were copied: its broker has just started, or the "
-                "flow's user lost DESCRIBE on them",
+                f"it shows no topics, but {len(known)} partitions of it were copied: its broker has just started, or "
+                "the flow's user lost DESCRIBE on them",
                 cluster=flow.source.alias,
             )
         unmade = self._not_made(counts.source, copied)

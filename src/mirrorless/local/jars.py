@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
@@ -25,7 +26,8 @@ class JarSet:
 
     `name` names their folder in the cache, so it holds the version: another version is another folder. `modules` are
     "organisation:module:revision". Ivy resolves them together, so no artifact comes in two versions. With `exact`,
-    what they need themselves is left out. With a `classifier`, that variant of each module's jar is meant.
+    what they need themselves is left out. With a `classifier`, that variant of each module's jar is meant. With
+    `sha256`, digests by module, exactly these files must come, with these digests.
     """
 
     name: str
@@ -33,6 +35,7 @@ class JarSet:
     modules: tuple[str, ...]
     exact: bool = False
     classifier: str = ""
+    sha256: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def file_names(self) -> dict[str, str]:
         """Return each module's own jar, by module."""
@@ -138,6 +141,7 @@ def _download(jar_set: JarSet, folder: Path) -> None:
         # Beside the folder, so that the rename stays within one file system.
         with tempfile.TemporaryDirectory(prefix=f"{jar_set.name}-", dir=folder.parent) as scratch:
             jars = _retrieve([java, "-Djava.awt.headless=true"], ivy, jar_set, Path(scratch), log)
+            _check(jars, jar_set)
             _publish(jars, folder)
     except OSError as error:
         raise PrerequisiteError(
@@ -172,6 +176,21 @@ def _retrieve(java: list[str | Path], ivy: Path, jar_set: JarSet, scratch: Path,
         )
     log.unlink(missing_ok=True)
     return jars
+
+
+def _check(jars: Path, jar_set: JarSet) -> None:
+    """Raise PrerequisiteError unless the files are those that `jar_set` has digests of, if it has any."""
+    if not jar_set.sha256:
+        return
+    names = jar_set.file_names()
+    wanted = {names[module]: digest for module, digest in jar_set.sha256.items()}
+    found = {jar.name: hashlib.sha256(jar.read_bytes()).hexdigest() for jar in jars.iterdir()}
+    if wrong := sorted(name for name in wanted | found if found.get(name) != wanted.get(name)):
+        name = wrong[0]
+        raise PrerequisiteError(
+            f"{jar_set.title} was not downloaded: {name} has SHA-256 {found.get(name)}, expected {wanted.get(name)}; "
+            "check which mirror or proxy of Maven Central is in use and run this again"
+        )
 
 
 def _publish(jars: Path, folder: Path) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,28 @@ def test_a_failed_download_is_one_line_that_names_its_log(
         class_path(TWO)
     assert log.read_text() == "unresolved\n"
     assert list(cache.iterdir()) == [log]
+
+
+@pytest.mark.parametrize(
+    ("sha256", "wrong"),
+    [
+        ({"org.one:one:1": hashlib.sha256(b"").hexdigest()}, None),
+        ({"org.one:one:1": "another"}, "one-1.jar has SHA-256 e3b0c442[0-9a-f]*, expected another"),
+        ({"org.two:two_2.13:2": "missing"}, "one-1.jar has SHA-256 e3b0c442[0-9a-f]*, expected None"),
+    ],
+    ids=["as pinned", "another content", "another file"],
+)
+def test_only_files_with_the_pinned_digests_are_kept(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sha256: dict[str, str], wrong: str | None
+) -> None:
+    use_java(RETRIEVES, tmp_path, monkeypatch)
+    pinned = replace(TWO, sha256=sha256)
+    if wrong is None:
+        assert class_path(pinned) == str(cache / "two-1" / "one-1.jar")
+        return
+    with pytest.raises(PrerequisiteError, match=f"^Two was not downloaded: {wrong}; check which mirror"):
+        class_path(pinned)
+    assert not list(cache.iterdir())
 
 
 def test_the_first_of_two_downloads_at_once_wins(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
