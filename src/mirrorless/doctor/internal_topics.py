@@ -160,7 +160,7 @@ def _too_few(end: End, on: On, name: str, *, replicas: int, needed: int, fix: st
     return Finding(
         check=on.value,
         status=Status.FAILED,
-        text=f"brokers before Kafka 4 refuse every append to {too_few(name, replicas=replicas, needed=needed)}",
+        text=f"old brokers (2.8) refuse every append to {too_few(name, replicas=replicas, needed=needed)}",
         cluster=end.alias,
         fix=f"{fix}; or lower {MIN_INSYNC} of {name}, or of {end.alias}'s brokers, to {replicas}",
     )

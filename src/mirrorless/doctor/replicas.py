@@ -1,7 +1,7 @@
 """Checks that topics have as many replicas as `min.insync.replicas` asks for.
 
-Brokers before Kafka 4 refuse every append to a topic that has fewer (NOT_ENOUGH_REPLICAS); later ones take its replicas
-for enough, so that it has less protection than its setting promises.
+Old brokers (2.8) refuse every append to a topic that has fewer (NOT_ENOUGH_REPLICAS); later ones take its replicas for
+enough, so that it has less protection than its setting promises.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def enough_replicas(flow: Flow, pairs: Sequence[TopicPair], *, check: str) -> Fi
     return Finding(
         check=check,
         status=Status.FAILED,
-        text=f"brokers before Kafka 4 refuse every append to {some_of(told)}",
+        text=f"old brokers (2.8) refuse every append to {some_of(told)}",
         cluster=alias,
         fix=f"{', and '.join(raising)}; or lower {MIN_INSYNC} of these topics, or of {alias}'s brokers, to {least}",
     )

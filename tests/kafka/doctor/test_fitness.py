@@ -228,7 +228,7 @@ def test_fewer_replicas_than_in_sync_ones_are_asked_for(world: World, there: boo
 
     assert failed.status is Status.FAILED
     assert failed.text == (
-        f"brokers before Kafka 4 refuse every append to {world.remote(topic)} with replication factor 1 and "
+        f"old brokers (2.8) refuse every append to {world.remote(topic)} with replication factor 1 and "
         "min.insync.replicas=2"
     )
     raising = (
