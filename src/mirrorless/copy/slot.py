@@ -18,6 +18,7 @@ from mirrorless.copy.ledger import Ledger
 from mirrorless.copy.newcomers import Newcomers
 from mirrorless.copy.partition import State
 from mirrorless.copy.positions import Positions
+from mirrorless.copy.producer_expiry import producer_expiry_ms
 from mirrorless.copy.rows import LeaseRow, Report
 from mirrorless.copy.send_window import PRODUCER_EXPIRY_MS
 from mirrorless.copy.size_limit import SizeLimits
@@ -108,7 +109,7 @@ class Slot:
         """
         now = time.monotonic()
         if now >= self._expiry_due:
-            self._expiry_ms = await self._ends.target.producer_expiry_ms() or PRODUCER_EXPIRY_MS
+            self._expiry_ms = await producer_expiry_ms(self._ends.target)
             self._expiry_due = now + _EXPIRY_EVERY_S
         return self._expiry_ms // 2
 

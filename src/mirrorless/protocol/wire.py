@@ -42,7 +42,6 @@ _REQUEST_TIMEOUT_MS = 35_000
 _METADATA_TIMEOUT_MS = 5_000
 _ONE_BATCH_BYTES = 1 << 16
 _THROTTLED_ATTEMPTS = 10
-_EXPIRY = "producer.id.expiration.ms"
 _SOON_S = 0.001
 
 
@@ -122,7 +121,7 @@ class Wire:
                 if time.monotonic() > until:
                     raise
 
-    async def _ask(self, request: Any, node: Node, *, timeout_ms: int = _REQUEST_TIMEOUT_MS) -> Any:  # noqa: ANN401
+    async def ask(self, request: Any, node: Node, *, timeout_ms: int = _REQUEST_TIMEOUT_MS) -> Any:  # noqa: ANN401
         """Send a request and wait for its answer; a broker that says nothing at all loses its connection.
 
         One that asked to be left alone is not asked before that is over: the library would refuse to send.
@@ -170,6 +169,10 @@ class Wire:
         """The cluster's own id, known after `connect`."""
         return str(self._manager.cluster.cluster_id)
 
+    def brokers(self) -> list[int]:
+        """Ids of the brokers that are known."""
+        return sorted(one.node_id for one in self._manager.cluster.brokers() if isinstance(one.node_id, int))
+
     def leader(self, place: Place) -> int | None:
         """Broker id of the partition's leader, None while there is none or it is not known."""
         node: int | None = self._manager.cluster.leader_for_partition(TopicPartition(*place))
@@ -216,7 +219,7 @@ class Wire:
                 max_bytes=max_bytes,
                 partition_max_bytes=partition_max_bytes,
             )
-            response = await self._ask(request, node)
+            response = await self.ask(request, node)
             if response.error_code in NOT_KNOWN and asked.names_changes:
                 continue
             if response.error_code:
@@ -229,7 +232,7 @@ class Wire:
         """Tell a leader that it need not remember this session; one that cannot be reached will forget by itself."""
         if not self._manager.closed and (asked := session.close()) is not None:
             with suppress(kafka_errors.KafkaError):
-                await self._ask(requests.fetch(asked), node)
+                await self.ask(requests.fetch(asked), node)
 
     async def fetch_one(
         self,
@@ -257,7 +260,7 @@ class Wire:
         """Send one batch for each place, to be acknowledged by all in-sync replicas within `timeout_ms`."""
         ids = self._ids({topic for (topic, _), _ in batches})
         request = requests.produce(batches, ids, timeout_ms=timeout_ms)
-        response = await self._ask(request, node, timeout_ms=timeout_ms + _REQUEST_TIMEOUT_MS)
+        response = await self.ask(request, node, timeout_ms=timeout_ms + _REQUEST_TIMEOUT_MS)
         return requests.appended(response, ids)
 
     def append_at_once(
@@ -323,36 +326,21 @@ class Wire:
         """
         found: dict[Place, ProducerState | int | None] = dict.fromkeys(wanted)
         try:
-            response = await self._ask(requests.describe_producers(wanted), node)
+            response = await self.ask(requests.describe_producers(wanted), node)
         except kafka_errors.IncompatibleBrokerVersion:
             return found
         return found | requests.described_producers(response, wanted)
-
-    async def producer_expiry_ms(self) -> int | None:
-        """The shortest `producer.id.expiration.ms` of the brokers; None where none tells, as without DESCRIBE_CONFIGS.
-
-        Asked of each, since each has its own, and left out where one does not answer.
-        """
-        found: list[int] = []
-        for broker in self._manager.cluster.brokers():
-            if not isinstance(broker.node_id, int) or broker.node_id < 0:
-                continue
-            with suppress(kafka_errors.KafkaError, ValueError):
-                request = requests.describe_broker(broker.node_id, [_EXPIRY])
-                response = await self._ask(request, broker.node_id, timeout_ms=_METADATA_TIMEOUT_MS)
-                found += [int(value) for value in requests.described_configs(response).values()]
-        return min(found, default=None)
 
     async def offsets(
         self, node: int, places: Iterable[Place], *, at: int, isolation: int = READ_UNCOMMITTED
     ) -> dict[Place, Offset]:
         """First (`EARLIEST`) or next (`LATEST`, the high watermark) offset of each place, from its leader."""
-        return requests.listed_offsets(await self._ask(requests.list_offsets(places, at=at, isolation=isolation), node))
+        return requests.listed_offsets(await self.ask(requests.list_offsets(places, at=at, isolation=isolation), node))
 
     async def log_ends(self, node: int, places: Iterable[Place]) -> dict[Place, Offset]:
         """Next offset of each place in its leader's own log, replicated or not."""
         request = requests.list_offsets(places, at=LATEST, isolation=READ_UNCOMMITTED, replica=requests.DEBUGGING)
-        return requests.listed_offsets(await self._ask(request, node))
+        return requests.listed_offsets(await self.ask(request, node))
 
     async def read_each_at(
         self, node: int, wanted: Mapping[Place, int], *, partition_max_bytes: int = 4 << 20

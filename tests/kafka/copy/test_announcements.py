@@ -73,13 +73,13 @@ def announce(ends: Connections, wanted: list[tuple[Incarnations, str, int, Annou
 def requests(ends: Connections, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the requests that go to the target."""
     sent: list[str] = []
-    ask = ends.target._ask
+    ask = ends.target.ask
 
     async def counted(request: Any, node: int, **limits: Any) -> Any:  # noqa: ANN401 -- the library is untyped
         sent.append(type(request).__name__)
         return await ask(request, node, **limits)
 
-    monkeypatch.setattr(ends.target, "_ask", counted)
+    monkeypatch.setattr(ends.target, "ask", counted)
     return sent
 
 

@@ -56,7 +56,11 @@ def test_replicas_that_fell_out_of_sync(loop: EventLoop) -> None:
 def test_it_halts_where_waiting_is_of_no_use(loop: EventLoop, in_sync: list[int], attempts: int, state: State) -> None:
     target = wire(loop, in_sync=in_sync, replicas=[1])
     quiet: Any = SimpleNamespace(
-        refresh_leaders=lambda: None, interrupted=lambda _: None, withdraw=lambda _: None, moved=lambda _: None
+        refresh_leaders=lambda: None,
+        interrupted=lambda _: None,
+        stopped=lambda *_: None,
+        withdraw=lambda _: None,
+        moved=lambda _: None,
     )
     target.refresh_leaders = quiet.refresh_leaders  # type: ignore[method-assign]
     verdicts = Verdicts(source=quiet, target=target, ledger=quiet, limits=quiet, pass_gaps=False, leave_out=False)
