@@ -1,7 +1,7 @@
 """Partitions that appear while a lease runs: found within seconds, and copied by the slots that are there.
 
 A lease is planned once; a topic that discovery makes a moment later would wait for the next one. So the first slots of
-a flow look at both clusters every two seconds, each for its share.
+a flow look at both clusters every second, each for its share.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 LOOKING_SLOTS: Final = 4
 """So many slots share what comes until the next lease deals it: a look asks for all topics of both clusters."""
-_EVERY_S: Final = 2.0
+_EVERY_S: Final = 1.0
 _SHARE: Final = 50
 """Looks at clusters with very many topics come less often, so that they take a fiftieth of the time at most."""
 _log = logging.getLogger(__name__)
