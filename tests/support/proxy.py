@@ -55,8 +55,19 @@ class Proxy:
                 continue
             with self._lock:
                 self._open |= {client, broker}
-            for here, there in ((client, broker), (broker, client)):
-                threading.Thread(target=self._pump, args=(here, there), daemon=True).start()
+            self._join(client, broker)
+
+    def _join(self, client: socket.socket, broker: socket.socket) -> None:
+        """Hand what is said on either side to the other."""
+        for here, there in ((client, broker), (broker, client)):
+            threading.Thread(target=self._pump, args=(here, there), daemon=True).start()
+
+    def _leave(self, here: socket.socket, there: socket.socket) -> None:
+        with self._lock:
+            self._open -= {here, there}
+            self._doomed -= {here, there}
+        _reset(here)
+        _reset(there)
 
     def _pump(self, here: socket.socket, there: socket.socket) -> None:
         try:
@@ -70,11 +81,7 @@ class Proxy:
         except OSError:
             pass
         finally:
-            with self._lock:
-                self._open -= {here, there}
-                self._doomed -= {here, there}
-            _reset(here)
-            _reset(there)
+            self._leave(here, there)
 
 
 def _reset(one: socket.socket) -> None:

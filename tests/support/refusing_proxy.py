@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import socket
 import struct
 import threading
 from collections import deque
@@ -14,11 +13,14 @@ from typing import TYPE_CHECKING
 
 from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
 
-ERRORS = (19, 6)
-"""NOT_ENOUGH_REPLICAS and NOT_LEADER_OR_FOLLOWER."""
+from tests.support.proxy import Proxy
+
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
 
+ERRORS = (19, 6)
+"""NOT_ENOUGH_REPLICAS and NOT_LEADER_OR_FOLLOWER."""
 _PRODUCE = 0
 _FLEXIBLE_SINCE = 9
 
@@ -48,53 +50,26 @@ class _Answers:
             self.owed.popleft()
 
 
-class RefusingProxy:
+class RefusingProxy(Proxy):
     """Refuses one Produce request in `every`, by turns with each of `ERRORS`; `refused` counts them."""
 
     def __init__(self, *, every: int = 20) -> None:
-        self._server = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._server.getsockname()[1]
-        self.target_port = 0
         self.refused = self.seen = 0
         self._every = every
         self._errors = itertools.cycle(ERRORS)
-        self._lock = threading.Lock()
-        self._open: set[socket.socket] = set()
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__()
 
-    def close(self) -> None:
-        """Take no more connections and close those there are."""
-        self._server.close()
-        with self._lock:
-            for one in self._open:
-                _close(one)
+    def _join(self, client: socket.socket, broker: socket.socket) -> None:
+        answers = _Answers(client)
+        asked = partial(self._asked, broker=broker, answers=answers)
+        for here, there, take in ((client, broker, asked), (broker, client, answers.came)):
+            threading.Thread(target=self._hand_on, args=(here, there, take), daemon=True).start()
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._server.accept()
-            except OSError:
-                return
-            try:
-                broker = socket.create_connection(("127.0.0.1", self.target_port))
-            except OSError:
-                _close(client)
-                continue
-            with self._lock:
-                self._open |= {client, broker}
-            answers = _Answers(client)
-            asked = partial(self._asked, broker=broker, answers=answers)
-            for here, there, take in ((client, broker, asked), (broker, client, answers.came)):
-                threading.Thread(target=self._pump, args=(here, there, take), daemon=True).start()
-
-    def _pump(self, here: socket.socket, there: socket.socket, take: Callable[[bytes], None]) -> None:
+    def _hand_on(self, here: socket.socket, there: socket.socket, take: Callable[[bytes], None]) -> None:
         with suppress(OSError, EOFError):
             while True:
                 take(_frame(here))
-        _close(here)
-        _close(there)
-        with self._lock:
-            self._open -= {here, there}
+        self._leave(here, there)
 
     def _asked(self, frame: bytes, *, broker: socket.socket, answers: _Answers) -> None:
         (api,) = struct.unpack_from(">h", frame, 4)
@@ -145,9 +120,3 @@ def _refusal(frame: bytes, code: int) -> bytes:
     body = ProduceResponse(version=version, responses=topics, throttle_time_ms=0).encode(version=version)
     head = struct.pack(">i", correlation) + (b"\0" if flexible else b"")
     return struct.pack(">i", len(head) + len(body)) + head + bytes(body)
-
-
-def _close(one: socket.socket) -> None:
-    with suppress(OSError):
-        one.shutdown(socket.SHUT_RDWR)
-    one.close()

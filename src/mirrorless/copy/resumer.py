@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,9 @@ class Resumer:
                 by_node[node].append(copy)
         for node, copies in by_node.items():
             self._spawn(self._resume(node, copies))
-        self._fetcher.hurried = any(copy.attempts < _HURRIES for copy in self._verdicts.to_resume)
+        self._fetcher.hurried = any(
+            copy.attempts < _HURRIES and copy.retry_at < math.inf for copy in self._verdicts.to_resume
+        )
 
     async def _resume(self, node: int, copies: Sequence[PartitionCopy]) -> None:
         try:
