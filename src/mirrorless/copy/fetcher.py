@@ -99,7 +99,9 @@ class Fetcher:
 
         Who stands in a line stays where it stands, or those at its end would never be served.
         """
-        lined_up = dict.fromkeys(copy for line in self._led.values() for copy in line)
+        lined_up = dict.fromkeys(
+            copy for line in self._led.values() for copy in line if self._copies.get(copy.place) is copy
+        )
         for line in self._led.values():
             line.clear()
         for copy in _readable(lined_up | dict.fromkeys(self._copies.values())):

@@ -149,6 +149,7 @@ class Lease:
         for row in rows:
             self._begin(row, left.get((row.topic, row.partition)))
         self._crash: BaseException | None = None
+        self._adopts = False
         self._holdover: Any = None
         self._recalled = False
         self._landed = False
@@ -156,13 +157,14 @@ class Lease:
     async def run(self) -> list[Report]:
         """Copy until the lease is over; returns a report a partition. Troubles of a partition are in its report."""
         watch = self._watch
+        self._adopts = True
         try:
             await self._copy(
                 self._terms.seconds,
                 over=lambda: watch.stopping() or self._done(),
                 observe=watch.watched,
-                adopt=True,
             )
+            self._adopts = False
             holdover = self._terms.holdover_s > 0 and not watch.stopping() and self._is_steady()
             if not holdover:
                 await self._land()
@@ -257,9 +259,7 @@ class Lease:
             await self.land()
         return False
 
-    async def _copy(
-        self, seconds: float, *, over: Callable[[], bool], observe: bool = False, adopt: bool = False
-    ) -> None:
+    async def _copy(self, seconds: float, *, over: Callable[[], bool], observe: bool = False) -> None:
         """Keep everything going for so long; raises what a part of it ended with."""
         deadline = time.monotonic() + seconds
         leaders_due = observe_due = 0.0
@@ -269,7 +269,7 @@ class Lease:
             if now >= leaders_due:
                 self._fetcher.assign()
                 leaders_due = now + _LEADERS_EVERY_S
-            if adopt and (found := self._newcomers.found()):
+            if self._adopts and (found := self._newcomers.found()):
                 self._spawn(self._adopt(found))
             if observe and now >= observe_due:
                 self._watch.observe(self.reports())
@@ -285,7 +285,10 @@ class Lease:
         """Begin with partitions that appeared; a cluster that does not answer is asked again when they are resumed."""
         with suppress(kafka_errors.KafkaError):
             await self._source.learn({row.topic for row in rows})
+        with suppress(kafka_errors.KafkaError):
             await self._target.learn({row.remote_topic for row in rows})
+        if not self._adopts:
+            return  # the lease has ended meanwhile: the next plan has them
         for row in rows:
             if (row.topic, row.partition) not in self._copies:
                 self._begin(row, None)

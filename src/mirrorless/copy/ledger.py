@@ -41,6 +41,11 @@ class Ledger:
         """Note that a copy's position changed."""
         self._unwritten[copy] = None
         if copy.stop is not None and copy.is_beyond(copy.stop):
+            self.caught_up(copy)
+
+    def caught_up(self, copy: PartitionCopy) -> None:
+        """Delete why a copy had halted before: it is beyond that, or has nothing left to copy."""
+        if copy.stop is not None:
             copy.stop = None
             self._journal.write(self._where(copy).stop_key(), None)
 

@@ -11,7 +11,6 @@ import logging
 import threading
 import time
 import zlib
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -127,12 +126,21 @@ class Newcomers:
             began = time.monotonic()
             try:
                 if look is None or look.flow != lease.flow:
+                    if look is not None:
+                        look.close()
                     look = _Look(lease.flow)
                 for row in look.rows(lease):
                     self._found.put((lease, row))
-            except MirrorlessError as error:
-                _log.debug("%s: no look for new partitions: %s", lease.flow.name, error)
+            except Exception as error:  # noqa: BLE001 -- also of a policy of the user's own; the next look may do
+                _log.log(
+                    logging.DEBUG if isinstance(error, MirrorlessError) else logging.WARNING,
+                    "%s: no look for new partitions: %s",
+                    lease.flow.name,
+                    error,
+                )
             pause_s = max(_EVERY_S, (time.monotonic() - began) * _SHARE)
+        if look is not None:
+            look.close()
 
 
 class _Look:
@@ -141,6 +149,11 @@ class _Look:
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self._source, self._target = Admin(flow.source), Admin(flow.target)
+        self._progress = ProgressTopic(flow, self._target)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._progress.close()
 
     def rows(self, lease: _Lease) -> list[LeaseRow]:
         """A row of each partition of the slot's share that appeared since the last look; raises `ClusterError`."""
@@ -160,9 +173,8 @@ class _Look:
 
     def _planned(self, places: list[Place], remote: Mapping[str, str], like: LeaseRow) -> list[LeaseRow]:
         ends, _ = high_watermarks(self._source, places)
-        with closing(ProgressTopic(self.flow, self._target)) as progress:
-            known = progress.read()
-            seen = progress.discovered.partitions if starts_at_latest(self.flow) else {}
+        known = self._progress.read()
+        seen = self._progress.discovered.partitions if starts_at_latest(self.flow) else {}
         rows = [
             row_of(place, remote[place[0]], ends.get(place, 0), said, is_new=is_new(place, seen))
             for place in places

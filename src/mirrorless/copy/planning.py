@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from kafka.errors import KafkaError, RetriableError
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.compaction import policies
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.kafka_python import admin_client
@@ -25,7 +24,7 @@ from mirrorless.copy.lost_progress import create_again, write_again
 from mirrorless.copy.mirrormaker2 import Rival
 from mirrorless.copy.newcomers import LOOKING_SLOTS, PartitionCounts, planned_text, row_of
 from mirrorless.copy.progress_topic import ProgressTopic
-from mirrorless.copy.run_marks import MarkWriter
+from mirrorless.copy.run_marks import RENEW_S, MarkWriter, key_of
 from mirrorless.errors import ClusterError, ClusterUnavailable, FlowPaused
 from mirrorless.metadata.kept_topics import progress_topic
 from mirrorless.metadata.looking_for_loops import refuse_loops
@@ -134,20 +133,24 @@ class Planner:
             self._sizes.close()
 
     def _is_first(self) -> bool:
-        """Whether no other run of this flow's copy was there before this one; raises `ClusterError`."""
-        if self._mark is None:
-            mark = MarkWriter(
-                topic=self.flow.offset_storage_topic,
-                cluster=self.flow.source.alias,
-                run=self._run,
-                alias=self.flow.target.alias,
-                config=for_confluent(self.flow.target, role="producer"),
-            )
+        """Whether no other run of this flow's copy was there before this one; raises `ClusterError`.
+
+        A run whose own mark is not valid, since it cannot be renewed, is not.
+        """
+        marks = self._progress.marks
+        if self._mark is None or self._mark.key != key_of(self.flow, self._run):
+            if self._mark is not None:
+                self._mark.close()
+            self._mark = None
+            mark = MarkWriter(self.flow, self._run)
             mark.claim()
             self._mark = mark
             self._progress.read()  # a claim counts from where it is in the topic
-        first = self._progress.marks.first(now_ms=int(time.time() * 1000), now=time.monotonic())
-        return first is None or first.run == self._run
+            if marks.may_be_alive(now_ms=int(time.time() * 1000), besides=self._run):
+                time.sleep(RENEW_S + 1)
+                self._progress.read()
+        first = marks.first(now_ms=int(time.time() * 1000), now=time.monotonic())
+        return first is not None and first.run == self._run
 
     def _note_gone(self, topics: Mapping[str, str]) -> None:
         """Report a topic that was copied and is not on the source any more, once as long as that is so."""
@@ -246,6 +249,7 @@ class Planner:
         planner = Planner(self.flow, bounded=self._bounded, run=self._run)
         planner._ends, planner._rival, planner._unmade = self._ends, self._rival, self._unmade
         planner._gone = self._gone
+        planner._mark, self._mark = self._mark, None
         planner._progress.follow(self._progress)
         self.close()
         return planner

@@ -40,7 +40,7 @@ class ProgressTopic:
         self._before: dict[Place, Known] | None = None
         self.was_read = self.complete = False
         self.others: dict[Place, float] = {}
-        self.marks = RunMarks(flow.source.alias)
+        self.marks = RunMarks(flow)
         self.discovered = DiscoveredTopics(flow.source.alias)
         self.lost: dict[Place, Known] = {}
         self._topic_id: str | None = None
@@ -59,9 +59,12 @@ class ProgressTopic:
         """
         last: dict[bytes | None, bytes | None] = {}
         for key, value, offset in self._replay.read(self._forget, stopping=stopping):
-            if self.marks.take(key, value, offset, now=time.monotonic()) or self.discovered.take(key, value):
+            is_news = self.was_read and self._before is None
+            if self.marks.take(key, value, offset, now=time.monotonic(), is_news=is_news):
                 continue
-            if self.was_read and self._before is None and value is not None and _OURS not in value:
+            if self.discovered.take(key, value):
+                continue
+            if is_news and value is not None and _OURS not in value:
                 self._note_other(key, value)
             last[key] = value
         # Of most keys there are many records, of which only the last one need be parsed.

@@ -8,6 +8,7 @@ run's first mark, its claim, says which run was first. Kafka Connect ignores the
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 import time
@@ -17,17 +18,18 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import KafkaException, Producer
 
 from mirrorless.clusters.admin import QUIET
+from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from confluent_kafka import KafkaError, Message
+
+    from mirrorless.settings import Flow
 
 VALID_MS: Final = 20_000
 """A mark that was not renewed for so long is that of a run that ended without taking it back."""
-_RENEW_S: Final = 5.0
+RENEW_S: Final = 5.0
+_CLOCKS_MS: Final = 600_000
 _WRITE_S: Final = 10.0
 _PARTITION: Final = 0
 
@@ -41,25 +43,35 @@ class RunMark:
     renewed_ms: int
 
 
-def key_of(cluster: str, run: str) -> bytes:
-    """Key of a run's mark; `cluster` is the source's alias."""
-    return _prefix(cluster) + json.dumps(run).encode() + b"}]"
+def key_of(flow: Flow, run: str) -> bytes:
+    """Key of the mark of a run of the flow's copy."""
+    return _prefix(flow) + json.dumps(run).encode() + b"}]"
 
 
-def _prefix(cluster: str) -> bytes:
-    return b'["mirrorless",{"cluster":%s,"run":' % json.dumps(cluster, ensure_ascii=False).encode()
+def _prefix(flow: Flow) -> bytes:
+    cluster, copied = json.dumps(flow.source.alias, ensure_ascii=False).encode(), json.dumps(_selection(flow)).encode()
+    return b'["mirrorless",{"cluster":%s,"copied":%s,"run":' % (cluster, copied)
+
+
+def _selection(flow: Flow) -> str:
+    """Stands for what a flow copies: flows of one pair of clusters, each with topics of its own, are no rivals."""
+    selects = (flow.connector_name, flow.topics, flow.topics_exclude, flow.topic_filter_class)
+    return hashlib.sha256(repr((selects, flow.replication_policy_class)).encode()).hexdigest()[:16]
 
 
 class RunMarks:
-    """The marks that a reader of the progress topic has met, of the flow whose source is `cluster`."""
+    """The marks of runs of the flow's copy that a reader of the progress topic has met."""
 
-    def __init__(self, cluster: str) -> None:
-        self._begins = _prefix(cluster)
+    def __init__(self, flow: Flow) -> None:
+        self._begins = _prefix(flow)
         self._marks: dict[str, RunMark] = {}
         self._changed: dict[str, float] = {}
 
-    def take(self, key: bytes | None, value: bytes | None, offset: int, *, now: float) -> bool:
-        """Take a record of the progress topic if it is a mark, read at `time.monotonic` seconds; says whether it is."""
+    def take(self, key: bytes | None, value: bytes | None, offset: int, *, now: float, is_news: bool) -> bool:
+        """Take a record of the progress topic if it is a mark, read at `time.monotonic` seconds; says whether it is.
+
+        It `is_news` where the topic was read to its end before: then it was written since.
+        """
         if key is None or not key.startswith(self._begins):
             return False
         try:
@@ -72,10 +84,17 @@ class RunMarks:
             self._marks.pop(run, None)
             self._changed.pop(run, None)
             return True
-        if run in self._marks:
+        if is_news:
             self._changed[run] = now  # whatever its clock says, it is alive
         self._marks[run] = mark
         return True
+
+    def may_be_alive(self, *, now_ms: int, besides: str) -> bool:
+        """Whether another run has a mark that is not valid by its clock, which may be wrong by some minutes."""
+        return any(
+            run != besides and VALID_MS <= abs(now_ms - mark.renewed_ms) < _CLOCKS_MS
+            for run, mark in self._marks.items()
+        )
 
     def forget(self) -> None:
         """Forget all: the topic is read from its beginning again."""
@@ -87,22 +106,19 @@ class RunMarks:
         valid = [
             mark
             for run, mark in self._marks.items()
-            if now_ms - mark.renewed_ms < VALID_MS or now - self._changed.get(run, -VALID_MS) < VALID_MS / 1000
+            if abs(now_ms - mark.renewed_ms) < VALID_MS or now - self._changed.get(run, -VALID_MS) < VALID_MS / 1000
         ]
         return min(valid, key=lambda mark: mark.claim, default=None)
 
 
 class MarkWriter:
-    """Keeps one run's mark in the progress topic `topic`, from `claim` until `close`.
+    """Keeps the mark of one run of the flow's copy in the progress topic, from `claim` until `close`."""
 
-    `config` are confluent-kafka's producer settings for the target cluster.
-    """
-
-    def __init__(self, *, topic: str, cluster: str, run: str, alias: str, config: Mapping[str, Any]) -> None:
-        self.run = run
-        self._topic = topic
-        self._key = key_of(cluster, run)
-        self._alias = alias
+    def __init__(self, flow: Flow, run: str) -> None:
+        self._topic = flow.offset_storage_topic
+        self.key = key_of(flow, run)
+        self._alias = flow.target.alias
+        config = for_confluent(flow.target, role="producer")
         self._producer = Producer({**config, "acks": "all", "logger": QUIET})
         self._claim: int | None = None
         self._error: str | None = None
@@ -129,14 +145,14 @@ class MarkWriter:
             self._producer.flush(_WRITE_S)
 
     def _renew(self) -> None:
-        while not self._closed.wait(_RENEW_S):
+        while not self._closed.wait(RENEW_S):
             self._write(json.dumps({"claim": self._claim, "renewedMs": _now_ms()}).encode())
-            self._producer.flush(_RENEW_S)
+            self._producer.flush(RENEW_S)
 
     def _write(self, value: bytes | None) -> None:
         try:
             self._producer.produce(
-                self._topic, key=self._key, value=value, partition=_PARTITION, on_delivery=self._delivered
+                self._topic, key=self.key, value=value, partition=_PARTITION, on_delivery=self._delivered
             )
         except (BufferError, KafkaException) as error:
             self._error = str(error)

@@ -16,18 +16,19 @@ from kafka import errors as kafka_errors
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.identity import ends_of
-from mirrorless.clusters.topics import partition_counts
+from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.copy.connections import Connections
 from mirrorless.copy.discovered import is_new, key_of, value_of
 from mirrorless.copy.incarnations import Incarnations
 from mirrorless.copy.journal import Journal
 from mirrorless.copy.progress import Announcement
+from mirrorless.copy.progress_topic import ProgressTopic
 from mirrorless.errors import ClusterError, MirrorlessError
 from mirrorless.filters import why_left_out
+from mirrorless.metadata.looking_for_loops import refuse_loops
 from mirrorless.metadata.plan import replicated
 from mirrorless.policy import LeftOut
 from mirrorless.protocol import wire as wires
-from mirrorless.protocol.leaders import by_leader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,50 +60,87 @@ class FixedStarts:
         )
 
 
-def fix_start_positions(flow: Flow) -> FixedStarts | None:
-    """Announce where each partition begins that has no progress yet, and note which topics there are.
+class StartPositions:
+    """Fixes the start positions of one flow, again and again: what it has read of the progress topic is kept."""
 
-    None where there is no progress topic yet. Raises `ClusterError`, and `SameClusterError` if there is one cluster.
-    """
-    at_source, at_target = Admin(flow.source), Admin(flow.target)
-    source, target = at_source.metadata(), at_target.metadata()
-    ends_of(flow, source=at_source, target=at_target, at_source=source, at_target=target)
-    counts, remote_counts = partition_counts(source), partition_counts(target)
-    if flow.offset_storage_topic not in remote_counts:
-        return None
-    with closing(_Fixing(flow, counts, remote_counts)) as fixing:
-        return fixing.run()
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+        self._source, self._target = Admin(flow.source), Admin(flow.target)
+        self._progress = ProgressTopic(flow, self._target)
+
+    def fix(self) -> FixedStarts | None:
+        """Announce where each partition begins of which nothing is known, and note which topics there are.
+
+        None where there is no progress topic yet. What the target has records of already is left to the copy, which
+        asks the target. Raises `ClusterError`, `SameClusterError` if there is one cluster, and `LoopError`.
+        """
+        flow = self._flow
+        source, target = self._source.metadata(), self._target.metadata()
+        ends_of(flow, source=self._source, target=self._target, at_source=source, at_target=target)
+        counts, remote_counts = partition_counts(source), partition_counts(target)
+        refuse_loops(flow, counts.keys() | remote_counts.keys())
+        if flow.offset_storage_topic not in remote_counts:
+            return None
+        return _Fixing(flow, counts, self._target, remote_counts, self._progress).run()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._progress.close()
 
 
 class _Fixing:
-    def __init__(self, flow: Flow, counts: Mapping[str, int], remote_counts: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        flow: Flow,
+        counts: Mapping[str, int],
+        target: Admin,
+        remote_counts: Mapping[str, int],
+        progress: ProgressTopic,
+    ) -> None:
         ask = why_left_out(flow)
         self._flow = flow
         self._remote = replicated(flow, counts)
         # Also what is not selected: a filter that is changed later makes nothing new.
         self._counts = {topic: n for topic, n in counts.items() if (ask(topic) or (None,))[0] is not LeftOut.INTERNAL}
-        self._remote_counts = remote_counts
-        self._ends = Connections(flow)
-
-    def close(self) -> None:
-        self._ends.close()
+        self._target, self._remote_counts = target, remote_counts
+        self._progress = progress
 
     def run(self) -> FixedStarts:
         """Read, announce, note: in this order, so that what was not announced is new the next time too."""
-        known = self._ends.progress.read()
-        seen = dict(self._ends.progress.discovered.partitions)
+        known = self._progress.read()
+        seen = dict(self._progress.discovered.partitions)
         waiting = [
             (topic, partition)
             for topic in self._remote
             for partition in range(self._counts[topic])
             if _is_open(known.get((topic, partition)))
         ]
-        try:
-            failures = self._ends.run(lambda: self._announce(waiting, seen)) if waiting else {}
-        except kafka_errors.KafkaError as error:
-            raise ClusterError(str(error), cluster=f"{self._flow.source.alias} or {self._flow.target.alias}") from error
-        self._note(seen, left={topic for topic, partition in failures if is_new((topic, partition), seen)})
+        filled = self._with_records(waiting)
+        waiting = [place for place in waiting if place not in filled]
+        failures = self._announced(waiting, seen) if waiting else {}
+        self._note(seen, left={place[0] for place in (*failures, *filled) if is_new(place, seen)})
         return FixedStarts(len(waiting) - len(failures), failures)
+
+    def _with_records(self, places: Sequence[Place]) -> set[Place]:
+        """Those of the places whose remote partition had records ever, or does not say.
+
+        Somebody copied them: where the progress was lost, a start that is announced now would pass for the copy's.
+        """
+        there = {
+            (self._remote[topic], partition): (topic, partition)
+            for topic, partition in places
+            if partition < self._remote_counts.get(self._remote[topic], 0)
+        }
+        ends, _ = high_watermarks(self._target, there) if there else ({}, {})
+        return {place for remote, place in there.items() if ends.get(remote) != 0}
+
+    def _announced(self, waiting: Sequence[Place], seen: Mapping[str, int]) -> dict[Place, str]:
+        with closing(Connections(self._flow)) as ends:
+            try:
+                return ends.run(lambda: self._announce(ends, waiting, seen))
+            except kafka_errors.KafkaError as error:
+                aliases = f"{self._flow.source.alias} or {self._flow.target.alias}"
+                raise ClusterError(str(error), cluster=aliases) from error
 
     def _note(self, seen: Mapping[str, int], *, left: set[str]) -> None:
         """Write which topics there are, but for those `left` to the next time."""
@@ -124,12 +162,10 @@ class _Fixing:
             reason = journal.error or f"{self._flow.offset_storage_topic} does not take the discovered topics"
             raise ClusterError(reason, cluster=self._flow.target.alias)
 
-    async def _announce(self, waiting: Sequence[Place], seen: Mapping[str, int]) -> dict[Place, str]:
+    async def _announce(self, ends: Connections, waiting: Sequence[Place], seen: Mapping[str, int]) -> dict[Place, str]:
         """Announce the start of these places; says which could not be, and why."""
-        flow, ends = self._flow, self._ends
-        topics = {topic for topic, _ in waiting}
-        there = {self._remote[topic] for topic in topics if self._remote[topic] in self._remote_counts}
-        await ends.connect(flow, topics=topics, remote_topics=there)
+        flow = self._flow
+        await ends.connect(flow, topics={topic for topic, _ in waiting}, remote_topics=())
         incarnations = Incarnations(
             net=ends.net,
             source=ends.source,
@@ -140,14 +176,14 @@ class _Fixing:
             start_at=wires.LATEST,
         )
 
-        async def one(place: Place, downstream: int) -> None:
+        async def one(place: Place) -> None:
             found = ends.source.topic_id(place[0])
             end = await incarnations.first_offset(place)
             start = await incarnations.first_offset(place, at=wires.EARLIEST) if is_new(place, seen) else end
             wanted = Announcement(
                 epoch=0,
                 start=start,
-                downstream=downstream,
+                downstream=0,
                 reason=FIRST_COPY,
                 topic_id=None if found is None else str(found),
                 source_end=end,
@@ -155,29 +191,13 @@ class _Fixing:
             await incarnations.announce(place, wanted)
 
         failures: dict[Place, str] = {}
-        remote_ends = await self._remote_ends(waiting)
-        under_way = {place: ends.net.call_soon_with_future(one(place, remote_ends.get(place, 0))) for place in waiting}
+        under_way = {place: ends.net.call_soon_with_future(one(place)) for place in waiting}
         for place, announcing in under_way.items():
             try:
                 await announcing
             except (kafka_errors.KafkaError, MirrorlessError) as error:
                 failures[place] = str(error)
         return failures
-
-    async def _remote_ends(self, waiting: Sequence[Place]) -> dict[Place, int]:
-        """Where remote partitions end that are there already, by source partition."""
-        there = {
-            (self._remote[topic], partition): (topic, partition)
-            for topic, partition in waiting
-            if partition < self._remote_counts.get(self._remote[topic], 0)
-        }
-        target = self._ends.target
-        found: dict[Place, int] = {}
-        for node, led in by_leader(target, [place for place in there if target.leader(place) is not None]).items():
-            for place, answer in (await target.offsets(node, led, at=wires.LATEST)).items():
-                if not answer.error_code:
-                    found[there[place]] = answer.offset
-        return found
 
 
 def _is_open(known: Known | None) -> bool:

@@ -161,6 +161,8 @@ class Verdicts:
             return
         if copy.state is not State.HALTED:
             copy.state = State.COPYING if copy.is_behind else State.CAUGHT_UP
+            if copy.state is State.CAUGHT_UP:
+                self._ledger.caught_up(copy)
         if copy.state is not State.COPYING:
             self.unfinished.pop(copy, None)
 

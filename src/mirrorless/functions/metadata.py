@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mirrorless.copy.copied_topics import CopiedTopics
 from mirrorless.copy.discovered import starts_at_latest
-from mirrorless.copy.start_positions import fix_start_positions
+from mirrorless.copy.start_positions import StartPositions
 from mirrorless.functions.events import Schedule
 from mirrorless.functions.warm import Warm
 from mirrorless.metadata.actions import ForgetAcl
@@ -43,6 +43,9 @@ _clients: Final[dict[Part, Warm[_Clients]]] = {part: Warm(_Clients.close) for pa
 """The clusters that they are of are asked for their ids at every pass."""
 
 
+_starts: Final[Warm[StartPositions]] = Warm(StartPositions.close)
+
+
 def discover_topics(invocation: Invocation) -> dict[str, Any]:
     """Create missing remote topics and partitions.
 
@@ -56,9 +59,10 @@ def discover_topics(invocation: Invocation) -> dict[str, Any]:
     # where they begin is not there yet.
     if not starts_at_latest(flow):
         return _pass(invocation, Part.TOPICS, wanted=True)
-    fixed = fix_start_positions(flow)
-    answer = _pass(invocation, Part.TOPICS, wanted=True)
-    fixed = fixed or fix_start_positions(flow)
+    with _starts.kept(flow.name, flow, lambda: StartPositions(flow)) as starts:
+        fixed = starts.fix()
+        answer = _pass(invocation, Part.TOPICS, wanted=True)
+        fixed = fixed or starts.fix()
     if fixed is not None and fixed.problem is not None:
         invocation.sink.tell("warning", fixed.problem)
     return answer

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from mirrorless.copy.start_positions import fix_start_positions
-from tests.support.world import World, fill, read, values
+from mirrorless.copy.start_positions import StartPositions
+from tests.support.world import World, delete, fill, read, values
 
 if TYPE_CHECKING:
     from mirrorless.copy.rows import Report
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
 
 def discover(world: World) -> None:
     """As the function topic_discovery does it."""
-    flow = world.place().load()
-    fixed = fix_start_positions(flow)
-    world.discover()
-    assert (fixed or fix_start_positions(flow)) is not None
+    with closing(StartPositions(world.place().load())) as starts:
+        fixed = starts.fix()
+        world.discover()
+        assert (fixed or starts.fix()) is not None
 
 
 def copied(world: World, topic: str) -> list[bytes]:
@@ -77,3 +78,18 @@ def test_a_new_topic_that_was_not_announced_yet_begins_at_its_beginning(latest: 
     latest.copy_to_the_end()
     assert copied(latest, new) == [b"early"]
     assert copied(latest, there) == []
+
+
+def test_where_the_progress_was_lost_nothing_is_announced_over_it(latest: World) -> None:
+    """The copy asks the target, finds records of an epoch that nothing announces, and halts."""
+    topic = latest.topic()
+    discover(latest)
+    fill(latest.source, topic, [b"copied"] * 10)
+    latest.copy_to_the_end()
+    fill(latest.source, topic, [b"not copied"] * 10)
+    delete(latest.target, latest.progress_topic)
+    discover(latest)
+    (report,) = latest.copy()
+    assert report.state == "halted"
+    assert "which the progress topic does not announce" in str(report.error)
+    assert copied(latest, topic) == [b"copied"] * 10
