@@ -92,7 +92,14 @@ class Probes:
         ]
 
     def may_on_cluster(self, operation: Operation) -> bool:
-        """Whether we have a right on the cluster; raises `NotSaid` for brokers before 2.8."""
+        """Whether we have a right on the cluster; raises `NotSaid` for brokers before 2.8.
+
+        Brokers list rights only to who has DESCRIBE (`KafkaApis.handleDescribeCluster`), so that to describe configs is
+        tried: the cluster-wide ones, which any broker tells.
+        """
+        if operation is Operation.DESCRIBE_CONFIGS:
+            described = self.ask(requests.describe_broker(None, []))
+            return all(one.error_code not in _REFUSED for one in described.results)
         response = self.ask(DescribeClusterRequest(include_cluster_authorized_operations=True))
         return int(ACLOperation[operation.value]) in response.authorized_operations
 

@@ -180,12 +180,12 @@ def described_producers(
     return found
 
 
-def describe_broker(node: int, names: Iterable[str]) -> DescribeConfigsRequest:
-    """These configs of a broker, which only itself tells."""
+def describe_broker(node: int | None, names: Iterable[str]) -> DescribeConfigsRequest:
+    """These configs of a broker, which only itself tells; of None, the cluster-wide ones."""
     return DescribeConfigsRequest(
         resources=[
             DescribeConfigsRequest.DescribeConfigsResource(
-                resource_type=_BROKER, resource_name=str(node), configuration_keys=list(names)
+                resource_type=_BROKER, resource_name="" if node is None else str(node), configuration_keys=list(names)
             )
         ],
         include_synonyms=False,

@@ -323,6 +323,7 @@ def test_the_command(world: World) -> None:
         "DESCRIBE_CONFIGS on replicated topics",
         "DESCRIBE on remote topics",
         "ALTER_CONFIGS on remote topics",
+        "READ on progress topic",
     }
     text = CliRunner().invoke(doctor, [bad]).output
     assert "  -> set replication.factor to 1, or to -1" in text
