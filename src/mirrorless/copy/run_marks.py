@@ -19,6 +19,7 @@ from confluent_kafka import KafkaException, Producer
 
 from mirrorless.clusters.admin import QUIET
 from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.clusters.failures import unwritten
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class MarkWriter:
             self._error = str(error)
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        self._error = None if error is None else error.str()
+        self._error = None if error is None else unwritten(error)
         if error is None and self._claim is None:
             self._claim = message.offset()
 
