@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from mirrorless.settings import Flow
 
-VALID_MS: Final = 20_000
-"""A mark that was not renewed for so long is that of a run that ended without taking it back."""
+_BEYOND_A_LEASE_MS: Final = 50_000
+"""Slots outlive a driver that is killed: until their lease ends, and thirty seconds if they copy on behind it."""
 RENEW_S: Final = 5.0
 _CLOCKS_MS: Final = 600_000
 _WRITE_S: Final = 10.0
@@ -37,11 +37,16 @@ _PARTITION: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class RunMark:
-    """A run's mark: its claim, and when it was renewed, in ms by the clock of its machine."""
+    """A run's mark: its claim, and when it was renewed, in ms by the clock of its machine.
+
+    One that was not renewed for `valid_ms` is that of a run that ended without taking it back, and of which no slot
+    copies any more.
+    """
 
     run: str
     claim: int
     renewed_ms: int
+    valid_ms: int
 
 
 def key_of(flow: Flow, run: str) -> bytes:
@@ -78,7 +83,7 @@ class RunMarks:
         try:
             run = str(json.loads(key)[1]["run"])
             said = None if value is None else json.loads(value)
-            mark = said and RunMark(run, int(said.get("claim", offset)), int(said["renewedMs"]))
+            mark = said and RunMark(run, int(said.get("claim", offset)), int(said["renewedMs"]), int(said["validMs"]))
         except (ValueError, KeyError, TypeError, AttributeError):
             return True
         if mark is None:
@@ -93,7 +98,7 @@ class RunMarks:
     def may_be_alive(self, *, now_ms: int, besides: str) -> bool:
         """Whether another run has a mark that is not valid by its clock, which may be wrong by some minutes."""
         return any(
-            run != besides and VALID_MS <= abs(now_ms - mark.renewed_ms) < _CLOCKS_MS
+            run != besides and mark.valid_ms <= abs(now_ms - mark.renewed_ms) < mark.valid_ms + _CLOCKS_MS
             for run, mark in self._marks.items()
         )
 
@@ -107,7 +112,8 @@ class RunMarks:
         valid = [
             mark
             for run, mark in self._marks.items()
-            if abs(now_ms - mark.renewed_ms) < VALID_MS or now - self._changed.get(run, -VALID_MS) < VALID_MS / 1000
+            if abs(now_ms - mark.renewed_ms) < mark.valid_ms
+            or (run in self._changed and now - self._changed[run] < mark.valid_ms / 1000)
         ]
         return min(valid, key=lambda mark: mark.claim, default=None)
 
@@ -119,6 +125,7 @@ class MarkWriter:
         self._topic = flow.offset_storage_topic
         self.key = key_of(flow, run)
         self._alias = flow.target.alias
+        self._valid_ms = round(flow.lease_seconds * 1000) + _BEYOND_A_LEASE_MS
         config = for_confluent(flow.target, role="producer")
         self._producer = Producer({**config, "acks": "all", "logger": QUIET})
         self._claim: int | None = None
@@ -130,7 +137,7 @@ class MarkWriter:
         """Write the mark, if it is not there yet, and have it renewed; raises `ClusterUnavailable`."""
         if self._claim is not None:
             return
-        self._write(json.dumps({"renewedMs": _now_ms()}).encode())
+        self._write(self._value())
         if self._producer.flush(_WRITE_S) or self._error is not None:
             reason = self._error or f"no acknowledgement in {_WRITE_S:.0f} s"
             raise ClusterUnavailable(f"{self._topic}: this run's mark was not written: {reason}", cluster=self._alias)
@@ -147,8 +154,12 @@ class MarkWriter:
 
     def _renew(self) -> None:
         while not self._closed.wait(RENEW_S):
-            self._write(json.dumps({"claim": self._claim, "renewedMs": _now_ms()}).encode())
+            self._write(self._value())
             self._producer.flush(RENEW_S)
+
+    def _value(self) -> bytes:
+        said = {"renewedMs": int(time.time() * 1000), "validMs": self._valid_ms}
+        return json.dumps(said if self._claim is None else said | {"claim": self._claim}).encode()
 
     def _write(self, value: bytes | None) -> None:
         try:
@@ -162,7 +173,3 @@ class MarkWriter:
         self._error = None if error is None else unwritten(error)
         if error is None and self._claim is None:
             self._claim = message.offset()
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)

@@ -7,10 +7,11 @@ import json
 import pytest
 
 from mirrorless.copy.progress import parse
-from mirrorless.copy.run_marks import VALID_MS, RunMarks, key_of
+from mirrorless.copy.run_marks import RunMarks, key_of
 from mirrorless.settings import Cluster, Flow
 
 NOW_MS = 1_700_000_000_000
+VALID_MS = 20_000
 FLOW = Flow(source=Cluster(alias="A", bootstrap_servers="a:1"), target=Cluster(alias="B", bootstrap_servers="b:1"))
 
 
@@ -23,7 +24,7 @@ def take(
     claim: int | None = None,
     is_news: bool = True,
 ) -> None:
-    said = {"renewedMs": renewed_ms} | ({} if claim is None else {"claim": claim})
+    said = {"renewedMs": renewed_ms, "validMs": VALID_MS} | ({} if claim is None else {"claim": claim})
     assert marks.take(key_of(FLOW, run), json.dumps(said).encode(), offset, now=0.0, is_news=is_news)
 
 
@@ -72,7 +73,7 @@ def test_a_mark_that_is_renewed_counts_whatever_its_clock_says() -> None:
 
 def test_other_records_are_no_marks_and_marks_are_no_progress() -> None:
     marks = RunMarks(FLOW)
-    value = json.dumps({"renewedMs": NOW_MS}).encode()
+    value = json.dumps({"renewedMs": NOW_MS, "validMs": VALID_MS}).encode()
     others = (
         FLOW.model_copy(update={"source": FLOW.target}),
         FLOW.model_copy(update={"topics": ("other",)}),  # another flow of the pair
