@@ -12,6 +12,8 @@ from pyspark.errors import PySparkException
 
 from mirrorless.copy.query import start_copy
 from mirrorless.copy.rows import summary, without_lease
+from mirrorless.copy.run_marks import run_in, take_back
+from mirrorless.errors import MirrorlessError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,6 +73,9 @@ def copy_flow(
             query.stop()
     finally:
         job.tell_left()
+    if control.folder is not None and control.stopping():
+        with suppress(MirrorlessError):
+            take_back(place.load(), run_in(control.folder))
     if not job.landed.is_set() and failure is not None:
         raise failure
     return Outcome(complete=job.complete, stuck=job.stuck)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import socket
 import time
-import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +11,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from mirrorless.copy.control import Control
 from mirrorless.copy.flow_place import FlowPlace
 from mirrorless.copy.rows import LeaseRow, as_tuple, spark_schema
+from mirrorless.copy.run_marks import run_in
 from mirrorless.errors import (
     ClusterUnavailable,
     ConfigurationError,
@@ -74,9 +73,7 @@ class LeaseReader(DataSourceStreamReader):
         self._planner: Planner | None = None
         self._last: dict[str, int] = {"lease": 0}
         self._mistake = self._waiting = self._news = ""
-        # A query that begins again is the same run.
-        folder = control.folder
-        self._run = folder and str(uuid.uuid5(uuid.NAMESPACE_URL, f"{socket.gethostname()}{folder}"))
+        self._run = None if control.folder is None else run_in(control.folder)
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 -- Spark's name
         """Where a query without a checkpoint begins."""
@@ -143,7 +140,7 @@ class LeaseReader(DataSourceStreamReader):
             # Only where leases are planned: the processes that merely know of this class would load all clients first.
             from mirrorless.copy.planning import Planner  # noqa: PLC0415
 
-            self._planner = Planner(flow, bounded=self._place.bounded, run=self._run)
+            self._planner = Planner(flow, bounded=self._place.bounded, run=self._run, stopping=self._control.stopping)
         self._planner.refuse_paused()
         piles = self._planner.plan(flow)
         self._waiting, self._news = self._planner.waiting, self._planner.news

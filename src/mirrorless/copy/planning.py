@@ -31,7 +31,7 @@ from mirrorless.metadata.looking_for_loops import refuse_loops
 from mirrorless.metadata.plan import replicated
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from kafka.admin import KafkaAdminClient
 
@@ -48,17 +48,19 @@ _log = logging.getLogger(__name__)
 class Planner:
     """Keeps connections to both ends of a flow between leases; `bounded` fixes the source's end at the first plan.
 
-    `run` names the run of the flow's copy, from which other runs differ.
+    `run` names the run of the flow's copy, from which other runs differ; `stopping` says that it is to end.
 
     `waiting` says why partitions were left out of the last plan, or may get nowhere in it; empty if there are none.
     `news` is what only the last plan has to report.
     `missing` says that some brokers of the source did not answer it.
     """
 
-    def __init__(self, flow: Flow, *, bounded: bool, run: str | None = None) -> None:
+    def __init__(
+        self, flow: Flow, *, bounded: bool, run: str | None = None, stopping: Callable[[], bool] = lambda: False
+    ) -> None:
         self.flow = flow
         self._bounded = bounded
-        self._run = run or str(uuid.uuid4())
+        self._run, self._stopping = run or str(uuid.uuid4()), stopping
         self._mark: MarkWriter | None = None
         self._ends: dict[Place, int] = {}
         self._source = Admin(flow.source)
@@ -142,7 +144,7 @@ class Planner:
             if self._mark is not None:
                 self._mark.close()
             self._mark = None
-            mark = MarkWriter(self.flow, self._run)
+            mark = MarkWriter(self.flow, self._run, stopping=self._stopping)
             mark.claim()
             self._mark = mark
             self._progress.read()  # a claim counts from where it is in the topic
@@ -246,7 +248,7 @@ class Planner:
         A client keeps the login that it was made with, and it may have been exchanged since. Raises `MirrorlessError`
         where none can be made, and this one goes on.
         """
-        planner = Planner(self.flow, bounded=self._bounded, run=self._run)
+        planner = Planner(self.flow, bounded=self._bounded, run=self._run, stopping=self._stopping)
         planner._ends, planner._rival, planner._unmade = self._ends, self._rival, self._unmade
         planner._gone = self._gone
         planner._mark, self._mark = self._mark, None

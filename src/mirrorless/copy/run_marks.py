@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
 import threading
 import time
+import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +26,8 @@ from mirrorless.clusters.failures import unwritten
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from confluent_kafka import KafkaError, Message
 
     from mirrorless.settings import Flow
@@ -32,6 +37,7 @@ _BEYOND_A_LEASE_MS: Final = 50_000
 RENEW_S: Final = 5.0
 _CLOCKS_MS: Final = 600_000
 _WRITE_S: Final = 10.0
+_TAKE_BACK_S: Final = 2.0
 _PARTITION: Final = 0
 
 
@@ -118,10 +124,27 @@ class RunMarks:
         return min(valid, key=lambda mark: mark.claim, default=None)
 
 
-class MarkWriter:
-    """Keeps the mark of one run of the flow's copy in the progress topic, from `claim` until `close`."""
+def run_in(folder: str) -> str:
+    """Name the run that has a folder on this machine: all its processes, and a query that begins again, are one run."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{socket.gethostname()}{folder}"))
 
-    def __init__(self, flow: Flow, run: str) -> None:
+
+def take_back(flow: Flow, run: str) -> None:
+    """Delete the mark of a run that has ended, so that the next one need not wait; if that fails, it expires."""
+    producer = Producer({**for_confluent(flow.target, role="producer"), "acks": "all", "logger": QUIET})
+    with suppress(BufferError, KafkaException):
+        producer.produce(flow.offset_storage_topic, key=key_of(flow, run), value=None, partition=_PARTITION)
+        producer.flush(_TAKE_BACK_S)
+
+
+class MarkWriter:
+    """Keeps the mark of one run of the flow's copy in the progress topic, from `claim` until `close`.
+
+    Once `stopping` says that the run is to end it is not renewed any more.
+    """
+
+    def __init__(self, flow: Flow, run: str, *, stopping: Callable[[], bool] = lambda: False) -> None:
+        self._stopping = stopping
         self._topic = flow.offset_storage_topic
         self.key = key_of(flow, run)
         self._alias = flow.target.alias
@@ -153,7 +176,7 @@ class MarkWriter:
             self._producer.flush(_WRITE_S)
 
     def _renew(self) -> None:
-        while not self._closed.wait(RENEW_S):
+        while not self._closed.wait(RENEW_S) and not self._stopping():
             self._write(self._value())
             self._producer.flush(RENEW_S)
 
