@@ -140,7 +140,9 @@ class _Job:
         # Of all that were ever reported: what is caught up has no part in the next lease.
         before = sum(self._reached.values()) if self._reached else -1
         self._reached |= {(report.topic, report.partition): report.next_offset or 0 for report in reports}
-        self._fruitless = 0 if sum(self._reached.values()) > before else self._fruitless + 1
+        # What waits for another run waits as long as that runs, or was killed a short while ago.
+        advanced = sum(self._reached.values()) > before or any(report.waits for report in reports)
+        self._fruitless = 0 if advanced else self._fruitless + 1
         self.complete = totals.over and not totals.errors
         self.stuck = not totals.over and self._fruitless >= _FRUITLESS_LEASES
         if self.stuck and self._on_trouble is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -185,6 +186,7 @@ class Ledger:
             age_avg_ms=tally.age.average,
             fetch_throttle_ms=tally.fetch_throttle_ms,
             produce_throttle_ms=tally.produce_throttle_ms,
+            waits=copy.retry_at == math.inf,
         )
 
 

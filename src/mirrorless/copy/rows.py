@@ -68,7 +68,8 @@ class Report:
     `mirrorless.on.gap`, `foreign` offsets of the remote partition that another writer took; `events` says of each, in a
     line, where and why. `batches` were acknowledged; over these are the least, greatest and average latency, and the
     age, from a batch's newest record to when the batch was fetched. `fetch_throttle_ms` and `produce_throttle_ms` say
-    how long the source's and the target's leader had the copy wait, because a quota is used up (KIP-219).
+    how long the source's and the target's leader had the copy wait, because a quota is used up (KIP-219). `waits` says
+    that the partition is left to another run of the flow's copy, which was there first.
     """
 
     topic: str
@@ -98,6 +99,7 @@ class Report:
     age_avg_ms: int | None = None
     fetch_throttle_ms: int = 0
     produce_throttle_ms: int = 0
+    waits: bool = False
 
     def as_row(self) -> dict[str, Any]:
         """The report as a row of `REPORT_SCHEMA`."""

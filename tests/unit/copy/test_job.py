@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mirrorless.copy.control import Control
@@ -60,3 +61,12 @@ def test_three_leases_that_get_nowhere_are_enough(tmp_path: Path) -> None:
         assert one.stuck is (lease == 3)
     assert not one.complete
     assert told == [GAVE_UP]
+
+
+def test_leases_in_which_partitions_wait_for_another_run_are_none_that_get_nowhere(tmp_path: Path) -> None:
+    told: list[str] = []
+    one = job(tmp_path, told)
+    for _ in range(6):
+        one.lease_ended([replace(at(0, 5, state="resuming"), waits=True), at(1, 10, state="caught up")])
+    assert not one.stuck
+    assert told == []
