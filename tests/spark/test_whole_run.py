@@ -39,7 +39,7 @@ def test_groups_find_their_offsets_and_clients_the_heartbeats(world: World) -> N
     client = MirrorClient(world.place().load().target)
     expected = {(world.remote(topic), partition): 100 + partition for partition in range(4)}
     with Mirrorless(world.file) as running:
-        wait_for(lambda: committed(world.target, group) == expected, running=running, seconds=90)
+        wait_for(lambda: committed(world.target, group) == expected, running=running)
         # By the heartbeats of the way back, which this flow replicates.
         wait_for(lambda: client.replication_hops(world.source_alias) == 1, running=running)
         running.process.send_signal(signal.SIGTERM)

@@ -59,7 +59,7 @@ class Mirrorless:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
 
-    def wait(self, seconds: float = 120) -> int:
+    def wait(self, seconds: float = 240) -> int:
         """Wait for the end and return the exit status; one that comes too late tells where its threads stand."""
         until = time.monotonic() + seconds
         while self.process.poll() is None:

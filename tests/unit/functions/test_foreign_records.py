@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from mirrorless.functions import environment as variables
 from mirrorless.functions import foreign_records, heartbeat_monitor, invocation
 from mirrorless.functions.events import Record, Records, Schedule
 from mirrorless.functions.foreign_records import AGAIN_S, ForeignRecords
@@ -36,6 +38,8 @@ class World:
         self._monkeypatch = monkeypatch
         self.heard = Heard()
         file = folder / "mm2.properties"
+        # What is read once a process would be the environment of every later test of this one.
+        monkeypatch.setattr(variables, "_of_process", lambda model: variables.parse(model, os.environ))
         monkeypatch.setenv("MIRRORLESS_CONFIG", str(file))
         monkeypatch.setenv("MIRRORLESS_FLOW", "A->B")
         servers = "A.bootstrap.servers = a:9092\nB.bootstrap.servers = b:9092\n"
