@@ -148,10 +148,10 @@ class Planner:
             mark.claim()
             self._mark = mark
             self._progress.read()  # a claim counts from where it is in the topic
-            if marks.may_be_alive(now_ms=int(time.time() * 1000), besides=self._run):
+            if marks.may_be_alive(self.flow, now_ms=int(time.time() * 1000), besides=self._run):
                 time.sleep(RENEW_S + 1)
                 self._progress.read()
-        first = marks.first(now_ms=int(time.time() * 1000), now=time.monotonic())
+        first = marks.first(self.flow, now_ms=int(time.time() * 1000), now=time.monotonic())
         return first is not None and first.run == self._run
 
     def _note_gone(self, topics: Mapping[str, str]) -> None:

@@ -40,7 +40,7 @@ class ProgressTopic:
         self._before: dict[Place, Known] | None = None
         self.was_read = self.complete = False
         self.others: dict[Place, float] = {}
-        self.marks = RunMarks(flow)
+        self.marks = RunMarks(flow.source.alias)
         self.discovered = DiscoveredTopics(flow.source.alias)
         self.lost: dict[Place, Known] = {}
         self._topic_id: str | None = None

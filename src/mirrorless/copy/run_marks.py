@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 _BEYOND_A_LEASE_MS: Final = 50_000
-"""Slots outlive a driver that is killed: until their lease ends, and thirty seconds if they copy on behind it."""
+"""Slots outlive a driver that is killed: until their lease ends, and thirty seconds more if they copy on after it."""
 RENEW_S: Final = 5.0
 _CLOCKS_MS: Final = 600_000
 _WRITE_S: Final = 10.0
@@ -43,13 +43,14 @@ _PARTITION: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class RunMark:
-    """A run's mark: its claim, and when it was renewed, in ms by the clock of its machine.
+    """A run's mark: what it copies, its claim, and when it was renewed, in ms by the clock of its machine.
 
     One that was not renewed for `valid_ms` is that of a run that ended without taking it back, and of which no slot
     copies any more.
     """
 
     run: str
+    copied: str
     claim: int
     renewed_ms: int
     valid_ms: int
@@ -57,12 +58,12 @@ class RunMark:
 
 def key_of(flow: Flow, run: str) -> bytes:
     """Key of the mark of a run of the flow's copy."""
-    return _prefix(flow) + json.dumps(run).encode() + b"}]"
+    said = b'"%s","run":%s}]' % (_selection(flow).encode(), json.dumps(run).encode())
+    return _prefix(flow.source.alias) + said
 
 
-def _prefix(flow: Flow) -> bytes:
-    cluster, copied = json.dumps(flow.source.alias, ensure_ascii=False).encode(), json.dumps(_selection(flow)).encode()
-    return b'["mirrorless",{"cluster":%s,"copied":%s,"run":' % (cluster, copied)
+def _prefix(cluster: str) -> bytes:
+    return b'["mirrorless",{"cluster":%s,"copied":' % json.dumps(cluster, ensure_ascii=False).encode()
 
 
 def _selection(flow: Flow) -> str:
@@ -72,12 +73,15 @@ def _selection(flow: Flow) -> str:
 
 
 class RunMarks:
-    """The marks of runs of the flow's copy that a reader of the progress topic has met."""
+    """The marks that a reader of the progress topic has met, of flows whose source is `cluster`.
 
-    def __init__(self, flow: Flow) -> None:
-        self._begins = _prefix(flow)
-        self._marks: dict[str, RunMark] = {}
-        self._changed: dict[str, float] = {}
+    What a flow copies may change while it runs, so whose marks count is asked each time.
+    """
+
+    def __init__(self, cluster: str) -> None:
+        self._begins = _prefix(cluster)
+        self._marks: dict[bytes, RunMark] = {}
+        self._changed: dict[bytes, float] = {}
 
     def take(self, key: bytes | None, value: bytes | None, offset: int, *, now: float, is_news: bool) -> bool:
         """Take a record of the progress topic if it is a mark, read at `time.monotonic` seconds; says whether it is.
@@ -87,25 +91,29 @@ class RunMarks:
         if key is None or not key.startswith(self._begins):
             return False
         try:
-            run = str(json.loads(key)[1]["run"])
+            names = json.loads(key)[1]
+            run, copied = str(names["run"]), str(names["copied"])
             said = None if value is None else json.loads(value)
-            mark = said and RunMark(run, int(said.get("claim", offset)), int(said["renewedMs"]), int(said["validMs"]))
+            mark = said and RunMark(
+                run, copied, int(said.get("claim", offset)), int(said["renewedMs"]), int(said["validMs"])
+            )
         except (ValueError, KeyError, TypeError, AttributeError):
             return True
         if mark is None:
-            self._marks.pop(run, None)
-            self._changed.pop(run, None)
+            self._marks.pop(key, None)
+            self._changed.pop(key, None)
             return True
         if is_news:
-            self._changed[run] = now  # whatever its clock says, it is alive
-        self._marks[run] = mark
+            self._changed[key] = now  # whatever its clock says, it is alive
+        self._marks[key] = mark
         return True
 
-    def may_be_alive(self, *, now_ms: int, besides: str) -> bool:
+    def may_be_alive(self, flow: Flow, *, now_ms: int, besides: str) -> bool:
         """Whether another run has a mark that is not valid by its clock, which may be wrong by some minutes."""
         return any(
-            run != besides and mark.valid_ms <= abs(now_ms - mark.renewed_ms) < mark.valid_ms + _CLOCKS_MS
-            for run, mark in self._marks.items()
+            mark.run != besides and mark.valid_ms <= abs(now_ms - mark.renewed_ms) < mark.valid_ms + _CLOCKS_MS
+            for mark in self._marks.values()
+            if mark.copied == _selection(flow)
         )
 
     def forget(self) -> None:
@@ -113,13 +121,16 @@ class RunMarks:
         self._marks.clear()
         self._changed.clear()
 
-    def first(self, *, now_ms: int, now: float) -> RunMark | None:
+    def first(self, flow: Flow, *, now_ms: int, now: float) -> RunMark | None:
         """The valid mark with the earliest claim."""
         valid = [
             mark
-            for run, mark in self._marks.items()
-            if abs(now_ms - mark.renewed_ms) < mark.valid_ms
-            or (run in self._changed and now - self._changed[run] < mark.valid_ms / 1000)
+            for key, mark in self._marks.items()
+            if mark.copied == _selection(flow)
+            and (
+                abs(now_ms - mark.renewed_ms) < mark.valid_ms
+                or (key in self._changed and now - self._changed[key] < mark.valid_ms / 1000)
+            )
         ]
         return min(valid, key=lambda mark: mark.claim, default=None)
 

@@ -82,6 +82,16 @@ def test_records_that_the_target_remembers_are_not_waited_for(world: World, targ
     assert report.records == 100
 
 
+def test_a_run_stays_first_when_its_file_is_changed(world: World) -> None:
+    world.topic()
+    world.discover()
+    with closing(Planner(world.place().load(), bounded=False)) as planner:
+        assert [row.is_first for row in planned(planner, world)] == [True]
+        world.topic()
+        world.discover()
+        assert [row.is_first for row in planned(planner, world)] == [True, True]
+
+
 def test_where_both_believe_to_be_first_it_is_reported(world: World) -> None:
     """As after a run was frozen for longer than its mark is valid."""
     topic = world.topic()
