@@ -20,10 +20,11 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from mirrorless.copy.rows import summary
+from mirrorless.local.listing import Listing
 from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, GrowTopic, RemoveAcl
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ _LOG_EVERY_S = 10.0
 _DRAWN_PER_S = 4
 _MEGA = 1_000_000
 _NOTEWORTHY_MS = 1_000
+_COUNTS = ("partitions", "records", "records/s", "MB/s", "lag", "latency ms")
+_DISPENSABLE = ("partitions", "latency ms", "records/s", "records", "MB/s")
+"""Columns that a narrow window does not show, in the order in which they are left out."""
+_NARROW = 80
+"""Window in characters below which a progress bar has no bar."""
 _STATE_STYLES = {
     "halted": "bold red",
     "unreachable": "red",
@@ -242,16 +248,12 @@ class LiveTable(_Terminal):
         self._live.update(Group(*tables, *self._waiting.values()), refresh=True)
 
     def _table(self, flow: str, topics: Sequence[TopicView]) -> Table:
-        table = Table(title=flow, title_justify="left")
-        table.add_column("topic")
-        for column in ("partitions", "records", "records/s", "MB/s", "lag", "latency ms"):
-            table.add_column(column, justify="right")
-        table.add_column("state")
+        listing = Listing("topic", *_COUNTS, "state", numbers=_COUNTS, title=flow)
         room = max(3, self.console.height - 6)
-        # Those that move or are in trouble first, as far as the window reaches.
+        # Those that move or have errors first, as many as the window has lines for.
         busy = sorted(topics, key=lambda topic: (topic.error is None, -topic.bytes_per_s, -topic.lag_records))[:room]
         for topic in sorted(busy, key=lambda topic: topic.topic):
-            table.add_row(
+            listing.add(
                 topic.topic,
                 f"{topic.partitions:,}",
                 f"{topic.records:,}",
@@ -262,16 +264,24 @@ class LiveTable(_Terminal):
                 Text(topic.error or topic.state, style=_STATE_STYLES.get(topic.state, "")),
             )
         if len(topics) > room:
-            table.caption = f"and {len(topics) - room:,} more topics"
-        return table
+            listing.caption = f"and {len(topics) - room:,} more topics"
+        for column in _DISPENSABLE:
+            if listing.fits(self.console.width):
+                break
+            listing = listing.without(column)
+        return listing.table()
 
 
 class _Speed(ProgressColumn):
-    """Records, MB/s and lag."""
+    """Records, MB/s and lag; below each other in a narrow window."""
+
+    def __init__(self, *, narrow: bool) -> None:
+        super().__init__(table_column=Column(no_wrap=True))
+        self._between = "\n" if narrow else " "
 
     def render(self, task: Task) -> Text:
-        fields = task.fields
-        return Text(f"{int(task.completed):,} records {fields['megabytes_per_s']:.1f} MB/s lag {fields['lag']:,}")
+        speed, lag = task.fields["megabytes_per_s"], task.fields["lag"]
+        return Text(self._between.join((f"{int(task.completed):,} records", f"{speed:,.1f} MB/s", f"lag {lag:,}")))
 
 
 class ProgressBar(_Terminal):
@@ -279,14 +289,15 @@ class ProgressBar(_Terminal):
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            _Speed(),
-            TimeRemainingColumn(),
-            console=console,
+        narrow = console.width < _NARROW
+        columns = (
+            *(() if narrow else (SpinnerColumn(),)),
+            TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
+            *(() if narrow else (BarColumn(),)),
+            _Speed(narrow=narrow),
+            *(() if narrow else (TimeRemainingColumn(),)),
         )
+        self._progress = Progress(*columns, console=console)
         self._tasks: dict[str, TaskID] = {}
         self._began: dict[str, float] = {}
 

@@ -67,7 +67,7 @@ def _into_fresh(flow: str, every: list[Difference], file: str) -> str:
     span = f"from upstream {min(offsets)} on " if offsets else ""
     return (
         f"copy {first.place} {span}again into a fresh topic: delete {first.remote_topic}, let discovery create it, "
-        f"{_reset(flow, first, file)} --to earliest"
+        f"{_reset(flow, first, file)} --offset earliest"
     )
 
 
@@ -79,7 +79,7 @@ def _behind(flow: str, short: Difference, file: str) -> str:
             f"find out first which record of {short.place} comes {last if short.downstream else 'first'}: "
             "nothing says its upstream offset, and from there the copy has to begin anew"
         )
-    command = f"{_reset(flow, short, file)} --partition {short.partition} --to {short.upstream}"
+    command = f"{_reset(flow, short, file)} --partition {short.partition} --offset {short.upstream}"
     return f"copy from upstream {short.upstream} on again: {command}"
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from mirrorless.verify.comparison import ComparedWindow
     from mirrorless.verify.findings import Verdict
+    from mirrorless.verify.repair import Step
 
 RESULTS: Final = ("identical", "differences", "could not compare")
 """By exit status."""
@@ -110,9 +111,12 @@ def summary(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def to_json(verdicts: Sequence[Verdict]) -> str:
-    """All verdicts as one JSON object."""
-    return json.dumps({"flows": [as_fields(one) for one in verdicts]}, indent=2) + "\n"
+def to_json(verdicts: Sequence[Verdict], plans: Sequence[Sequence[Step]] = ()) -> str:
+    """Return all results as one JSON object; `plans` are repair plans, one for each flow, or nothing."""
+    flows = [as_fields(one) for one in verdicts]
+    for fields, steps in zip(flows, plans, strict=False):
+        fields["repair"] = [asdict(step) for step in steps]
+    return json.dumps({"flows": flows}, indent=2) + "\n"
 
 
 def write(location: str, content: bytes) -> None:

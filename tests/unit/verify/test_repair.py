@@ -35,8 +35,8 @@ def advised(*differences: Difference, method: Method = Method.WINDOWS) -> dict[s
 def test_a_lost_end_is_copied_again_in_its_own_partition_only() -> None:
     reset = "mirrorless offsets reset mm2.properties --flow 'a->b' --topic orders"
     assert advised(short(0, 64), short(2, 90)) == {
-        "orders-0 short": f"copy from upstream 64 on again: {reset} --partition 0 --to 64",
-        "orders-2 short": f"copy from upstream 90 on again: {reset} --partition 2 --to 90",
+        "orders-0 short": f"copy from upstream 64 on again: {reset} --partition 0 --offset 64",
+        "orders-2 short": f"copy from upstream 90 on again: {reset} --partition 2 --offset 90",
     }
 
 
@@ -54,10 +54,10 @@ def test_a_fresh_topic_has_the_lost_ends_too() -> None:
     assert set(found) == {"orders-0 short", "orders-1 missing"}
     for action in found.values():
         assert "into a fresh topic" in action
-        assert action.endswith("--topic orders --to earliest")
+        assert action.endswith("--topic orders --offset earliest")
 
 
 def test_a_compacted_partition_is_copied_again_where_its_end_is_lost() -> None:
     found = advised(short(0, 64), missing(0), method=Method.LATEST)
-    assert found["orders-0 short"].endswith("--partition 0 --to 64")
+    assert found["orders-0 short"].endswith("--partition 0 --offset 64")
     assert found["orders-0 missing at upstream 7"].startswith("produce the source's record at 7")
