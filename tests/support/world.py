@@ -57,9 +57,9 @@ class World:
         self.flow = f"{self.source_alias}->{self.target_alias}"
         self.file = self.folder / "mm2.properties"
 
-    def topic(self, partitions: int = 1, **config: str) -> str:
+    def topic(self, partitions: int = 1, *, name: str | None = None, **config: str) -> str:
         """Create a source topic that this flow replicates."""
-        name = f"topic-{next(_numbers)}"
+        name = name or f"topic-{next(_numbers)}"
         admin = AdminClient({"bootstrap.servers": self.source.bootstrap_servers})
         settings = {key.replace("_", "."): value for key, value in config.items()}
         admin.create_topics([NewTopic(name, partitions, self.replicas, config=settings)])[name].result()

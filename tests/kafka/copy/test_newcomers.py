@@ -45,7 +45,7 @@ def test_within_the_lease_and_each_by_one_slot(world: World, tmp_path: Path) -> 
     control = Control(str(tmp_path))
     there = world.topic(partitions=2)
     fill(world.source, there, (b"%d" % number for number in range(200)), partitions=2)
-    world.write_settings(**{f"{world.flow}.topics": f"{there}, topic-.*"})
+    world.write_settings(**{f"{world.flow}.topics": f"{there}, {there}-.*"})
     world.discover()
     flow = world.place(bounded=False).load()
     with closing(Planner(flow, bounded=False)) as planner, ThreadPoolExecutor() as pool:
@@ -53,7 +53,7 @@ def test_within_the_lease_and_each_by_one_slot(world: World, tmp_path: Path) -> 
         assert len(piles) == 2
         running = [pool.submit(copy, world, rows, slot, control) for slot, rows in enumerate(piles)]
         wait_until(lambda: count(world, there) == 200)
-        new = world.topic(partitions=3)
+        new = world.topic(partitions=3, name=f"{there}-new")
         fill(world.source, new, (b"%d" % number for number in range(300)), partitions=3)
         admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
         admin.create_partitions([NewPartitions(there, 4)])[there].result()
