@@ -10,7 +10,7 @@ import pytest
 
 import mirrorless
 from mirrorless.cli import root
-from mirrorless.copy.partition import State
+from mirrorless.copy.partition.state import PartitionState
 from mirrorless.functions.environment import SupervisorEnvironment
 from mirrorless.metrics import METRICS, Metric
 from mirrorless.settings.load import FLOW_KEYS, WORKER_KEYS
@@ -35,7 +35,7 @@ def test_every_command_is_in_the_readme_and_helps(name: str) -> None:
     assert f"mirrorless {name}" in README.read_text()
 
 
-@pytest.mark.parametrize("state", [*State, "unreachable"])
+@pytest.mark.parametrize("state", [*PartitionState, "unreachable"])
 def test_every_state_is_in_the_operations_page(state: str) -> None:
     assert f"| `{state}` |" in (DOCS / "operations.md").read_text()
 

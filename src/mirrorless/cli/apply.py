@@ -10,16 +10,16 @@ import click
 
 from mirrorless.cli.options import file_argument, json_option, print_json, warn
 from mirrorless.cli.status_codes import COULD_NOT, FINE
-from mirrorless.copy.copied_topics import CopiedTopics
+from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.actions import as_fields
-from mirrorless.metadata.describing import lines
-from mirrorless.metadata.passes import one_pass
+from mirrorless.metadata.plan_text import lines
 from mirrorless.metadata.planning import Admins, switched_on
+from mirrorless.metadata.sync_pass import one_pass
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
-    from mirrorless.metadata.passes import Pass
+    from mirrorless.metadata.sync_pass import SyncPass
     from mirrorless.settings import Flow
 
 
@@ -57,14 +57,14 @@ def apply(file: str, *, as_json: bool) -> None:
     sys.exit(FINE if went_well else COULD_NOT)
 
 
-def _applied(flow: Flow) -> Pass:
+def _applied(flow: Flow) -> SyncPass:
     admins = Admins.of(flow)
     parts = [part for part, wanted in switched_on(flow).items() if wanted]
     with closing(CopiedTopics(flow, admins)) as copied:
         return one_pass(flow, parts, admins=admins, copied=copied)
 
 
-def _fields(found: Pass) -> dict[str, Any]:
+def _fields(found: SyncPass) -> dict[str, Any]:
     return {
         "actions": [as_fields(one.action) | {"error": one.error, "note": one.note} for one in found.applied],
         "problems": [{"topic": one.topic, "reason": one.reason} for one in found.problems],
@@ -73,7 +73,7 @@ def _fields(found: Pass) -> dict[str, Any]:
     }
 
 
-def _show(flow: str, found: Pass) -> None:
+def _show(flow: str, found: SyncPass) -> None:
     done = len(found.applied) - len(found.failures)
     click.echo(f"{flow}: {done} of {len(found.applied)} changes made")
     for one in found.applied:

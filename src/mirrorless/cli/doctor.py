@@ -11,7 +11,7 @@ import click
 
 from mirrorless.cli.options import files_argument, json_option, print_json, warn
 from mirrorless.cli.status_codes import FINE, FOUND
-from mirrorless.doctor.examination import examine
+from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.rights import Function
 from mirrorless.settings import load

@@ -13,13 +13,13 @@ from mirrorless.cli.options import file_argument, group_option, json_option, pri
 from mirrorless.cli.status_codes import COULD_NOT, FINE
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.local.listing import Listing
-from mirrorless.offsets.failover import failover_plan as make_plan
+from mirrorless.offsets.failover_plan import failover_plan as make_plan
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
     import re
 
-    from mirrorless.offsets.failover import Forecast, Plan
+    from mirrorless.offsets.failover_plan import FailoverPlan, Forecast
 
 _NUMBERS = ("source offset", "target offset", "read again", "not copied")
 
@@ -60,7 +60,7 @@ def failover_plan(file: str, *, target: str, groups: re.Pattern[str], as_json: b
     sys.exit(COULD_NOT if any("error" in one for one in found.values()) else FINE)
 
 
-def _fields(plan: Plan, now_ms: int) -> dict[str, Any]:
+def _fields(plan: FailoverPlan, now_ms: int) -> dict[str, Any]:
     return {
         "source_answers": plan.source_answers,
         "groups": [asdict(one) | {"newest_age_ms": _age_ms(one, now_ms)} for one in plan.forecasts],
@@ -68,7 +68,7 @@ def _fields(plan: Plan, now_ms: int) -> dict[str, Any]:
     }
 
 
-def _print(plan: Plan, now_ms: int) -> None:
+def _print(plan: FailoverPlan, now_ms: int) -> None:
     listing = Listing(
         *("group", "topic", "source offset", "target offset", "how", "read again", "not copied", "newest copied"),
         numbers=_NUMBERS,

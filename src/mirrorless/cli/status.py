@@ -11,8 +11,8 @@ import click
 from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, print_json
 from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
 from mirrorless.clusters.target_state import TargetState
-from mirrorless.copy.flow_status import line_on_gone, status_of
-from mirrorless.copy.progress import Halt
+from mirrorless.copy.flow.status import line_on_gone, status_of
+from mirrorless.copy.progress.records import Halt
 from mirrorless.errors import MirrorlessError
 from mirrorless.heartbeats import last_heartbeat
 from mirrorless.local.listing import Listing

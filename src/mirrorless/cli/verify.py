@@ -13,7 +13,7 @@ from mirrorless.cli.verify_text import VerifyBar, show, show_plan
 from mirrorless.errors import MirrorlessError
 from mirrorless.local.verification import verify_flows
 from mirrorless.settings import load
-from mirrorless.verify.comparison import Terms, first_line
+from mirrorless.verify.comparison import ComparisonTerms, first_line
 from mirrorless.verify.findings import DIFFERENT, NOT_COMPARED
 from mirrorless.verify.page import page
 from mirrorless.verify.repair import repair_plan as steps_for
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mirrorless.verify.comparison import ComparedWindow
-    from mirrorless.verify.findings import Verdict
+    from mirrorless.verify.findings import VerificationResult
     from mirrorless.verify.repair import Step
 
 
@@ -114,7 +114,7 @@ def verify(
         if not as_json:
             reports.append((ReportFormat.JSON, json_file))
     try:
-        terms = Terms.read(topics=topics, since=since, percent=sample)
+        terms = ComparisonTerms.read(topics=topics, since=since, percent=sample)
         with VerifyBar() as bar:
             found = verify_flows(chosen_flows(load(file), name), terms, shown=bar, master=spark_master)
         verdicts = [verdict for verdict, _ in found]
@@ -148,7 +148,7 @@ def _format(location: str) -> ReportFormat:
 def _write(
     kind: ReportFormat,
     location: str,
-    found: Sequence[tuple[Verdict, list[ComparedWindow]]],
+    found: Sequence[tuple[VerificationResult, list[ComparedWindow]]],
     plans: Sequence[Sequence[Step]],
 ) -> None:
     verdicts = [verdict for verdict, _ in found]

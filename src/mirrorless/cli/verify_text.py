@@ -15,7 +15,7 @@ from mirrorless.verify.report import RESULTS
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from mirrorless.verify.findings import Verdict
+    from mirrorless.verify.findings import VerificationResult
     from mirrorless.verify.repair import Step
 
 _MOST_ROWS = 100
@@ -51,7 +51,7 @@ class VerifyBar:
         self._progress.update(self._task, completed=done, total=total)
 
 
-def show(verdict: Verdict) -> None:
+def show(verdict: VerificationResult) -> None:
     """Print the result for a flow."""
     topics = by_topic(verdict)
     if topics:
@@ -82,12 +82,12 @@ def show(verdict: Verdict) -> None:
     )
 
 
-def _result(verdict: Verdict) -> str:
+def _result(verdict: VerificationResult) -> str:
     number = len(verdict.differences)
     return f"{number:,} difference{'' if number == 1 else 's'}" if number else RESULTS[verdict.status]
 
 
-def _show_differences(verdict: Verdict) -> None:
+def _show_differences(verdict: VerificationResult) -> None:
     if not verdict.differences:
         return
     listing = Listing("where", *_OFFSETS, "difference", numbers=_OFFSETS)

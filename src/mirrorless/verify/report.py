@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mirrorless.verify.comparison import ComparedWindow
-    from mirrorless.verify.findings import Verdict
+    from mirrorless.verify.findings import VerificationResult
     from mirrorless.verify.repair import Step
 
 RESULTS: Final = ("identical", "differences", "could not compare")
@@ -78,7 +78,7 @@ _WINDOWS: Final[dict[str, pa.DataType]] = {
 }
 
 
-def as_fields(verdict: Verdict) -> dict[str, Any]:
+def as_fields(verdict: VerificationResult) -> dict[str, Any]:
     """A verdict as JSON has it."""
     return {
         "flow": verdict.flow,
@@ -97,7 +97,7 @@ def as_fields(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def summary(verdict: Verdict) -> dict[str, Any]:
+def summary(verdict: VerificationResult) -> dict[str, Any]:
     """A verdict in one line of a log; those of its values that are metrics are in `METRICS`."""
     return {
         "flow": verdict.flow,
@@ -111,7 +111,7 @@ def summary(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def to_json(verdicts: Sequence[Verdict], plans: Sequence[Sequence[Step]] = ()) -> str:
+def to_json(verdicts: Sequence[VerificationResult], plans: Sequence[Sequence[Step]] = ()) -> str:
     """Return all results as one JSON object; `plans` are repair plans, one for each flow, or nothing."""
     flows = [as_fields(one) for one in verdicts]
     for fields, steps in zip(flows, plans, strict=False):
@@ -134,7 +134,7 @@ def write(location: str, content: bytes) -> None:
     Path(location).write_bytes(content)
 
 
-def write_parquet(location: str, verdicts: Sequence[tuple[Verdict, Sequence[ComparedWindow]]]) -> None:
+def write_parquet(location: str, verdicts: Sequence[tuple[VerificationResult, Sequence[ComparedWindow]]]) -> None:
     """Write partitions, differences and windows as Parquet files into a folder, on disk or in S3."""
     partitions = [{"flow": verdict.flow} | asdict(one) for verdict, _ in verdicts for one in verdict.partitions]
     differences = [{"flow": verdict.flow} | asdict(one) for verdict, _ in verdicts for one in verdict.differences]

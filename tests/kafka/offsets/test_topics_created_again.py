@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from mirrorless.cli import root
 from mirrorless.offsets.checkpoint_pass import Checkpoints
-from mirrorless.offsets.failover import failover_plan
+from mirrorless.offsets.failover_plan import failover_plan
 from tests.kafka.copy.test_gaps import create_again
 from tests.support.offsets import commit, committed, flow_of
 from tests.support.world import World, fill
@@ -19,7 +19,7 @@ from tests.support.world import World, fill
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
     from mirrorless.offsets.checkpoint_pass import GroupSyncReport, PassReport
     from mirrorless.settings import Flow
 
@@ -75,8 +75,8 @@ def test_groups_stay_where_they_are_until_the_new_topic_is_copied(world: World, 
         assert (one.target_offset, one.how, one.read_again) == (None, REASON, None)
         assert (one.not_copied, one.not_copied_exact) == (NEW, True)
     for group in (moved, f"{topic}-10"):
-        status, offsets, errors = translated(world, group)
-        assert (status, offsets) == (1, [])
+        status, answers, errors = translated(world, group)
+        assert (status, answers) == (1, [])
         assert (
             f"{remote}: offsets are not translated: {topic} was deleted and created again on {world.source_alias}: its"
             in errors
@@ -90,8 +90,8 @@ def test_groups_stay_where_they_are_until_the_new_topic_is_copied(world: World, 
     assert (found.emitted, dict(found.unknown)) == (3, {})
     places = {group: committed(world.target, group)[remote, 0] for group in (moved, *groups)}
     assert places == {moved: OLD + 95, f"{topic}-10": OLD + 10, f"{topic}-140": OLD + 140}
-    _, offsets, errors = translated(world, moved)
-    assert ([one["offset"] for one in offsets], errors) == ([OLD + 95], "")
+    _, answers, errors = translated(world, moved)
+    assert ([one["offset"] for one in answers], errors) == ([OLD + 95], "")
     assert {one.not_copied for one in failover_plan(flow).forecasts} == {0}
 
 
@@ -108,8 +108,8 @@ def test_a_halt_is_known_while_the_source_is_down(world: World) -> None:
     world.write_settings(**{f"{world.source_alias}.bootstrap.servers": "127.0.0.1:1"})
     (one,) = failover_plan(world.place().load()).forecasts
     assert (one.source_offset, one.target_offset, one.how) == (80, None, REASON)
-    status, offsets, errors = translated(world, topic)
-    assert (status, offsets) == (1, [])
+    status, answers, errors = translated(world, topic)
+    assert (status, answers) == (1, [])
     assert (
         f"{topic} was deleted and created again on {world.source_alias}; no record of the new topic is copied yet"
         in errors

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mirrorless.copy.progress import Announcement, Progress
-from mirrorless.copy.resume import Begin, TargetState, decide
+from mirrorless.copy.progress.records import Announcement, Progress
+from mirrorless.copy.resume.decision import RemoteLogState, Start, decide
 from mirrorless.errors import GapKind
-from mirrorless.offsets.runs import BEHIND_MIRRORMAKER, MOST_RUNS, Line, Run, RunStore, points, taken_over
+from mirrorless.offsets.offset_map import BEHIND_MIRRORMAKER, MOST_RUNS, OffsetMap, Run, RunStore, points, taken_over
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, translate
 from tests.support.known import PLACE, Known, announced, sync
 
@@ -104,14 +104,14 @@ def test_where_mirrormaker_copied_nothing_is_counted() -> None:
     assert known.at(9995) == Translated(10_045, How.RUN)
     # Its last sync is compacted away, but our announcement says that we went on behind it.
     behind = points(None, epochs := {1: Announcement(epoch=1, start=500, downstream=520, reason=BEHIND_MIRRORMAKER)})
-    line = Line.of([Run(0, 0, 100)], behind, foreign=taken_over(epochs))
+    line = OffsetMap.of([Run(0, 0, 100)], behind, foreign=taken_over(epochs))
     assert translate(300, line=line, nearest=None, target_end=999) == Translated(100, How.NEAREST)
 
 
 def test_the_copy_announces_a_takeover_by_the_reason_that_is_looked_for_here() -> None:
-    target = TargetState(log_end=500)
+    target = RemoteLogState(log_end=500)
     decision = decide(progress=Progress(last_offset=499), announced={}, target=target)
-    assert isinstance(decision, Begin)
+    assert isinstance(decision, Start)
     assert decision.reason == BEHIND_MIRRORMAKER
 
 
@@ -196,7 +196,7 @@ def test_no_answer_reaches_behind_the_targets_end() -> None:
 
 def test_a_pair_of_an_earlier_copy_does_not_fit_the_line() -> None:
     # The source lost 5000 records before the copy began anew in an empty topic.
-    line = Line.of([], [Run(5000, 0, 0), Run(9000, 3000, 0)])
+    line = OffsetMap.of([], [Run(5000, 0, 0), Run(9000, 3000, 0)])
     assert line.fits(6000, 900)
     assert not line.fits(6000, 1001)  # more records than offsets
     assert not line.fits(8000, 3001)  # it lies behind what comes later

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from mirrorless.cli.options import config_file_option
-from mirrorless.local.kafka import ClusterSpec, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from mirrorless.local.ready_settings import refuse_foreign, write_ready_settings
 
 if TYPE_CHECKING:
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 
 @click.command

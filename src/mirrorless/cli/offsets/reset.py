@@ -8,9 +8,9 @@ from dataclasses import asdict
 import click
 
 from mirrorless.cli.options import file_argument, flow_option, json_option, print_json, renamed
-from mirrorless.copy.reset import Reset, Resetter, flow_of
+from mirrorless.copy.resume.reset import Reset, Resetter, flow_of
 from mirrorless.local.listing import Listing
-from mirrorless.protocol.wire import EARLIEST, LATEST
+from mirrorless.protocol.cluster_client import EARLIEST, LATEST
 from mirrorless.settings import load
 from mirrorless.settings.values import timestamp_ms
 

@@ -9,7 +9,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.filters import replicated_topics
 from mirrorless.local.listing import Listing
-from mirrorless.offsets.translator import Translator
+from mirrorless.offsets.translation_service import Translator
 from mirrorless.settings import Flow, load
 
 _FIELDS = ("topic", "partition", "from", "to", "downstream", "target_end", "runs", "mirrormaker_syncs")
