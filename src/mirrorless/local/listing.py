@@ -64,7 +64,8 @@ class Listing:
 
     def table(self) -> Table:
         """Return the rows as a table."""
-        table = Table(title=self._title, title_justify="left", caption=self.caption)
+        title = None if self._title is None else Text(self._title)
+        table = Table(title=title, title_justify="left", caption=self.caption)
         for column in self._columns:
             if column in self._numbers:
                 table.add_column(column, justify="right", no_wrap=True)

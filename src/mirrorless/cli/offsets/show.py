@@ -33,11 +33,15 @@ def show(file: str, *, name: str | None, as_json: bool) -> None:
         print_json({"flows": flows})
         return
     for flow, rows in found.items():
-        columns = [field.replace("_", " ") for field in _FIELDS]
-        listing = Listing(*columns, numbers=columns[1:], title=flow)
-        for topic, *numbers in rows:
-            listing.add(str(topic), *("" if number is None else f"{number:,}" for number in numbers))
-        listing.print()
+        _print(flow, rows)
+
+
+def _print(flow: str, rows: list[tuple[str | int | None, ...]]) -> None:
+    columns = [field.replace("_", " ") for field in _FIELDS]
+    listing = Listing(*columns, numbers=columns[1:], title=flow)
+    for topic, *numbers in rows:
+        listing.add(str(topic), *("" if number is None else f"{number:,}" for number in numbers))
+    listing.print()
 
 
 def _rows(flow: Flow) -> list[tuple[str | int | None, ...]]:

@@ -66,13 +66,17 @@ def translate(file: str, *, source: str, target: str | None, groups: re.Pattern[
         offsets = [dict(zip(_FIELDS, row, strict=True)) for row in rows]
         print_json({"flow": flow.name, "offsets": offsets, "not_translated": without})
     elif rows:
-        listing = Listing(*_FIELDS, numbers=("partition", "offset"))
-        for group, topic, partition, offset, metadata in rows:
-            listing.add(group, topic, str(partition), f"{offset:,}", metadata)
-        listing.print()
+        _print(rows)
     if not rows:
         click.echo(f"{flow.target.alias} has no checkpoint for consumer groups that match {groups.pattern}", err=True)
         sys.exit(FOUND)
+
+
+def _print(rows: list[tuple[str, str, int, int, str]]) -> None:
+    listing = Listing(*_FIELDS, numbers=("partition", "offset"))
+    for group, topic, partition, offset, metadata in rows:
+        listing.add(group, topic, str(partition), f"{offset:,}", metadata)
+    listing.print()
 
 
 def _without_answer(flow: Flow) -> dict[str, str]:
