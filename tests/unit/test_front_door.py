@@ -88,8 +88,8 @@ def test_a_missing_module_is_in_the_extra_that_its_error_names() -> None:
     packages = {"prometheus_client": "prometheus-client", "yaml": "pyyaml", "botocore": "boto3"}
     packages |= {"aws_lambda_powertools": "aws-lambda-powertools"}
     packages |= {"aws_msk_iam_sasl_signer": "aws-msk-iam-sasl-signer-python"}
-    for module, extra in EXTRAS.items():
-        assert packages.get(module, module) in everything[extra.extra]
+    for module, found in EXTRAS.items():
+        assert packages.get(module, module) in everything[found.extra]
 
 
 @pytest.mark.parametrize("name", ["functions", "glue"])

@@ -138,7 +138,7 @@ def parameters(value: Any) -> str:  # noqa: ANN401 -- whatever can be called
             seen_star = True
         if one.kind is one.VAR_POSITIONAL:
             seen_star = True
-        mark = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        mark = "*" if one.kind is one.VAR_POSITIONAL else "**" if one.kind is one.VAR_KEYWORD else ""
         names.append(f"{mark}{one.name}{'' if one.default is one.empty else '='}")
     return ", ".join(names)
 

@@ -14,13 +14,17 @@ from mirrorless.verify.findings import VerificationResult
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mirrorless.verify.comparison import ComparedWindow
+
 FILE = "clusters = a, b\na.bootstrap.servers = a:1\nb.bootstrap.servers = b:1\na->b.enabled = true\n"
 DEPRECATED = "is deprecated and will be removed in the next release: use"
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    found = [(VerificationResult(flow="a->b", began_ms=0, ended_ms=0), [])]
+    found: list[tuple[VerificationResult, list[ComparedWindow]]] = [
+        (VerificationResult(flow="a->b", began_ms=0, ended_ms=0), [])
+    ]
     monkeypatch.setattr(command, "verify_flows", lambda *_, **__: found)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mm2.properties").write_text(FILE)

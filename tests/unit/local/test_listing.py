@@ -31,7 +31,14 @@ GROUP: Final = "[a-group] with brackets"
 
 def print_status() -> None:
     fields = {"state": "running", "topics": 1_234, "partitions": 56_789, "begun": 56_788, "lag_records": 12_345_678_901}
-    more = {"halted": [], "created_again": [], "gone": [], "unknown": [], "problems": [], "last_heartbeat_ms": None}
+    more: dict[str, object] = {
+        "halted": [],
+        "created_again": [],
+        "gone": [],
+        "unknown": [],
+        "problems": [],
+        "last_heartbeat_ms": None,
+    }
     status._print({"primary->backup": fields | more})
 
 
