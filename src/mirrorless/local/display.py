@@ -1,4 +1,4 @@
-"""Shows a run: a live table or a progress bar on a terminal, lines of JSON everywhere else."""
+"""Displays of a run: a live table or a progress bar on a terminal, lines of JSON elsewhere."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _STATE_STYLES = {
 
 
 class LogLines:
-    """One JSON object a line: what happened, and every ten seconds how far each topic is."""
+    """Writes one JSON object a line: each event, and every ten seconds the progress of each topic."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -61,30 +61,30 @@ class LogLines:
         self._waiting: dict[str, str] = {}
 
     def discovered(self, flow: str, found: SyncPass) -> None:
-        """Say what was changed on the target, and what could not be."""
+        """Log each change on the target, and each that failed."""
         for what, fields in found.lines():
             self._line("error" if "error" in fields else "info", flow, what, **fields)
 
     def note(self, flow: str, text: str) -> None:
-        """Say it."""
+        """Log a note."""
         self._line("info", flow, "Note", note=text)
 
     def warning(self, flow: str, text: str) -> None:
-        """Say it."""
+        """Log a warning."""
         self._line("warning", flow, "Warning", warning=text)
 
     def waiting(self, flow: str, text: str) -> None:
-        """Say what the flow waits for, whenever that changes."""
+        """Log what the flow waits for whenever that changes."""
         if text and text != self._waiting.get(flow):
             self._line("info", flow, "Waiting", waiting=text)
         self._waiting[flow] = text
 
     def trouble(self, flow: str, text: str) -> None:
-        """Say it."""
+        """Log an error."""
         self._line("error", flow, "Trouble", error=text)
 
     def show(self, flow: str, topics: Sequence[TopicView]) -> None:
-        """Say how far every topic is, once in ten seconds."""
+        """Log the progress of every topic, at most every ten seconds."""
         now = time.monotonic()
         if now >= self._due.get(flow, now + _LOG_EVERY_S):
             for topic in topics:
@@ -93,7 +93,7 @@ class LogLines:
         self._due.setdefault(flow, now + _LOG_EVERY_S)
 
     def leased(self, flow: str, reports: list[Report], *, faulty: bool) -> None:
-        """Say what the lease came to."""
+        """Log the totals of the lease, and each skipped gap."""
         totals = summary(reports).as_fields()
         totals.pop("errors")
         self._line("error" if faulty else "info", flow, "Lease", **totals)
@@ -101,14 +101,14 @@ class LogLines:
             self._line("warning", flow, "PassedOver", reason=line)
 
     def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:
-        """Say what a pass of the checkpoints came to."""
+        """Log the totals of a checkpoint run."""
         self._line("info", flow, "Checkpoints", **fields)
 
     def measured(self, flow: str, metric: str, values: Sequence[float]) -> None:
-        """Nothing: metrics are for `--metrics-port`."""
+        """Print nothing: metrics are for `--metrics-port`."""
 
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
-        """Say what was copied in all."""
+        """Report the totals of the flow."""
         self._line("info", flow, "Finished", records=records, bytes=copied_bytes, complete=complete)
 
     def _topic(self, flow: str, topic: TopicView) -> None:
@@ -132,8 +132,8 @@ class LogLines:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         kept = {key: value for key, value in fields.items() if value is not None}
         line = json.dumps({"time": now, "level": level, "flow": flow, "event": event} | kept)
-        with suppress(OSError):  # a disk that is full, or a reader that died: no reason to end a copy
-            self._out.write(f"{line}\n")  # in one piece: several threads tell something
+        with suppress(OSError):  # a full disk or a closed pipe is no reason to stop replication
+            self._out.write(f"{line}\n")  # one write: several threads log
             self._out.flush()
 
 
@@ -145,62 +145,62 @@ def _held_up(totals: Summary) -> Iterator[str]:
     waits = ("source", totals.fetch_throttle_ms), ("target", totals.produce_throttle_ms)
     for end, waited_ms in waits:
         if waited_ms >= _NOTEWORTHY_MS:
-            yield f"a quota on the {end} had the copy wait for {waited_ms / 1000:,.0f} s in this lease"
+            yield f"a quota on the {end} delayed this lease by {waited_ms / 1000:,.0f} s"
 
 
 class _Terminal:
-    """What both displays for people say the same way."""
+    """The part that both displays for terminals share."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
 
     def discovered(self, flow: str, found: SyncPass) -> None:
-        """Count what was changed; name what failed."""
+        """Print the number of changes, and each that failed."""
         done = [one.action for one in found.applied if one.error is None]
         for kinds, what in (
             ((CreateTopic, GrowTopic), "topics created or grown"),
-            ((AlterConfigs,), "topics given the source's configs"),
+            ((AlterConfigs,), "topics set to the source's configs"),
             ((AddAcl, RemoveAcl), "ACLs added or removed"),
         ):
             if count := sum(isinstance(action, kinds) for action in done):
                 self.console.print(f"{flow}: {count} {what} on the target")
         for applied in found.reported():
-            if told := applied.error or applied.note:
-                self.console.print(Text(f"{flow}: {applied.action.topic}: {told}", style="red"))
+            if text := applied.error or applied.note:
+                self.console.print(Text(f"{flow}: {applied.action.topic}: {text}", style="red"))
         for problem in found.problems:
             self.console.print(Text(f"{flow}: {problem.topic}: {problem.reason}", style="red"))
 
     def note(self, flow: str, text: str) -> None:
-        """Say it."""
+        """Print it."""
         self.console.print(Text(f"{flow}: {text}", style="dim"))
 
     def warning(self, flow: str, text: str) -> None:
-        """Say it."""
+        """Print it."""
         self.console.print(Text(f"{flow}: warning: {text}", style="yellow"))
 
     def trouble(self, flow: str, text: str) -> None:
-        """Say it."""
+        """Print it."""
         self.console.print(Text(f"{flow}: {text}", style="red"))
 
     def leased(self, flow: str, reports: list[Report], *, faulty: bool) -> None:  # noqa: ARG002
-        """Say what was passed over, and what quotas held up; the table and the bar show all the rest."""
+        """Print skipped gaps and delays by quotas; the table and the bar show the rest."""
         for line in [*_events(reports), *_held_up(summary(reports))]:
             self.console.print(Text(f"{flow}: {line}", style="yellow"))
 
     def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:
-        """Nothing: `mirrorless offsets show` tells where groups are."""
+        """Print nothing: `mirrorless offsets show` lists offsets."""
 
     def measured(self, flow: str, metric: str, values: Sequence[float]) -> None:
-        """Nothing: metrics are for `--metrics-port`."""
+        """Print nothing: metrics are for `--metrics-port`."""
 
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
-        """Say what was copied in all."""
-        end = "; all that was there is on the target" if complete else ""
+        """Report the totals of the flow."""
+        end = "; every record that existed at the start is on the target" if complete else ""
         self.console.print(f"{flow}: {records:,} records, {copied_bytes / _MEGA:,.1f} MB copied{end}", highlight=False)
 
 
 class _Waiting:
-    """What a flow waits for, and for how long; looks at the clock each time that it is drawn."""
+    """What a flow waits for, and since when; the time is computed when it is drawn."""
 
     def __init__(self, flow: str, text: str) -> None:
         self.text = text
@@ -212,7 +212,7 @@ class _Waiting:
 
 
 class LiveTable(_Terminal):
-    """A table of all topics that is redrawn in place, below it what flows wait for."""
+    """A table of all topics, redrawn in place, and below it what flows wait for."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
@@ -233,7 +233,7 @@ class LiveTable(_Terminal):
         self._draw()
 
     def waiting(self, flow: str, text: str) -> None:
-        """Redraw if something else is waited for."""
+        """Redraw if the reason to wait changes."""
         before = self._waiting.get(flow)
         if text == (before.text if before else ""):
             return
@@ -285,7 +285,7 @@ class _Speed(ProgressColumn):
 
 
 class ProgressBar(_Terminal):
-    """A bar for each flow, for copies that have an end."""
+    """A bar for each flow, for runs with an end."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
@@ -327,7 +327,7 @@ class ProgressBar(_Terminal):
             )
 
     def waiting(self, flow: str, text: str) -> None:
-        """Say behind the flow's name what it waits for."""
+        """Show beside the flow's name what it waits for."""
         self._progress.update(self._task(flow), description=f"{flow}: {text}" if text else flow, refresh=True)
 
     def _task(self, flow: str) -> TaskID:
