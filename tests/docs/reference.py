@@ -68,7 +68,7 @@ def metrics() -> str:
         rows = "".join(metric_row(metric) for metric in METRICS if metric.emitter is emitter)
         head = "| metric | unit | dimensions | | meaning |\n|---|---|---|---|---|\n"
         sections.append(f"## {titles.get(emitter, emitter)}\n\n{head}{rows}")
-    return "\n" + "\n".join(sections) + "\n"
+    return "\n".join(sections)
 
 
 def right_row(row: Row) -> str:
@@ -81,13 +81,9 @@ def right_row(row: Row) -> str:
 def rights() -> str:
     """Every right, by the function or job that needs it."""
     head = "| on | what | operation | MSK IAM | for |\n|---|---|---|---|---|\n"
-    return (
-        "\n"
-        + "\n".join(
-            f"### {function}\n\n{head}{''.join(right_row(row) for row in ROWS if row.function is function)}"
-            for function in Function
-        )
-        + "\n"
+    return "\n".join(
+        f"### {function}\n\n{head}{''.join(right_row(row) for row in ROWS if row.function is function)}"
+        for function in Function
     )
 
 
@@ -123,7 +119,7 @@ def _option_row(option: click.Option, context: click.Context) -> tuple[str, str,
     meaning = escaped(option.help or "")
     metavar = "" if option.is_flag else f" {option.make_metavar(context)}"
     if isinstance(option.type, click.Choice) and option.metavar is None:
-        metavar = f" {(option.name or '').upper()}"
+        metavar = " NAME"
         meaning += f" One of {', '.join(f'`{choice}`' for choice in option.type.choices)}."
     names = ", ".join(f"`{name}{metavar}`" for name in (*option.opts, *option.secondary_opts))
     known = None if option.is_flag else option.to_info_dict()["default"]
@@ -145,9 +141,7 @@ def command_section(command: click.Command, path: tuple[str, ...]) -> str:
 
 def commands() -> str:
     """Every command."""
-    return (
-        "\n" + "\n".join(command_section(command, path) for path, command in commands_of(root, ("mirrorless",))) + "\n"
-    )
+    return "\n".join(command_section(command, path) for path, command in commands_of(root, ("mirrorless",)))
 
 
 def error_classes() -> str:
@@ -177,7 +171,7 @@ SECTIONS: Final[dict[str, Callable[[], str]]] = {
 
 def updated(page: str) -> str:
     """A page with its generated sections as the code has them now."""
-    return _SECTION.sub(lambda found: found[1] + SECTIONS[found["name"]]() + found[3], page)
+    return _SECTION.sub(lambda found: f"{found[1]}\n{SECTIONS[found['name']]().strip()}\n\n{found[3]}", page)
 
 
 def by_hand(page: str) -> str:
