@@ -21,7 +21,6 @@ INSTEAD: Final[dict[str, str]] = {
     "whoever": "the caller, the process that ...",
     "of one's own": "custom",
     "of your own": "custom",
-    "of its own": "separate, its own NOUN",
     "verdict": "error policy",
     "tally": "partition stats",
     "incarnation": "epoch",
