@@ -6,7 +6,7 @@ import signal
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.local.broker import SHIPPED_JVM
-from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

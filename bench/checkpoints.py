@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from mirrorless.local.kafka import ClusterSpec, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from tests.support.offsets import commit, committed_records, transactions
 from tests.support.world import World, fill
 
@@ -28,10 +28,10 @@ _PLAIN, _IN_TRANSACTIONS = 400, 20
 def emit_here(file: str, flow: str) -> None:
     """Emit once in this process and print what it took."""
     began = time.monotonic()
-    from mirrorless.copy.flow_place import FlowPlace  # noqa: PLC0415 -- a cold start has the imports too
+    from mirrorless.copy.flow.reference import FlowRef  # noqa: PLC0415 -- a cold start has the imports too
     from mirrorless.offsets.checkpoint_pass import Checkpoints  # noqa: PLC0415
 
-    passes = Checkpoints(FlowPlace(location=file, flow=flow, bounded=True).load())
+    passes = Checkpoints(FlowRef(location=file, flow=flow, bounded=True).load())
     report = passes.emit()
     seconds = time.monotonic() - began
     passes.close()

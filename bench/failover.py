@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from mirrorless.local.kafka import ClusterSpec, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from tests.support.pair import Outcome, Pair
 from tests.support.peer import MirrorMaker, peer_settings
 

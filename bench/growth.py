@@ -28,7 +28,7 @@ from tests.support.world import World
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 _RECORDS: Final = 600_000
 _PEER_UP_TO: Final = 1_000

@@ -31,7 +31,7 @@ from mirrorless.settings import Flow
 from tests.support.world import World, producer
 
 if TYPE_CHECKING:
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 _RATES = (1_000, 10_000, 50_000)
 _SETTLE_S = 10.0

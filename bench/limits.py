@@ -24,17 +24,17 @@ from bench.logs import until_gone, until_made
 from mirrorless.batches.header import HEADER_BYTES, scan
 from mirrorless.batches.stamp import Stamped, body_of
 from mirrorless.clusters.client_settings import for_kafka_python
-from mirrorless.protocol.brokers import Second
+from mirrorless.protocol.cluster_client import LATEST, ClusterClient
+from mirrorless.protocol.connection_manager import Second
 from mirrorless.protocol.event_loop import EventLoop
-from mirrorless.protocol.wire import LATEST, Wire
 from mirrorless.settings import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 
     from mirrorless.clusters.topics import Place
-    from mirrorless.local.kafka import EmbeddedCluster
-    from mirrorless.protocol.brokers import Node
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
+    from mirrorless.protocol.connection_manager import Node
 
     Ready = Callable[[], object]
     """Called when everything is there that a client needs to begin; returns when it shall."""
@@ -145,11 +145,11 @@ def _run(
     cluster: EmbeddedCluster,
     role: Literal["consumer", "producer"],
     topic: str,
-    work: Callable[[EventLoop, Wire], Coroutine[Any, Any, float]],
+    work: Callable[[EventLoop, ClusterClient], Coroutine[Any, Any, float]],
 ) -> float:
     net = EventLoop()
     end = Cluster(alias="only", bootstrap_servers=cluster.bootstrap_servers, client=cluster.client_settings())
-    wire = Wire(net, cluster="only", config=for_kafka_python(end, role=role))
+    wire = ClusterClient(net, cluster="only", config=for_kafka_python(end, role=role))
 
     async def whole() -> float:
         await wire.connect(timeout_ms=_TIMEOUT_MS, topics=[topic])
@@ -168,7 +168,7 @@ async def _fetch(
     partitions: int,
     fetched: list[tuple[int, bytes | memoryview]] | None,
     net: EventLoop,
-    wire: Wire,
+    wire: ClusterClient,
     *,
     ready: Ready = _at_once,
 ) -> float:
@@ -202,7 +202,7 @@ async def _fetch(
 
 
 async def _append(
-    topic: str, batches: dict[int, deque[Stamped]], net: EventLoop, wire: Wire, *, ready: Ready = _at_once
+    topic: str, batches: dict[int, deque[Stamped]], net: EventLoop, wire: ClusterClient, *, ready: Ready = _at_once
 ) -> float:
     node = await _only(net, wire, topic)
     connections: tuple[Node, Node] = node, Second(node)
@@ -232,7 +232,7 @@ async def _append(
     return time.monotonic() - began
 
 
-async def _only(net: EventLoop, wire: Wire, topic: str) -> int:
+async def _only(net: EventLoop, wire: ClusterClient, topic: str) -> int:
     """Broker id of the only broker, known once it has a topic's partitions."""
     until = time.monotonic() + _TIMEOUT_MS / 1000
     while (node := wire.leader((topic, 0))) is None:
@@ -242,7 +242,7 @@ async def _only(net: EventLoop, wire: Wire, topic: str) -> int:
     return node
 
 
-async def _together(net: EventLoop, wire: Wire, work: list[Coroutine[Any, Any, None]]) -> None:
+async def _together(net: EventLoop, wire: ClusterClient, work: list[Coroutine[Any, Any, None]]) -> None:
     """Wait for coroutines that run side by side on the wire's event loop; the first failure is raised."""
     for future in [net.call_soon_with_future(one) for one in work]:
         await wire._manager.wait_for(future, _TIMEOUT_MS * 10)

@@ -19,9 +19,9 @@ from confluent_kafka.admin import NewTopic
 
 from mirrorless.clusters.acls import Acl, NoAcls, create_acls, topic_acls
 from mirrorless.clusters.admin import Admin
-from mirrorless.local.kafka import ClusterSpec, start_clusters
-from mirrorless.metadata.passes import one_pass
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from mirrorless.metadata.planning import Admins, switched_on
+from mirrorless.metadata.sync_pass import one_pass
 from mirrorless.settings import Cluster, Flow
 
 # Indexes of 10 MB are set aside for every partition otherwise.

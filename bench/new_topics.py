@@ -28,7 +28,7 @@ from tests.support.world import World
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 _LOOK_S: Final = 0.05
 _START_S: Final = 300.0

@@ -24,7 +24,7 @@ from bench.workloads import PARTITIONS, dense
 from tests.support.world import World
 
 if TYPE_CHECKING:
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 _SIZE: Final = 1_000
 _BATCHES: Final = {"64 KB": 64 << 10, "16 KB": 16 << 10}

@@ -19,7 +19,7 @@ import threading
 import time
 from pathlib import Path
 
-from mirrorless.local.kafka import ClusterSpec, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from tests.support.world import World, producer
 
 _MEGA = 1_000_000
@@ -69,16 +69,16 @@ def measured(world: World, flow: str) -> dict[str, float]:
 
 def copy_here(file: str, flow: str) -> None:
     """Copy one lease in this process and print what it took."""
-    from mirrorless.copy.control import Control  # noqa: PLC0415 -- only the child needs it
-    from mirrorless.copy.flow_place import FlowPlace  # noqa: PLC0415
-    from mirrorless.copy.planning import Planner  # noqa: PLC0415
-    from mirrorless.copy.query import collect  # noqa: PLC0415
-    from mirrorless.copy.rows import summary  # noqa: PLC0415
-    from mirrorless.copy.slot import run_lease  # noqa: PLC0415
+    from mirrorless.copy.engines.control import Control  # noqa: PLC0415 -- only the child needs it
+    from mirrorless.copy.engines.lease_run import run_lease  # noqa: PLC0415
+    from mirrorless.copy.engines.spark.query import collect  # noqa: PLC0415
+    from mirrorless.copy.flow.reference import FlowRef  # noqa: PLC0415
+    from mirrorless.copy.partition.lease_rows import summary  # noqa: PLC0415
+    from mirrorless.copy.planning.lease_planner import LeasePlanner  # noqa: PLC0415
     from mirrorless.errors import ClusterUnavailable  # noqa: PLC0415
 
-    place = FlowPlace(location=file, flow=flow, bounded=True)
-    planner = Planner(place.load(), bounded=True)
+    place = FlowRef(location=file, flow=flow, bounded=True)
+    planner = LeasePlanner(place.load(), bounded=True)
     while True:
         try:
             rows = [row for pile in planner.plan(place.load()) for row in pile]

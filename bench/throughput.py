@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka.admin import TopicMetadata
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 _PATIENCE_S = 600.0
 _QUIET_S = 2.0

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from mirrorless.local.jars import SPARK_KAFKA, class_path
-from mirrorless.local.kafka import ClusterSpec, start_clusters
 from mirrorless.local.spark import spark_session
-from mirrorless.verify.comparison import Terms, verify_flow
+from mirrorless.verify.comparison import ComparisonTerms, verify_flow
 from tests.support.world import World, producer
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def main() -> None:
             fill(world, size=size, count=arguments.megabytes * _MEGA // size, partitions=4)
             for number in range(arguments.rounds):
                 before, began = cpu_s(spark), time.monotonic()
-                verdict, _ = verify_flow(spark, world.place().load(), Terms(), say=lambda _: None)
+                verdict, _ = verify_flow(spark, world.place().load(), ComparisonTerms(), say=lambda _: None)
                 seconds, cpu = time.monotonic() - began, cpu_s(spark) - before
                 assert verdict.status == 0, verdict
                 mega = verdict.size_bytes / _MEGA

@@ -16,7 +16,7 @@ from tests.support.world import producer, read
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 PARTITIONS: Final = 4
 MANY_PARTITIONS: Final[Mapping[str, str]] = {"segment.index.bytes": str(16 << 10)}

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from mirrorless.copy.control import Control
-from mirrorless.copy.flow_place import FlowPlace
-from mirrorless.copy.job import Outcome, copy_flow
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.spark.job import CopyOutcome, copy_flow
+from mirrorless.copy.flow.reference import FlowRef
 from mirrorless.publishing.cloudwatch import CloudWatch
 from mirrorless.publishing.job_log import JobLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from mirrorless.copy.rows import Report
+    from mirrorless.copy.partition.lease_rows import Report
 
 
 def main(
@@ -28,7 +28,7 @@ def main(
     control: Control | None = None,
     folder: str | None = None,
     told: Callable[[list[Report]], None] | None = None,
-) -> Outcome:
+) -> CopyOutcome:
     """Copy until the end; on one machine `mirrorless run` gives the arguments, controls it, and is told of leases."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--MIRRORLESS_CONFIG", dest="config", required=True, help="location of the configuration")
@@ -40,7 +40,7 @@ def main(
     with contextlib.ExitStack() as ended:
         # On the driver's own disk: losing it loses nothing, and nobody has to clean up after a run.
         own = ended.enter_context(tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True))
-        place = FlowPlace(location=arguments.config, flow=arguments.flow, bounded=arguments.available_now)
+        place = FlowRef(location=arguments.config, flow=arguments.flow, bounded=arguments.available_now)
         metrics = CloudWatch(place.flow, topics=place.load().cloudwatch_topics) if arguments.metrics else None
         log = JobLog(place.flow, metrics and ended.enter_context(metrics))
         spark = SparkSession.builder.appName(f"mirrorless {place.flow}").getOrCreate()

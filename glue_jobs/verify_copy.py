@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from mirrorless.publishing.cloudwatch import CloudWatch
 from mirrorless.settings import load
-from mirrorless.verify.comparison import Terms, verify_flow
+from mirrorless.verify.comparison import ComparisonTerms, verify_flow
 from mirrorless.verify.findings import NOT_COMPARED
 from mirrorless.verify.page import page
 from mirrorless.verify.report import METRICS, summary, to_json, write, write_parquet
@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--report", help="a folder, such as s3://bucket/verify, for JSON, Parquet and the page")
     arguments, _glues_own = parser.parse_known_args()
     flow = load(arguments.config).flow(arguments.flow)
-    terms = Terms.read(topics=arguments.topics, since=arguments.since, percent=arguments.sample)
+    terms = ComparisonTerms.read(topics=arguments.topics, since=arguments.since, percent=arguments.sample)
 
     def say(text: str) -> None:
         print(json.dumps({"flow": flow.name, "event": "Verifying", "what": text}), flush=True)  # noqa: T201

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
-from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 
 # Before the first import of it, so that what its asserts compared is shown.
 pytest.register_assert_rewrite("tests.support")

@@ -1,6 +1,6 @@
 """acl_sync: gives remote topics the ACLs of their source topics."""
 
-from mirrorless.functions.invocation import Function
+from mirrorless.functions.invocation import FunctionHandler
 from mirrorless.functions.metadata import sync_acls
 
-handler = Function("acl_sync", sync_acls, reserve_s=60.0)  # a request of hundreds of topics may take that long
+handler = FunctionHandler("acl_sync", sync_acls, reserve_s=60.0)  # a request of hundreds of topics may take that long

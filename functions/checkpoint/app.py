@@ -1,6 +1,6 @@
 """checkpoint: writes translated group offsets to the target."""
 
 from mirrorless.functions.checkpoint import checkpoint
-from mirrorless.functions.invocation import Function
+from mirrorless.functions.invocation import FunctionHandler
 
-handler = Function("checkpoint", checkpoint)
+handler = FunctionHandler("checkpoint", checkpoint)

@@ -1,6 +1,8 @@
 """config_sync: gives remote topics the configs of their source topics."""
 
-from mirrorless.functions.invocation import Function
+from mirrorless.functions.invocation import FunctionHandler
 from mirrorless.functions.metadata import sync_configs
 
-handler = Function("config_sync", sync_configs, reserve_s=60.0)  # a request of hundreds of topics may take that long
+handler = FunctionHandler(
+    "config_sync", sync_configs, reserve_s=60.0
+)  # a request of hundreds of topics may take that long

@@ -1,6 +1,6 @@
 """heartbeat: writes signs of life to the target."""
 
 from mirrorless.functions.heartbeat import beat
-from mirrorless.functions.invocation import Function
+from mirrorless.functions.invocation import FunctionHandler
 
-handler = Function("heartbeat", beat, reserve_s=3.0)
+handler = FunctionHandler("heartbeat", beat, reserve_s=3.0)

@@ -1,6 +1,6 @@
 """heartbeat_monitor: measures how long heartbeats take, and how old the last one is."""
 
 from mirrorless.functions.heartbeat_monitor import monitor
-from mirrorless.functions.invocation import Function
+from mirrorless.functions.invocation import FunctionHandler
 
-handler = Function("heartbeat_monitor", monitor)
+handler = FunctionHandler("heartbeat_monitor", monitor)

@@ -1,6 +1,6 @@
 """job_supervisor: keeps one run of the copy job going, unless the flow is paused or not enabled."""
 
-from mirrorless.functions.invocation import Function
+from mirrorless.functions.invocation import FunctionHandler
 from mirrorless.functions.job_supervisor import stand_down, supervise
 
-handler = Function("job_supervisor", supervise, not_enabled=stand_down)
+handler = FunctionHandler("job_supervisor", supervise, not_enabled=stand_down)

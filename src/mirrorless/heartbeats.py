@@ -14,9 +14,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from mirrorless.clusters.admin import QUIET, Admin
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.compaction import compacting, policies
-from mirrorless.clusters.failures import grant, unwritten
+from mirrorless.clusters.connection_errors import grant, unwritten
+from mirrorless.clusters.consumers import reader, waiting
 from mirrorless.clusters.internal_topics import ensure, heartbeats_topic, replicated_heartbeats
-from mirrorless.clusters.reading import reader, waiting
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.formats import Heartbeat
 

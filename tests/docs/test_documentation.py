@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import mirrorless
-from mirrorless.copy.partition import State
+from mirrorless.copy.partition.state import PartitionState
 from mirrorless.errors import GapKind
 from mirrorless.functions.environment import SupervisorEnvironment
 from mirrorless.metrics import METRICS
@@ -26,7 +26,7 @@ def test_every_setting_is_in_the_configuration_page(key: str) -> None:
     assert f"`{key}`" in (DOCS / "configuration.md").read_text()
 
 
-@pytest.mark.parametrize("state", [*State, "unreachable"])
+@pytest.mark.parametrize("state", [*PartitionState, "unreachable"])
 def test_every_state_is_in_the_operations_page(state: str) -> None:
     assert f"| `{state}` |" in (DOCS / "operations.md").read_text()
 

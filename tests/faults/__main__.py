@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mirrorless.local.broker import SecureListener
-from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from tests.faults.injection import Injection
 from tests.faults.load import COMPACTED, PARTITIONS, PLAIN, TRANSACTIONS, Load
 from tests.faults.verdict import judge

@@ -19,7 +19,7 @@ from tests.support.processes import Mirrorless
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
     from tests.support.proxy import Proxy
     from tests.support.world import World
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka import KafkaError, Message
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 PLAIN, TRANSACTIONS, COMPACTED = "plain", "transactions", "compacted"
 PARTITIONS = {PLAIN: 6, TRANSACTIONS: 4, COMPACTED: 2}

@@ -16,7 +16,7 @@ from tests.support.events import msk, record, schedule
 from tests.support.world import producer, read
 
 if TYPE_CHECKING:
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
     from tests.functions.conftest import Aws, Start
     from tests.support.world import World
 

@@ -17,7 +17,7 @@ LARGEST_BYTES: Final = 1 << 20
 _SCRIPT: Final = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from mirrorless.local.template import deployment
+from mirrorless.local.cloudformation import deployment
 from mirrorless.local.wiring import wiring
 from mirrorless.settings import load
 settings = load(sys.argv[2])

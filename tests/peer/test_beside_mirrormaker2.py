@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mirrorless.copy.planning import Planner
-from mirrorless.doctor.examination import examine
+from mirrorless.copy.planning.lease_planner import LeasePlanner
+from mirrorless.doctor.checks import examine
 from mirrorless.errors import MirrorMaker2Runs
 from mirrorless.rights import Function
 from tests.support.peer import MirrorMaker, peer_settings
@@ -26,7 +26,7 @@ _PATIENCE_S = 120
 def refused(flow: Flow, peer: MirrorMaker) -> str:
     """Plan leases until it is said why there are none."""
     until = time.monotonic() + _PATIENCE_S
-    with closing(Planner(flow, bounded=False)) as planner:
+    with closing(LeasePlanner(flow, bounded=False)) as planner:
         while time.monotonic() < until:
             peer.check()
             try:
@@ -50,7 +50,7 @@ def test_nothing_is_copied_twice(world: World) -> None:
             assert sign in warned.text
         # One that starts beside it.
         with (
-            closing(Planner(flow, bounded=True)) as late,
+            closing(LeasePlanner(flow, bounded=True)) as late,
             pytest.raises(MirrorMaker2Runs, match=r"group s\d+-mm2 has members"),
         ):
             late.plan(flow)

@@ -13,7 +13,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.heartbeats import Heartbeats
 from mirrorless.offsets.checkpoint_pass import Checkpoints
-from mirrorless.offsets.syncs import OffsetSyncs
+from mirrorless.offsets.offset_sync_topic import OffsetSyncs
 from tests.support.offsets import commit, committed_records, downstream_of, flow_of, plant_syncs, transactions
 from tests.support.peer import MirrorMaker, peer_settings, run_java
 from tests.support.world import fill

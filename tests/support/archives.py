@@ -21,9 +21,9 @@ import pyspark
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.local.broker import TRIAL_JVM
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from mirrorless.local.jars import class_path
 from mirrorless.local.java import java_executable
-from mirrorless.local.kafka import ClusterSpec, start_clusters
 from mirrorless.local.spark import spark_session
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from mirrorless.copy.rows import Report
-    from mirrorless.local.watching import TopicView
-    from mirrorless.metadata.passes import Pass
+    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.local.progress_view import TopicView
+    from mirrorless.metadata.sync_pass import SyncPass
 
 
 class Heard:
@@ -26,12 +26,12 @@ class Heard:
     def __init__(self) -> None:
         self.notes: list[str] = []
         self.warnings: list[tuple[str, str]] = []
-        self.passes: list[tuple[str, Pass]] = []
+        self.passes: list[tuple[str, SyncPass]] = []
         self.troubles: list[tuple[str, str]] = []
         self.checkpoints: list[dict[str, Any]] = []
         self.values: dict[str, list[float]] = defaultdict(list)
 
-    def discovered(self, flow: str, found: Pass) -> None:
+    def discovered(self, flow: str, found: SyncPass) -> None:
         self.passes.append((flow, found))
 
     def note(self, flow: str, text: str) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.progress import Announcement
+from mirrorless.copy.progress.records import Announcement
 from mirrorless.formats import OffsetSync
-from mirrorless.offsets.runs import Line, RunStore, points
-from mirrorless.offsets.sync_store import SyncStore
+from mirrorless.offsets.mm2_sync_store import SyncStore
+from mirrorless.offsets.offset_map import OffsetMap, RunStore, points
 from mirrorless.offsets.translation import translate
 
 if TYPE_CHECKING:
-    from mirrorless.copy.progress import Progress
+    from mirrorless.copy.progress.records import Progress
     from mirrorless.offsets.translation import Translated, Unknown, WalkNeeded
 
 PLACE = ("t", 0)
@@ -38,7 +38,7 @@ class Known:
     progress: Progress | None = None
     target_end: int = 1_000_000
     slots: SyncStore = field(init=False)
-    line: Line = field(init=False)
+    line: OffsetMap = field(init=False)
 
     def __post_init__(self) -> None:
         self.slots, runs = SyncStore(), RunStore()
@@ -46,7 +46,7 @@ class Known:
             self.slots.add(one)
             runs.add(one)
         self.slots.initialized()
-        self.line = Line.of(
+        self.line = OffsetMap.of(
             runs.runs(PLACE), points(self.progress, announced(*self.epochs)), foreign=runs.foreign(PLACE)
         )
 

@@ -19,14 +19,14 @@ from confluent_kafka import (
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.groups import Committed, GroupOffsets
 from mirrorless.clusters.internal_topics import ensure, offset_syncs_topic
-from mirrorless.copy.sync_schedule import Appended, SyncSchedule
-from mirrorless.copy.sync_writer import SyncWriter
+from mirrorless.copy.offset_syncs.schedule import AppendedBatch, SyncSchedule
+from mirrorless.copy.offset_syncs.writer import SyncWriter
 from mirrorless.settings import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
     from mirrorless.settings import Flow
     from tests.support.world import World
 
@@ -94,7 +94,7 @@ def plant_syncs(
         for at in range(0, len(offsets), a_batch):
             time_ms += batch_ms
             for first, batch in _dense_parts(at, offsets[at : at + a_batch]):
-                append = Appended(
+                append = AppendedBatch(
                     first_upstream=batch[0],
                     last_upstream=batch[-1],
                     first_downstream=first,

@@ -13,7 +13,7 @@ from tests.support.world import producer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
     from tests.support.world import World
 
 Headers = list[tuple[str, str | bytes | None]]

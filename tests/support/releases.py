@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final, Self
 
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.local.broker import HOST, STOP_GRACE_S, Broker, free_ports
+from mirrorless.local.embedded_kafka import START_LIMIT_S, ClusterSpec, EmbeddedCluster, start_clusters
 from mirrorless.local.jars import KAFKA, JarSet, class_path
 from mirrorless.local.java import java_executable
-from mirrorless.local.kafka import START_LIMIT_S, ClusterSpec, EmbeddedCluster, start_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mirrorless.copy.rows import Report
+from mirrorless.copy.partition.lease_rows import Report
 
 
 def report(topic: str = "t", partition: int = 0, **fields: object) -> Report:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from mirrorless.local.template import ACCOUNT, REGION, Stack, read
+from mirrorless.local.cloudformation import ACCOUNT, REGION, Stack, read
 
 __all__ = ["ACCOUNT", "REGION", "ROOT", "TEMPLATE", "Stack", "cluster_arn", "environment", "read"]
 

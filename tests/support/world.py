@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from mirrorless.copy import slot as slots
-from mirrorless.copy.control import Control
-from mirrorless.copy.flow_place import FlowPlace
-from mirrorless.copy.planning import Planner
-from mirrorless.copy.slot import run_lease
+from mirrorless.copy.engines import lease_run
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.lease_run import run_lease
+from mirrorless.copy.flow.reference import FlowRef
+from mirrorless.copy.planning.lease_planner import LeasePlanner
 from mirrorless.errors import ClusterUnavailable, MirrorMaker2Runs
 from tests.support.metadata import discover_topics
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from mirrorless.copy.rows import LeaseRow, Report
-    from mirrorless.local.kafka import EmbeddedCluster
-    from mirrorless.metadata.passes import Pass
+    from mirrorless.copy.partition.lease_rows import LeaseRow, Report
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
+    from mirrorless.metadata.sync_pass import SyncPass
 
 _numbers = itertools.count()
 
@@ -57,9 +57,9 @@ class World:
         self.flow = f"{self.source_alias}->{self.target_alias}"
         self.file = self.folder / "mm2.properties"
 
-    def topic(self, partitions: int = 1, **config: str) -> str:
+    def topic(self, partitions: int = 1, *, name: str | None = None, **config: str) -> str:
         """Create a source topic that this flow replicates."""
-        name = f"topic-{next(_numbers)}"
+        name = name or f"topic-{next(_numbers)}"
         admin = AdminClient({"bootstrap.servers": self.source.bootstrap_servers})
         settings = {key.replace("_", "."): value for key, value in config.items()}
         admin.create_topics([NewTopic(name, partitions, self.replicas, config=settings)])[name].result()
@@ -100,11 +100,11 @@ class World:
         self.file.write_text(json.dumps(connector))
         return self.file
 
-    def place(self, *, bounded: bool = True) -> FlowPlace:
+    def place(self, *, bounded: bool = True) -> FlowRef:
         """Where a lease finds the flow."""
-        return FlowPlace(location=str(self.file), flow=self.flow, bounded=bounded)
+        return FlowRef(location=str(self.file), flow=self.flow, bounded=bounded)
 
-    def discover(self) -> Pass:
+    def discover(self) -> SyncPass:
         """One pass of topic discovery."""
         return discover_topics(self.place().load())
 
@@ -112,14 +112,14 @@ class World:
         """Discover topics, then one lease over everything that is there, in this process."""
         self.discover()
         place = self.place(bounded=bounded)
-        planner = Planner(place.load(), bounded=bounded)
+        planner = LeasePlanner(place.load(), bounded=bounded)
         try:
             rows = [row for pile in self._plan(planner) for row in pile]
             return run_lease(place, rows, control=Control(), lease=1, slot=0) if rows else []
         finally:
             planner.close()
             # As a new worker would: nothing is remembered from lease to lease.
-            if (open_slot := slots._slots.pop(self.flow, None)) is not None:
+            if (open_slot := lease_run._slots.pop(self.flow, None)) is not None:
                 open_slot.close()
 
     def copy_to_the_end(self) -> list[Report]:
@@ -137,7 +137,7 @@ class World:
         self.write_settings(**{"mirrorless.lease.seconds": str(seconds)})
         return self.copy(bounded=False)
 
-    def _plan(self, planner: Planner) -> list[list[LeaseRow]]:
+    def _plan(self, planner: LeasePlanner) -> list[list[LeaseRow]]:
         """Plan as the stream's source does: brokers may still be busy with topics that were just made.
 
         Or with the members of a MirrorMaker 2 that has just stopped.

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import graphlib
+from collections import defaultdict
 from pathlib import Path
+
+import pytest
 
 import mirrorless
 
@@ -33,19 +37,26 @@ LAYERS = (
 )
 PACKAGE = Path(mirrorless.__file__).parent
 
+# The same inside packages.
+PACKAGES = {
+    "copy": ("progress", "flow", "partition", "resume", "offset_syncs", "slot", "planning", "engines"),
+}
 
-def imports(module: Path) -> set[str]:
-    """The layers that a module imports, those for type checking included."""
+
+def imported(module: Path) -> set[str]:
+    """The dotted names of this package that a module imports, those for type checking included."""
     found = set()
     for node in ast.walk(ast.parse(module.read_text())):
         if isinstance(node, ast.ImportFrom):
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        found |= {name.split(".")[1] for name in names if name.startswith("mirrorless.")}
-    return found
+            found |= {alias.name for alias in node.names}
+    return {name for name in found if name.startswith("mirrorless.")}
+
+
+def layers(module: Path) -> set[str]:
+    """The layers that a module imports."""
+    return {name.split(".")[1] for name in imported(module)}
 
 
 def test_every_module_has_a_layer() -> None:
@@ -55,14 +66,62 @@ def test_every_module_has_a_layer() -> None:
 
 def test_no_module_imports_from_a_layer_below_its_own() -> None:
     wrong = [
-        f"{module.relative_to(PACKAGE)} imports {imported}"
+        f"{module.relative_to(PACKAGE)} imports {used}"
         for number, layer in enumerate(LAYERS)
         for module in [*(PACKAGE / layer).rglob("*.py"), PACKAGE / f"{layer}.py"]
         if module.exists()
-        for imported in imports(module)
-        if imported not in LAYERS[: number + 1]
+        for used in layers(module)
+        if used not in LAYERS[: number + 1]
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_package_imports_from_one_behind_it(package: str) -> None:
+    order = PACKAGES[package]
+    folder = PACKAGE / package
+    assert {path.name for path in folder.iterdir() if not path.name.startswith("__")} == set(order)
+    wrong = [
+        f"{module.relative_to(PACKAGE)} imports {used}"
+        for number, name in enumerate(order)
+        for module in (folder / name).rglob("*.py")
+        for used in imported(module)
+        if used.startswith(f"mirrorless.{package}.") and used.split(".")[2] not in order[: number + 1]
+    ]
+    assert wrong == []
+
+
+def test_modules_import_each_other_in_no_cycle() -> None:
+    """Imports for type checking are not counted: they say what a module is given, not what it needs to load."""
+    graph = {}
+    for path in PACKAGE.rglob("*.py"):
+        name = ".".join(("mirrorless", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+        graph[name] = loaded(path)
+    graph = {
+        name: {used if used in graph else used.rpartition(".")[0] for used in uses} - {name}
+        for name, uses in graph.items()
+    }
+    graphlib.TopologicalSorter(graph).prepare()
+
+
+def loaded(module: Path) -> set[str]:
+    """What a module imports when it is loaded."""
+    found = set()
+    for node in ast.parse(module.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return {name for name in found if name.startswith("mirrorless.")}
+
+
+def test_a_class_name_is_one_class() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(str(path.relative_to(PACKAGE)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
 def test_files_stay_small() -> None:

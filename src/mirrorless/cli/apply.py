@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mirrorless.copy.copied_topics import CopiedTopics
+from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import MirrorlessError
-from mirrorless.metadata.describing import lines
-from mirrorless.metadata.passes import one_pass
+from mirrorless.metadata.plan_text import lines
 from mirrorless.metadata.planning import Admins, switched_on
+from mirrorless.metadata.sync_pass import one_pass
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
-    from mirrorless.metadata.passes import Pass
+    from mirrorless.metadata.sync_pass import SyncPass
     from mirrorless.settings import Flow
 
 
@@ -43,14 +43,14 @@ def apply(file: str) -> None:
     sys.exit(0 if went_well else 1)
 
 
-def _applied(flow: Flow) -> Pass:
+def _applied(flow: Flow) -> SyncPass:
     admins = Admins.of(flow)
     parts = [part for part, wanted in switched_on(flow).items() if wanted]
     with closing(CopiedTopics(flow, admins)) as copied:
         return one_pass(flow, parts, admins=admins, copied=copied)
 
 
-def _show(flow: str, found: Pass) -> None:
+def _show(flow: str, found: SyncPass) -> None:
     done = len(found.applied) - len(found.failures)
     click.echo(f"{flow}: {done} of {len(found.applied)} changes made")
     for one in found.applied:

@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from mirrorless.copy.rows import Report, summary
-from mirrorless.local.demo.comparison import Comparison, compare
+from mirrorless.copy.partition.lease_rows import Report, summary
+from mirrorless.local.demo.comparison import DemoComparison, compare
 from mirrorless.local.demo.workload import DEMO_TOPICS, fill
 from mirrorless.local.display import ProgressBar
-from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from mirrorless.local.ready_settings import ready_settings
 from mirrorless.local.runner import StopRequest, run_flows
 from mirrorless.settings import load
@@ -98,7 +98,7 @@ def _replicate(console: Console, file: Path, stop: StopRequest) -> list[Report]:
     return display.reports
 
 
-def _compare(console: Console, clusters: Mapping[str, EmbeddedCluster], stop: StopRequest) -> list[Comparison]:
+def _compare(console: Console, clusters: Mapping[str, EmbeddedCluster], stop: StopRequest) -> list[DemoComparison]:
     with _counting(console) as progress:
         bar = progress.add_task("comparing every record", total=sum(topic.records for topic in DEMO_TOPICS))
         return [
@@ -115,7 +115,7 @@ def _compare(console: Console, clusters: Mapping[str, EmbeddedCluster], stop: St
         ]
 
 
-def _print_table(console: Console, comparisons: Sequence[Comparison], reports: Sequence[Report]) -> None:
+def _print_table(console: Console, comparisons: Sequence[DemoComparison], reports: Sequence[Report]) -> None:
     by_topic: dict[str, list[Report]] = defaultdict(list)
     for report in reports:
         by_topic[report.topic].append(report)
@@ -148,7 +148,7 @@ def _print_table(console: Console, comparisons: Sequence[Comparison], reports: S
     console.print(table)
 
 
-def _verdict(console: Console, comparisons: Sequence[Comparison], reports: Sequence[Report]) -> bool:
+def _verdict(console: Console, comparisons: Sequence[DemoComparison], reports: Sequence[Report]) -> bool:
     small = {topic.name for topic in DEMO_TOPICS if topic.value_bytes == _SMALL_BYTES}
     fast = summary(report for report in reports if report.topic in small)
     everything = summary(reports)

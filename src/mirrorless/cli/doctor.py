@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mirrorless.doctor.examination import examine
+from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.rights import Function
 from mirrorless.settings import load

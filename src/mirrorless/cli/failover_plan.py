@@ -14,11 +14,11 @@ from rich.table import Table
 
 from mirrorless.cli.tables import print_table
 from mirrorless.errors import ClusterError, ConfigurationError
-from mirrorless.offsets.failover import failover_plan as make_plan
+from mirrorless.offsets.failover_plan import failover_plan as make_plan
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
-    from mirrorless.offsets.failover import Forecast, Plan
+    from mirrorless.offsets.failover_plan import FailoverPlan, Forecast
 
 
 @click.command
@@ -58,7 +58,7 @@ def failover_plan(file: str, *, target: str, groups: str, as_json: bool) -> None
     sys.exit(int(failed))
 
 
-def _print(plan: Plan, now_ms: int) -> None:
+def _print(plan: FailoverPlan, now_ms: int) -> None:
     table = Table(
         *("group", "topic", "source offset", "target offset", "how", "read again", "not copied", "newest copied"),
         title=plan.flow if plan.source_answers else f"{plan.flow}: by checkpoints, the source does not answer",

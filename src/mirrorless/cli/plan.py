@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mirrorless.copy.copied_topics import CopiedTopics
+from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import MirrorlessError
-from mirrorless.metadata.describing import as_json, lines
-from mirrorless.metadata.planning import Admins, Planner, switched_on
+from mirrorless.metadata.plan_text import as_json, lines
+from mirrorless.metadata.planning import Admins, MetadataPlanner, switched_on
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def planned(flow: Flow) -> Plan:
     """Plan all parts that a flow's settings ask for, and compare how long both ends keep records."""
     admins = Admins.of(flow)
     with closing(CopiedTopics(flow, admins)) as copied:
-        planner = Planner(flow, admins, copied=copied)
+        planner = MetadataPlanner(flow, admins, copied=copied)
         found = planner.plan([part for part, wanted in switched_on(flow).items() if wanted], thorough=True)
     return replace(found, notes=(*found.notes, *planner.retention()))
 

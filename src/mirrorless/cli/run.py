@@ -11,13 +11,13 @@ from rich.console import Console
 
 from mirrorless.local.display import LiveTable, LogLines, ProgressBar
 from mirrorless.local.java import java_executable
-from mirrorless.local.measuring import measured
+from mirrorless.local.prometheus_display import measured
 from mirrorless.local.runner import StopRequest, run_flows
 from mirrorless.settings import load
 from mirrorless.settings.mirrormaker1 import location
 
 if TYPE_CHECKING:
-    from mirrorless.local.audience import Display
+    from mirrorless.local.displays import Display
 
 
 @click.command

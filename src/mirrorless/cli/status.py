@@ -12,8 +12,8 @@ from rich.table import Table
 
 from mirrorless.cli.tables import print_table
 from mirrorless.clusters.target_state import TargetState
-from mirrorless.copy.flow_status import line_on_gone, status_of
-from mirrorless.copy.progress import Halt
+from mirrorless.copy.flow.status import line_on_gone, status_of
+from mirrorless.copy.progress.records import Halt
 from mirrorless.errors import MirrorlessError
 from mirrorless.heartbeats import last_heartbeat
 from mirrorless.settings import load

@@ -14,7 +14,7 @@ from mirrorless.cli.tables import print_table
 from mirrorless.errors import MirrorlessError
 from mirrorless.local.verification import verify_flows
 from mirrorless.settings import load
-from mirrorless.verify.comparison import Terms, first_line
+from mirrorless.verify.comparison import ComparisonTerms, first_line
 from mirrorless.verify.findings import DIFFERENT, NOT_COMPARED, by_topic
 from mirrorless.verify.page import page
 from mirrorless.verify.repair import repair_plan as steps_for
@@ -23,7 +23,7 @@ from mirrorless.verify.report import RESULTS, to_json, write, write_parquet
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from mirrorless.verify.findings import Verdict
+    from mirrorless.verify.findings import VerificationResult
     from mirrorless.verify.repair import Step
 
 _MOST_ROWS = 100
@@ -92,7 +92,7 @@ def verify(
     try:
         settings = load(file)
         flows = [settings.flow(name)] if name else list(settings.flows)
-        terms = Terms.read(topics=topics, since=since, percent=sample)
+        terms = ComparisonTerms.read(topics=topics, since=since, percent=sample)
         with _Bar() as shown:
             found = verify_flows(flows, terms, shown=shown, master=spark_master)
         verdicts = [verdict for verdict, _ in found]
@@ -125,7 +125,7 @@ def _give_up(reason: str) -> NoReturn:
     sys.exit(NOT_COMPARED)
 
 
-def _show(verdict: Verdict) -> None:
+def _show(verdict: VerificationResult) -> None:
     topics = by_topic(verdict)
     if topics:
         table = Table("topic", "remote topic", *_NUMBERS, title=f"{verdict.flow}: {RESULTS[verdict.status]}")
@@ -156,12 +156,12 @@ def _show(verdict: Verdict) -> None:
     )
 
 
-def _result(verdict: Verdict) -> str:
+def _result(verdict: VerificationResult) -> str:
     number = len(verdict.differences)
     return f"{number:,} difference{'' if number == 1 else 's'}" if number else RESULTS[verdict.status]
 
 
-def _show_differences(verdict: Verdict) -> None:
+def _show_differences(verdict: VerificationResult) -> None:
     if not verdict.differences:
         return
     table = Table("where", "source offset", "target offset", "difference")

@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from mirrorless.clusters.failures import Plainly
+from mirrorless.clusters.client_adapters import oauth_callback, tls_context, token_provider
+from mirrorless.clusters.connection_errors import Plainly
 from mirrorless.clusters.java_settings import JavaSettings, Role
-from mirrorless.clusters.library_forms import oauth_callback, tls_context, token_provider
 from mirrorless.clusters.security import read_login
 from mirrorless.clusters.stores import read_stores
-from mirrorless.clusters.tokens import Kept
+from mirrorless.clusters.tokens import CachedToken
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS
-from mirrorless.settings.spelling import addresses, without_port
+from mirrorless.settings.key_normalizer import addresses, without_port
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,7 +83,7 @@ class _Connection:
     key: str | None = field(default=None, repr=False)
     key_password: str | None = field(default=None, repr=False)
     check_hostname: bool | None = None
-    tokens: Kept | None = None
+    tokens: CachedToken | None = None
 
 
 def for_confluent(cluster: Cluster, *, role: Role, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def check(cluster: Cluster, *, role: Role) -> None:
     _read(cluster, role)
 
 
-def _working(tokens: Kept, cluster: Cluster) -> Kept:
+def _working(tokens: CachedToken, cluster: Cluster) -> CachedToken:
     """Get the first token here, because neither library says why there is none; raises ClusterUnavailable."""
     try:
         tokens.fetch()
@@ -175,7 +175,7 @@ def _read(cluster: Cluster, role: Role) -> _Connection:
         sasl_mechanism=login.mechanism,
         username=login.username,
         password=login.password,
-        tokens=Kept(login.tokens) if login.tokens is not None else None,
+        tokens=CachedToken(login.tokens) if login.tokens is not None else None,
         ca_file=stores.trust,
         certificate_file=stores.certificates,
         key_file=stores.key_file,

@@ -18,7 +18,7 @@ from kafka import errors as kafka_errors
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from mirrorless.clusters.admin import TIMEOUT_S
-from mirrorless.clusters.failures import grant
+from mirrorless.clusters.connection_errors import grant
 from mirrorless.clusters.kafka_python import admin_client
 from mirrorless.errors import ClusterUnavailable
 

@@ -45,7 +45,7 @@ class Likeness(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownCluster:
     """What a cluster shows of itself: brokers as `(id, host:port)`, topics with their partition counts.
 
     `topic_ids` has those of the topics that both ends have, where the brokers know ids.
@@ -85,7 +85,7 @@ def ends_of(
     return ends
 
 
-def compare(source: Shown, target: Shown) -> Likeness:
+def compare(source: ShownCluster, target: ShownCluster) -> Likeness:
     """Compare two ends that report the same id."""
     if source.brokers & target.brokers:
         return Likeness.SAME
@@ -99,8 +99,8 @@ def compare(source: Shown, target: Shown) -> Likeness:
     return Likeness.ALIKE if same_ids else Likeness.DIFFERENT
 
 
-def _shown(admin: Admin, metadata: ClusterMetadata, common: list[str]) -> Shown:
-    return Shown(
+def _shown(admin: Admin, metadata: ClusterMetadata, common: list[str]) -> ShownCluster:
+    return ShownCluster(
         frozenset((one.id, f"{one.host}:{one.port}") for one in metadata.brokers.values()),
         partition_counts(metadata),
         topic_ids(admin, common)[0],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import NewTopic
 
-from mirrorless.clusters.failures import grant
+from mirrorless.clusters.connection_errors import grant
 from mirrorless.clusters.replication_factors import broker_count, factor_advice, factor_of, usable_factor
 from mirrorless.clusters.topics import ABOUT_CONFIGS, create_topics, partition_counts
 from mirrorless.policy import policy_for

@@ -30,7 +30,7 @@ _CONTROL_FLAGS: Final = ("required", "requisite", "sufficient", "optional")
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class JaasLogin:
     """A login module's class and its options; the options hold secrets and stay out of repr."""
 
     module: str
@@ -42,7 +42,7 @@ class Login:
         return self.module.rpartition(".")[2]
 
 
-def parse(text: str) -> Login:
+def parse(text: str) -> JaasLogin:
     """Parse a configuration of one login module; raises ValueError with a reason that quotes nothing of the text."""
     tokens = _tokens(text)
     kind, module = next(tokens, ("end", ""))
@@ -56,7 +56,7 @@ def parse(text: str) -> Login:
         if (kind, key) == ("sign", ";"):
             if next(tokens, None) is not None:
                 raise ValueError("there must be exactly one login module, and nothing behind its semicolon")
-            return Login(module, options)
+            return JaasLogin(module, options)
         if kind == "sign" or next(tokens, None) != ("sign", "="):
             raise ValueError('options must be given as key="value"')
         value_kind, value = next(tokens, ("end", ""))

@@ -43,7 +43,7 @@ def read(data: bytes, *, password: str | None, key_password: str | None, with_ke
 
 
 def _entries(data: bytes) -> tuple[list[tuple[bytes, list[bytes]]], list[bytes]]:
-    reader = _Reader(data)
+    reader = _JksReader(data)
     _, version, count = reader.unpack(">4sII")
     keys: list[tuple[bytes, list[bytes]]] = []
     trusted: list[bytes] = []
@@ -62,7 +62,7 @@ def _entries(data: bytes) -> tuple[list[tuple[bytes, list[bytes]]], list[bytes]]
     return keys, trusted
 
 
-class _Reader:
+class _JksReader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._position = 0

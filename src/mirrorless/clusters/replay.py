@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorless.clusters.admin import Refusal
-from mirrorless.clusters.failures import grant
-from mirrorless.clusters.reading import reader, waiting
+from mirrorless.clusters.connection_errors import grant
+from mirrorless.clusters.consumers import reader, waiting
 from mirrorless.clusters.topics import Described, describe, last_stable_offsets
 from mirrorless.errors import ClusterUnavailable
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster
 
 _SILENCE_S: Final = 60.0
-_LEADERLESS_S: Final = 15.0
+_LEADERLESS_S: Final = 30.0
 _PAUSE_S: Final = 0.5
 _SURE_S: Final = 1.0
 _WAIT_S: Final = 0.2
@@ -30,7 +30,7 @@ _FULL_MS: Final = 10
 """How long fetching rests when the buffer is full; the library's own second would be longer than emptying it takes."""
 
 
-class Entry(NamedTuple):
+class ReplayedRecord(NamedTuple):
     """A record, at `offset` of its partition."""
 
     key: bytes | None
@@ -75,7 +75,7 @@ class Replay:
 
     def read(
         self, forget: Callable[[], None] = lambda: None, *, stopping: Callable[[], bool] = lambda: False
-    ) -> Iterator[Entry]:
+    ) -> Iterator[ReplayedRecord]:
         """Yield what is new up to the ends that the topic has now; raises `ClusterUnavailable`.
 
         Once `stopping` says so the rest is left to the next read, which goes on there.
@@ -123,7 +123,7 @@ class Replay:
         forget()
         self._found = found
 
-    def _up_to(self, ends: Mapping[int, int], stopping: Callable[[], bool]) -> Iterator[Entry]:
+    def _up_to(self, ends: Mapping[int, int], stopping: Callable[[], bool]) -> Iterator[ReplayedRecord]:
         consumer = self._consumer or self._open(ends)
         until = time.monotonic() + _SILENCE_S
         while any(self._read_to[partition] < end for partition, end in ends.items()):
@@ -134,7 +134,7 @@ class Replay:
                 error, partition, offset = message.error(), message.partition() or 0, message.offset() or 0
                 if error is None:
                     self._read_to[partition] = offset + 1
-                    yield Entry(message.key(), message.value(), offset)
+                    yield ReplayedRecord(message.key(), message.value(), offset)
                 elif error.code() == KafkaError._PARTITION_EOF:
                     self._read_to[partition] = max(self._read_to[partition], offset)
                 elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:  # nothing is committed for it

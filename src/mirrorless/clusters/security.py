@@ -135,7 +135,7 @@ def _handler(settings: JavaSettings, which: str) -> str | None:
     return None if text is None else text.rpartition(".")[2]
 
 
-def _parsed(settings: JavaSettings, mechanism: str, module: str, *, advice: str) -> jaas.Login:
+def _parsed(settings: JavaSettings, mechanism: str, module: str, *, advice: str) -> jaas.JaasLogin:
     text = settings.text("sasl.jaas.config")
     if text is None:
         settings.refuse("sasl.jaas.config", f"is not set; use {advice}")

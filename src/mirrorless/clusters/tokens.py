@@ -46,7 +46,7 @@ class TokenSource(Protocol):
         """Get a new token."""
 
 
-class Kept:
+class CachedToken:
     """A source that gives out the same token until a fifth of its life is left, or longer if there is no other."""
 
     def __init__(self, source: TokenSource) -> None:

@@ -21,16 +21,16 @@ from mirrorless.doctor.probes import NotSaid
 from mirrorless.doctor.replicas import enough_replicas
 from mirrorless.errors import ClusterError
 from mirrorless.filters import config_filter_for
-from mirrorless.metadata.in_step import Target, Unread, topic_pairs
+from mirrorless.metadata.expected_configs import Target, Unread, topic_pairs
 from mirrorless.metadata.retention import compare_retention
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mirrorless.clusters.admin import Admin
-    from mirrorless.clusters.would_be import WouldBe
+    from mirrorless.clusters.effective_configs import EffectiveConfigs
     from mirrorless.doctor.probes import Probes
-    from mirrorless.metadata.in_step import TopicPair
+    from mirrorless.metadata.expected_configs import TopicPair
     from mirrorless.settings import Flow
 
 SIZE, TIMESTAMPS, REPLICAS, RETENTION = "message size", "timestamps", "in-sync replicas", "retention"
@@ -43,7 +43,7 @@ _HOUR_MS: Final = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RecordLimits:
     """Compares the topics of `remote`, by source topic; `counts` are their partitions.
 
     `replicas` are the topics of the target, with the fewest replicas that a partition has.
@@ -94,7 +94,7 @@ class Limits:
             )
         )
 
-    def _would_be(self, name: str, config: Mapping[str, str]) -> WouldBe | str:
+    def _would_be(self, name: str, config: Mapping[str, str]) -> EffectiveConfigs | str:
         try:
             return self.probes.creation(name, partitions=1, replication_factor=-1, config=config)
         except NotSaid as error:

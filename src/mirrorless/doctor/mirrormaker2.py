@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
 
+from mirrorless.clusters.consumers import reader, waiting
 from mirrorless.clusters.mirrormaker2 import group_of, nodes_run
-from mirrorless.clusters.reading import reader, waiting
-from mirrorless.copy.progress import Progress, SourcePartition, parse
+from mirrorless.copy.progress.records import Progress, SourcePartition, parse
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.doctor.probes import NotSaid
 from mirrorless.errors import ClusterUnavailable

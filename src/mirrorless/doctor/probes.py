@@ -20,8 +20,8 @@ from kafka.protocol.consumer.group import HeartbeatRequest
 from kafka.protocol.metadata.metadata import MetadataRequest
 from kafka.protocol.producer.produce import ProduceRequest
 
+from mirrorless.clusters.effective_configs import ask_controller, ask_creation
 from mirrorless.clusters.kafka_python import admin_client
-from mirrorless.clusters.would_be import ask_controller, ask_creation
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.protocol import requests
 from mirrorless.protocol.fetch_session import Asked
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
-    from mirrorless.clusters.would_be import WouldBe
+    from mirrorless.clusters.effective_configs import EffectiveConfigs
     from mirrorless.settings import Cluster
 
 _A_REQUEST: Final = 500
@@ -103,7 +103,9 @@ class Probes:
         response = self.ask(DescribeClusterRequest(include_cluster_authorized_operations=True))
         return int(ACLOperation[operation.value]) in response.authorized_operations
 
-    def creation(self, topic: str, *, partitions: int, replication_factor: int, config: Mapping[str, str]) -> WouldBe:
+    def creation(
+        self, topic: str, *, partitions: int, replication_factor: int, config: Mapping[str, str]
+    ) -> EffectiveConfigs:
         """Ask what would become of a new topic; raises `NotSaid`."""
 
         def ask(request: Any) -> Any:  # noqa: ANN401 -- the library's messages

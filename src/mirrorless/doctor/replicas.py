@@ -13,7 +13,7 @@ from mirrorless.doctor.findings import Finding, Status, some_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mirrorless.metadata.in_step import TopicPair
+    from mirrorless.metadata.expected_configs import TopicPair
     from mirrorless.settings import Flow
 
 MIN_INSYNC: Final = "min.insync.replicas"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.errors import ClusterError, ClusterUnavailable, MirrorlessError
 from mirrorless.formats import Malformed, OffsetSync
-from mirrorless.functions.events import Records, Schedule, refusal
-from mirrorless.functions.warm import Warm
+from mirrorless.functions.client_cache import ClientCache
+from mirrorless.functions.events import ScheduleEvent, TopicRecords, refusal
 from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.offsets.translation import How
 
@@ -22,7 +22,7 @@ _EARLY_S: Final = 5.0
 """How much earlier than its minute a schedule's tick may come without being of no use."""
 
 
-_warm: Final = Warm(Checkpoints.close)
+_warm: Final = ClientCache(Checkpoints.close)
 """They have read the topics up to here."""
 _groups_at: dict[str, float] = {}
 """When group offsets were committed last, monotonic seconds, by flow."""
@@ -37,7 +37,7 @@ def checkpoint(invocation: Invocation) -> dict[str, Any]:
     flow, event = invocation.flow, invocation.event
     if not flow.writes_checkpoints:
         return {"note": "checkpoints are switched off in the configuration"}
-    if not isinstance(event, Records):
+    if not isinstance(event, TopicRecords):
         return _pass(invocation)
     unreadable = [
         refusal(record, sync.reason)
@@ -104,7 +104,7 @@ def _are_groups_due(invocation: Invocation) -> bool:
     """Whether `sync.group.offsets.interval.seconds` are over, which passes may come more often than; always by hand."""
     event, flow = invocation.event, invocation.flow
     last = _groups_at.get(flow.name)
-    if last is None or (isinstance(event, Schedule) and event.by_hand):
+    if last is None or (isinstance(event, ScheduleEvent) and event.by_hand):
         return True
     interval_s = flow.sync_group_offsets_interval_seconds
     return time.monotonic() - last >= interval_s - min(_EARLY_S, interval_s / 4)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from mirrorless.errors import ConfigurationError
-from mirrorless.functions.surroundings import surroundings
+from mirrorless.functions.runtime_context import surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -25,7 +25,7 @@ LOG_APPEND_TIME: Final = "LOG_APPEND_TIME"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class ScheduleEvent:
     """A schedule's tick, due at `at`; an invocation by hand is one that is due now."""
 
     at: datetime
@@ -63,14 +63,14 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Records:
+class TopicRecords:
     """Records of a Kafka trigger, in the order of each partition, and those that make no sense."""
 
     records: tuple[Record, ...]
     refused: tuple[Refused, ...]
 
 
-Event = Schedule | JobStateChange | Records
+Event = ScheduleEvent | JobStateChange | TopicRecords
 
 
 class _Raw(BaseModel):
@@ -94,7 +94,7 @@ def parse(event: Mapping[str, Any]) -> Event:
         return JobStateChange(
             job=str(detail.get("jobName", "")), run=str(detail.get("jobRunId", "")), state=str(detail.get("state", ""))
         )
-    return Schedule(at=_time(event.get("time")), by_hand=event.get("source") != _SCHEDULER)
+    return ScheduleEvent(at=_time(event.get("time")), by_hand=event.get("source") != _SCHEDULER)
 
 
 def refusal(record: Record, reason: str) -> Refused:
@@ -119,7 +119,7 @@ def _time(text: object) -> datetime:
         return datetime.now(UTC)
 
 
-def _records(event: Mapping[str, Any]) -> Records:
+def _records(event: Mapping[str, Any]) -> TopicRecords:
     records: list[Record] = []
     refused: list[Refused] = []
     by_partition = event.get("records")
@@ -130,7 +130,7 @@ def _records(event: Mapping[str, Any]) -> Records:
                 records.append(read)
             else:
                 refused.append(read)
-    return Records(records=tuple(records), refused=tuple(refused))
+    return TopicRecords(records=tuple(records), refused=tuple(refused))
 
 
 def _record(raw: object) -> Record | Refused:

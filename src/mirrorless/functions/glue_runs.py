@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.errors import AwsError
-from mirrorless.functions.supervising import Patience, Run
+from mirrorless.functions.job_decision import JobRun, Patience
 from mirrorless.settings.aws import client
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ class GlueRuns:
         self._glue = glue
         self._job = job
 
-    def latest(self) -> list[Run]:
+    def latest(self) -> list[JobRun]:
         """Return the last fifty."""
         answer = self._glue.get_job_runs(JobName=self._job, MaxResults=_LATEST)
         return [
-            Run(id=run["Id"], state=run["JobRunState"], started=run["StartedOn"], ended=run.get("CompletedOn"))
+            JobRun(id=run["Id"], state=run["JobRunState"], started=run["StartedOn"], ended=run.get("CompletedOn"))
             for run in answer["JobRuns"]
         ]
 

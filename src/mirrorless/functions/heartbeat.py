@@ -7,15 +7,15 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from mirrorless.functions.events import Schedule
-from mirrorless.functions.surroundings import surroundings
-from mirrorless.functions.warm import Warm
+from mirrorless.functions.client_cache import ClientCache
+from mirrorless.functions.events import ScheduleEvent
+from mirrorless.functions.runtime_context import surroundings
 from mirrorless.heartbeats import Heartbeats
 
 if TYPE_CHECKING:
     from mirrorless.functions.budget import TimeBudget
     from mirrorless.functions.invocation import Invocation
-    from mirrorless.functions.surroundings import Sink
+    from mirrorless.functions.runtime_context import Sink
     from mirrorless.settings import Flow, Settings
 
 _MINUTE_S: Final = 60
@@ -25,7 +25,7 @@ _PAUSE_S: Final = 5.0
 _LONGEST_S: Final = 16.0
 """How long it takes at most to find out that a cluster does not answer."""
 
-_warm: Final[Warm[Heartbeats]] = Warm()
+_warm: Final[ClientCache[Heartbeats]] = ClientCache()
 """By pair."""
 _refused: Final[dict[str, str]] = {}
 """Why nothing is written for a pair, as it was logged."""
@@ -46,7 +46,7 @@ def beat(invocation: Invocation) -> dict[str, Any]:
     if not pairs:
         return {"note": "heartbeats are switched off in the configuration"}
     event = invocation.event
-    begin = event.at.timestamp() if isinstance(event, Schedule) else time.time()
+    begin = event.at.timestamp() if isinstance(event, ScheduleEvent) else time.time()
     now = time.time()
     minutes = [_Minute(pair, due(pair, begin=begin, now=now), invocation.budget, invocation.sink) for pair in pairs]
     # Daemons, for a run on one machine does not wait at its end for a cluster that does not answer.

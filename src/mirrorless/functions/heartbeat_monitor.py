@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.internal_topics import replicated_heartbeats
 from mirrorless.formats import Heartbeat, Malformed
-from mirrorless.functions.events import LOG_APPEND_TIME, Records, refusal
+from mirrorless.functions.events import LOG_APPEND_TIME, TopicRecords, refusal
 from mirrorless.heartbeats import last_records
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _logged: Final[set[str]] = set()
 
 def monitor(invocation: Invocation) -> dict[str, Any]:
     """Measure the heartbeats of a trigger's event; on a schedule, the age of the last one on the target."""
-    if isinstance(invocation.event, Records):
+    if isinstance(invocation.event, TopicRecords):
         return _measure(invocation, invocation.event)
     found = last_records(invocation.flow)
     topic = replicated_heartbeats(invocation.flow)
@@ -35,7 +35,7 @@ def monitor(invocation: Invocation) -> dict[str, Any]:
     return {"last_seen_ms": last.timestamp_ms, "age_s": _age(invocation, last.timestamp_ms)}
 
 
-def _measure(invocation: Invocation, event: Records) -> dict[str, Any]:
+def _measure(invocation: Invocation, event: TopicRecords) -> dict[str, Any]:
     now_ms = int(time.time() * 1000)
     refused = list(event.refused)
     seen: dict[str, int] = {}

@@ -14,7 +14,7 @@ from mirrorless.functions.events import parse
 from mirrorless.functions.failures import send
 from mirrorless.functions.foreign_records import ForeignRecords
 from mirrorless.functions.powertools import powertools
-from mirrorless.functions.surroundings import surroundings
+from mirrorless.functions.runtime_context import surroundings
 from mirrorless.metrics import BY_NAME
 from mirrorless.settings import load
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mirrorless.functions.events import Event, Refused
-    from mirrorless.functions.surroundings import Sink
+    from mirrorless.functions.runtime_context import Sink
     from mirrorless.settings import Flow, Settings
 
 _FRESH_S: Final = 60.0
@@ -82,7 +82,7 @@ def _field(refused: Refused, name: str) -> object:
     return refused.raw.get(name) if isinstance(refused.raw, dict) else None
 
 
-class Function:
+class FunctionHandler:
     """Makes a Lambda handler of a piece of work; `name` is the function's, as in `functions/<name>/app.py`.
 
     Where the configuration has no such flow, or has switched it off, `not_enabled` is called before that is raised.

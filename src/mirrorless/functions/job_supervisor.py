@@ -7,23 +7,23 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.target_state import TargetState, TargetStates
+from mirrorless.functions.client_cache import ClientCache
 from mirrorless.functions.environment import supervisor_environment
 from mirrorless.functions.events import JobStateChange
 from mirrorless.functions.glue_runs import glue_runs
-from mirrorless.functions.supervising import decide
-from mirrorless.functions.surroundings import surroundings
-from mirrorless.functions.warm import Warm
+from mirrorless.functions.job_decision import decide
+from mirrorless.functions.runtime_context import surroundings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mirrorless.functions.invocation import Invocation
-    from mirrorless.functions.supervising import Run
-    from mirrorless.functions.surroundings import Sink
+    from mirrorless.functions.job_decision import JobRun
+    from mirrorless.functions.runtime_context import Sink
 
 _OVER: Final = frozenset({"SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED"})
 
-_states: Final = Warm(TargetStates.close)
+_states: Final = ClientCache(TargetStates.close)
 
 
 def supervise(invocation: Invocation) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def stand_down(sink: Sink) -> None:
             sink.tell("warning", "the flow is not enabled any more: its run is stopped", stopped_runs=under_way)
 
 
-def _told(runs: Sequence[Run], event: object, *, now: datetime) -> list[Run]:
+def _told(runs: Sequence[JobRun], event: object, *, now: datetime) -> list[JobRun]:
     """Believe the event where it is further than Glue's list: the two are not written at once."""
     return [
         replace(run, state=event.state, ended=run.ended or now)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mirrorless.copy.copied_topics import CopiedTopics
-from mirrorless.copy.discovered import starts_at_latest
-from mirrorless.copy.start_positions import StartPositions
-from mirrorless.functions.events import Schedule
-from mirrorless.functions.warm import Warm
+from mirrorless.copy.flow.recreated_topics import CopiedTopics
+from mirrorless.copy.progress.discovered_topics import starts_at_latest
+from mirrorless.copy.resume.start_positions import StartPositions
+from mirrorless.functions.client_cache import ClientCache
+from mirrorless.functions.events import ScheduleEvent
 from mirrorless.metadata.actions import ForgetAcl
-from mirrorless.metadata.passes import one_pass
 from mirrorless.metadata.planning import Admins, Part, switched_on
+from mirrorless.metadata.sync_pass import one_pass
 
 if TYPE_CHECKING:
     from mirrorless.functions.invocation import Invocation
@@ -39,11 +39,11 @@ class _Clients(NamedTuple):
         self.copied.close()
 
 
-_clients: Final[dict[Part, Warm[_Clients]]] = {part: Warm(_Clients.close) for part in Part}
+_clients: Final[dict[Part, ClientCache[_Clients]]] = {part: ClientCache(_Clients.close) for part in Part}
 """The clusters that they are of are asked for their ids at every pass."""
 
 
-_starts: Final[Warm[StartPositions]] = Warm(StartPositions.close)
+_starts: Final[ClientCache[StartPositions]] = ClientCache(StartPositions.close)
 
 
 def discover_topics(invocation: Invocation) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def discover_topics(invocation: Invocation) -> dict[str, Any]:
     Where `refresh.topics.enabled` is false only an invocation by hand does: topics are looked for once, at the start.
     """
     event, flow = invocation.event, invocation.flow
-    by_hand = isinstance(event, Schedule) and event.by_hand
+    by_hand = isinstance(event, ScheduleEvent) and event.by_hand
     if not (flow.refresh_topics_enabled or by_hand):
         return _pass(invocation, Part.TOPICS, wanted=False)
     # Before topics are created: the copy begins with them within seconds. At the very first look the topic that keeps

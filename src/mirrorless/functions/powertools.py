@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mirrorless.errors import MirrorlessError
-    from mirrorless.functions.surroundings import Level
-    from mirrorless.metadata.passes import Pass
+    from mirrorless.functions.runtime_context import Level
+    from mirrorless.metadata.sync_pass import SyncPass
     from mirrorless.settings import Flow
 
 
@@ -35,7 +35,7 @@ class Powertools:
         write = {"info": self._log.info, "warning": self._log.warning, "error": self._log.error}[level]
         write(text, extra=fields)
 
-    def discovered(self, found: Pass) -> None:
+    def discovered(self, found: SyncPass) -> None:
         """Write a line for each action, problem and note."""
         for what, fields in found.lines():
             self.tell("error" if "error" in fields else "info", what, **fields)

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any, Final
 from py4j.protocol import Py4JError
 
 from mirrorless import errors
-from mirrorless.copy.control import Control
-from mirrorless.copy.rows import summary
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.partition.lease_rows import summary
 from mirrorless.errors import MirrorlessError
-from mirrorless.functions.supervising import Patience, Run
+from mirrorless.functions.job_decision import JobRun, Patience
 from mirrorless.local.events import job_state_event
-from mirrorless.local.scripts import attribute_of
-from mirrorless.local.watching import PASSING, Watch
+from mirrorless.local.progress_view import PASSING, ProgressView
+from mirrorless.local.script_loader import attribute_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from mirrorless.copy.job import Outcome
-    from mirrorless.copy.rows import Report
-    from mirrorless.local.watching import TopicView
+    from mirrorless.copy.engines.spark.job import CopyOutcome
+    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.local.progress_view import TopicView
     from mirrorless.local.wiring import Job
 
 ON_PURPOSE: Final = "mirrorless.errors."
@@ -63,19 +63,19 @@ class CopyJob:
         on_change: Callable[[Mapping[str, Any]], None],
     ) -> None:
         self._job = job
-        self._main: Callable[..., Outcome] = attribute_of(
+        self._main: Callable[..., CopyOutcome] = attribute_of(
             job.script, "main", module=f"script of {job.name}", of=f"job {job.name}"
         )
         self._folder = folder
         (folder / "control").mkdir(parents=True)
         self._control = Control(str(folder / "control"))
-        self.watch = Watch(self._control)
+        self.watch = ProgressView(self._control)
         self._bounded = bounded
         self._ready = ready
         self._on_lease = on_lease
         self._on_change = on_change
         self._lock = threading.Lock()
-        self._runs: list[Run] = []
+        self._runs: list[JobRun] = []
         self._thread: threading.Thread | None = None
         self._accidents = 0
         self._leases = 0
@@ -143,7 +143,7 @@ class CopyJob:
             return ""
         return "its query ended; the others go on" if last.final else "its query was killed; it begins again"
 
-    def latest(self) -> list[Run]:
+    def latest(self) -> list[JobRun]:
         """Return the last fifty runs."""
         with self._lock:
             return self._runs[-_REMEMBERED:]
@@ -164,7 +164,7 @@ class CopyJob:
             last = self._runs[-1] if self._runs else None
             if self._closing or (last is not None and (last.final or last.is_under_way or last.is_ending)):
                 return ""
-            run = Run(id=f"jr_{len(self._runs) + 1}", state="RUNNING", started=datetime.now(UTC))
+            run = JobRun(id=f"jr_{len(self._runs) + 1}", state="RUNNING", started=datetime.now(UTC))
             self._control.begin()
             self._runs.append(run)
             self._thread = threading.Thread(target=self._run, args=(run.id,), name=run.id, daemon=True)

@@ -23,15 +23,15 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from mirrorless.copy.rows import summary
+from mirrorless.copy.partition.lease_rows import summary
 from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, GrowTopic, RemoveAcl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from mirrorless.copy.rows import Report, Summary
-    from mirrorless.local.watching import TopicView
-    from mirrorless.metadata.passes import Pass
+    from mirrorless.copy.partition.lease_rows import Report, Summary
+    from mirrorless.local.progress_view import TopicView
+    from mirrorless.metadata.sync_pass import SyncPass
 
 _LOG_EVERY_S = 10.0
 _DRAWN_PER_S = 4
@@ -54,7 +54,7 @@ class LogLines:
         self._due: dict[str, float] = {}
         self._waiting: dict[str, str] = {}
 
-    def discovered(self, flow: str, found: Pass) -> None:
+    def discovered(self, flow: str, found: SyncPass) -> None:
         """Say what was changed on the target, and what could not be."""
         for what, fields in found.lines():
             self._line("error" if "error" in fields else "info", flow, what, **fields)
@@ -148,7 +148,7 @@ class _Terminal:
     def __init__(self, console: Console) -> None:
         self.console = console
 
-    def discovered(self, flow: str, found: Pass) -> None:
+    def discovered(self, flow: str, found: SyncPass) -> None:
         """Count what was changed; name what failed."""
         done = [one.action for one in found.applied if one.error is None]
         for kinds, what in (

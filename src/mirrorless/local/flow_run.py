@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.target_state import TargetState, configs_topic
 from mirrorless.errors import FlowPaused, PrerequisiteError
-from mirrorless.functions.surroundings import Surroundings
+from mirrorless.functions.runtime_context import RuntimeContext
 from mirrorless.local.copy_job import CopyJob
-from mirrorless.local.handlers import LocalFunction
+from mirrorless.local.display_sink import DisplaySink
+from mirrorless.local.local_function import LocalFunction
 from mirrorless.local.msk_trigger import MskPoller
-from mirrorless.local.telling import DisplaySink
 from mirrorless.local.wiring import wiring
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from mirrorless.copy.rows import Report
-    from mirrorless.functions.supervising import JobRuns
-    from mirrorless.local.audience import Display
+    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.functions.job_decision import JobRuns
+    from mirrorless.local.displays import Display
     from mirrorless.local.wiring import FunctionSpec, MskTrigger
-    from mirrorless.metadata.passes import Pass
+    from mirrorless.metadata.sync_pass import SyncPass
     from mirrorless.settings import Cluster, Flow, Settings
 
 SUPERVISOR: Final = "job_supervisor"
@@ -82,7 +82,7 @@ class FlowRun:
             for one in self._wiring.triggers
         ]
 
-    def first(self) -> list[Pass]:
+    def first(self) -> list[SyncPass]:
         """Make the first pass over metadata, in this thread, and return what came of each part that is switched on.
 
         Raises `MirrorlessError` before anything is written if a cluster does not answer, or if there is only one.
@@ -154,7 +154,7 @@ class FlowRun:
 
     def _function(self, spec: FunctionSpec) -> LocalFunction:
         sink = DisplaySink(self.name, spec.name, self._display, ended=self._over)
-        given = Surroundings(variables=spec.variables, sink=sink, jobs=self._jobs)
+        given = RuntimeContext(variables=spec.variables, sink=sink, jobs=self._jobs)
         return LocalFunction(spec, given, sink, flow=self.name, ended=self._over)
 
     def _jobs(self, job: str) -> AbstractContextManager[JobRuns]:

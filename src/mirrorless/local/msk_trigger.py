@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from mirrorless.clusters.failures import grant
-from mirrorless.clusters.reading import reader
+from mirrorless.clusters.connection_errors import grant
+from mirrorless.clusters.consumers import reader
 from mirrorless.local.events import kafka_event
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.job import GAVE_UP, LANDING_S
+from mirrorless.copy.engines.spark.job import GAVE_UP, LANDING_S
 from mirrorless.errors import ClusterUnavailable, LoopError
 from mirrorless.local.copy_job import ON_PURPOSE
 from mirrorless.local.flow_run import FlowRun
@@ -24,8 +24,8 @@ from mirrorless.local.spark import spark_session
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mirrorless.local.audience import Display
-    from mirrorless.metadata.passes import Pass
+    from mirrorless.local.displays import Display
+    from mirrorless.metadata.sync_pass import SyncPass
     from mirrorless.settings import Settings
 
 _LOOK_EVERY_S = 0.25
@@ -144,12 +144,12 @@ def run_flows(
     return whole and in_step and not refused and not failed and not any(run.job.faulty for run in runs)
 
 
-def _first(runs: Sequence[FlowRun], display: Display, *, together: bool) -> tuple[list[Pass], list[FlowRun]]:
+def _first(runs: Sequence[FlowRun], display: Display, *, together: bool) -> tuple[list[SyncPass], list[FlowRun]]:
     """Make each flow's first pass; unless they are to end `together`, one whose cluster is away holds no other up.
 
     The second value is the flows that must not begin, because they would replicate in a loop.
     """
-    found: list[Pass] = []
+    found: list[SyncPass] = []
     away: list[tuple[str, ClusterUnavailable]] = []
     loops: dict[FlowRun, LoopError] = {}
     for run in runs:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
     from mirrorless.settings import Flow
-    from mirrorless.verify.comparison import ComparedWindow, Terms
-    from mirrorless.verify.findings import Verdict
+    from mirrorless.verify.comparison import ComparedWindow, ComparisonTerms
+    from mirrorless.verify.findings import VerificationResult
 
 _LOOK_EVERY_S: Final = 0.3
 
@@ -37,8 +37,8 @@ class Shown(Protocol):
 
 
 def verify_flows(
-    flows: Sequence[Flow], terms: Terms, *, shown: Shown, master: str | None
-) -> list[tuple[Verdict, list[ComparedWindow]]]:
+    flows: Sequence[Flow], terms: ComparisonTerms, *, shown: Shown, master: str | None
+) -> list[tuple[VerificationResult, list[ComparedWindow]]]:
     """Verify flows one after the other; raises `PrerequisiteError` without Java or Spark's Kafka source."""
     threads = os.cpu_count() or 1
     jars = class_path(SPARK_KAFKA, say=lambda text: shown.step("", text))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.errors import PrerequisiteError
-from mirrorless.local.template import Stack, deployment, read
+from mirrorless.local.cloudformation import Stack, deployment, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +58,7 @@ class FunctionSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class ScheduleTrigger:
     """Wakes a function every so many seconds."""
 
     function: str
@@ -102,7 +102,7 @@ class Wiring:
     """All of one flow."""
 
     functions: Mapping[str, FunctionSpec]
-    schedules: tuple[Schedule, ...]
+    schedules: tuple[ScheduleTrigger, ...]
     triggers: tuple[MskTrigger, ...]
     changes: tuple[StateChange, ...]
     job: Job
@@ -116,7 +116,7 @@ def wiring(settings: Settings, flow: Flow) -> Wiring:
         for resource, about in read(stack.path.parent / name)["Resources"].items():
             if about["Type"] not in _PASSIVE | _READ.keys() and resource not in LEFT_OUT:
                 raise _unknown(name, f"resource {resource}, a {about['Type']}")
-    return _Reader(stack).read()
+    return _WiringReader(stack).read()
 
 
 def seconds_of(rate: str) -> int:
@@ -157,13 +157,13 @@ def _rate(seconds: int) -> str:
     return f"rate({seconds} seconds)"
 
 
-class _Reader:
+class _WiringReader:
     """Reads the stack of a flow, resource by resource."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
         self._functions: dict[str, FunctionSpec] = {}
-        self._schedules: list[Schedule] = []
+        self._schedules: list[ScheduleTrigger] = []
         self._triggers: list[MskTrigger] = []
         self._changes: list[StateChange] = []
         self._jobs: list[Job] = []
@@ -208,7 +208,7 @@ class _Reader:
         if kind == "Schedule" and set(properties) == {"Schedule"}:
             # Somebody watches: it looks more often than EventBridge can.
             seconds = SUPERVISOR_S if function == "job_supervisor" else seconds_of(properties["Schedule"])
-            self._schedules.append(Schedule(function=function, seconds=seconds))
+            self._schedules.append(ScheduleTrigger(function=function, seconds=seconds))
             return
         pattern = properties.get("Pattern", {}) if set(properties) == {"Pattern"} else {}
         detail = pattern.get("detail", {})
@@ -253,7 +253,7 @@ class _Reader:
 
 
 _READ: Final = {
-    "AWS::Serverless::Function": _Reader.function,
-    "AWS::Lambda::EventSourceMapping": _Reader.trigger,
-    "AWS::Glue::Job": _Reader.job,
+    "AWS::Serverless::Function": _WiringReader.function,
+    "AWS::Lambda::EventSourceMapping": _WiringReader.trigger,
+    "AWS::Glue::Job": _WiringReader.job,
 }

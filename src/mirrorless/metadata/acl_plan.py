@@ -47,7 +47,7 @@ def plan_acls(flow: Flow, *, acls: AclSnapshot, remote: Mapping[str, str]) -> tu
     An ACL is removed only if this flow has added it and no ACL of the source leads to it any more, whatever the filters
     say now: a topic that is left out of a flow keeps its ACLs, as it keeps its data.
     """
-    rules = _Rules(flow, policy_for(flow), acls.others)
+    rules = _AclRules(flow, policy_for(flow), acls.others)
     translated = {acl: rules.renamed(acl) for acl in sorted(acls.source) if rules.may_go_over(acl)}
     narrow = {acl: one for acl, one in translated.items() if not rules.is_too_wide(acl)}
     wanted, problems = _wanted(flow, narrow, remote)
@@ -71,7 +71,7 @@ def plan_acls(flow: Flow, *, acls: AclSnapshot, remote: Mapping[str, str]) -> tu
 
 def acl_notes(flow: Flow, acls: AclSnapshot) -> list[str]:
     """One line about the ACLs on every topic that are left out, and one about prefixes that cover too much."""
-    rules = _Rules(flow, policy_for(flow), acls.others)
+    rules = _AclRules(flow, policy_for(flow), acls.others)
     source, target = flow.source.alias, flow.target.alias
     ours = sorted(acl for acl in acls.source if not _is_allow_write(acl))
     notes: list[str] = []
@@ -97,7 +97,7 @@ def acl_notes(flow: Flow, acls: AclSnapshot) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
+class _AclRules:
     """What an ACL of the source is on the target; `others` are topics that only the target has."""
 
     flow: Flow

@@ -21,9 +21,7 @@ from mirrorless.metadata.acl_plan import AclSnapshot, acl_notes, plan_acls
 from mirrorless.metadata.acl_record import AclRecord
 from mirrorless.metadata.actions import Action, Plan, Problem
 from mirrorless.metadata.config_plan import creation_config, plan_configs
-from mirrorless.metadata.kept_topics import look_at
-from mirrorless.metadata.looking_for_loops import refuse_loops
-from mirrorless.metadata.other_copies import changes_topic, without_other_copies
+from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import (
     came_back,
     divide,
@@ -32,14 +30,16 @@ from mirrorless.metadata.plan import (
     plan_topics,
     within_brokers,
 )
+from mirrorless.metadata.recreated_topics import changes_topic, without_other_copies
 from mirrorless.metadata.retention_note import retention_note
+from mirrorless.metadata.state_topics import look_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mirrorless.clusters.acls import Acl
     from mirrorless.clusters.admin import Refusal
-    from mirrorless.metadata.other_copies import Copied
+    from mirrorless.metadata.recreated_topics import Copied
     from mirrorless.settings import Flow
 
 
@@ -73,7 +73,7 @@ def switched_on(flow: Flow) -> dict[Part, bool]:
     }
 
 
-class Planner:
+class MetadataPlanner:
     """Plans for one flow from what both ends have at the moment it is made; `record` is of the ACLs that it added.
 
     `copied` is asked before a remote topic is changed: while the source topic is not the copied one, which was deleted

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mirrorless.filters import ConfigFilter
-    from mirrorless.metadata.in_step import TopicPair
+    from mirrorless.metadata.expected_configs import TopicPair
     from mirrorless.settings import Flow
 
 TIME: Final = "retention.ms"
@@ -49,14 +49,14 @@ class Shorter:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RetentionComparison:
     """One line about the worst, and one on what to do."""
 
     text: str
     fix: str
 
 
-def compare_retention(flow: Flow, chosen: ConfigFilter, pairs: Iterable[TopicPair]) -> Comparison | None:
+def compare_retention(flow: Flow, chosen: ConfigFilter, pairs: Iterable[TopicPair]) -> RetentionComparison | None:
     """Compare the retention of each topic with its remote topic's; None where none is shorter."""
     pairs = list(pairs)
     found = sorted((one for pair in pairs for one in _shorter(pair)), key=lambda one: (one.share, one.pair.remote))
@@ -72,7 +72,7 @@ def compare_retention(flow: Flow, chosen: ConfigFilter, pairs: Iterable[TopicPai
         f"{target} keeps the records of {len(named)} of {len(pairs)} topics for a shorter time, or fewer bytes of "
         f"them, than {source}: {', '.join(named[:_SHOWN])}{more}"
     )
-    return Comparison(text, _fix(flow, chosen, found))
+    return RetentionComparison(text, _fix(flow, chosen, found))
 
 
 def _shorter(pair: TopicPair) -> Iterable[Shorter]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from kafka import errors as kafka_errors
 
 from mirrorless.clusters.configs import topic_configs
+from mirrorless.clusters.effective_configs import EffectiveConfigs, ask_controller, ask_creation
 from mirrorless.clusters.kafka_python import admin_client
-from mirrorless.clusters.would_be import WouldBe, ask_controller, ask_creation
 from mirrorless.filters import config_filter_for
-from mirrorless.metadata.in_step import Target, Unread, topic_pairs
+from mirrorless.metadata.expected_configs import Target, Unread, topic_pairs
 from mirrorless.metadata.retention import compare_retention
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class _Asks:
         self._stack = stack
         self._client: Any = None
 
-    def __call__(self, name: str, config: Mapping[str, str]) -> WouldBe | str:
+    def __call__(self, name: str, config: Mapping[str, str]) -> EffectiveConfigs | str:
         try:
             if self._client is None:
                 self._client = self._stack.enter_context(closing(admin_client(self._cluster)))

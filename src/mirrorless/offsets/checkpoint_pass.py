@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from mirrorless.clusters.admin import QUIET, Admin
 from mirrorless.clusters.client_settings import for_confluent
-from mirrorless.clusters.failures import unwritten
+from mirrorless.clusters.connection_errors import unwritten
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic, ensure
 from mirrorless.clusters.topics import last_stable_offsets, log_starts
@@ -19,9 +19,9 @@ from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoints import CheckpointTopic, is_news, offsets_to_commit
+from mirrorless.offsets.failback import Failback
 from mirrorless.offsets.translation import How, Translated
-from mirrorless.offsets.translator import Translator
-from mirrorless.offsets.way_back import WayBack
+from mirrorless.offsets.translation_service import Translator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.topics import Place
     from mirrorless.offsets.checkpoints import ByGroup
-    from mirrorless.offsets.translator import Answers
+    from mirrorless.offsets.translation_service import Answers
     from mirrorless.settings import Flow
 
 _WALKING_S: Final = 20.0
@@ -94,9 +94,9 @@ class Checkpoints:
         self.translator = Translator(
             flow, source=self._source, target=self._target, must_read_to_end=not self._loaded()
         )
-        self._way_back: WayBack | None = None
+        self._way_back: Failback | None = None
         if forward is not None:
-            self._way_back = WayBack(forward, source=self._target, target=self._source, wants_group=self._wants_group)
+            self._way_back = Failback(forward, source=self._target, target=self._source, wants_group=self._wants_group)
         self._returning: dict[str, set[Place]] = {}
         self._not_copied: set[Place] = set()
         self._left: set[str] = set()

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mirrorless.formats import OffsetSync
-    from mirrorless.offsets.runs import Line, Run
+    from mirrorless.offsets.offset_map import OffsetMap, Run
 
 
 class How(StrEnum):
@@ -97,7 +97,7 @@ def inside_log(answer: Translated | Unknown, start: int) -> Translated | Unknown
 
 
 def translate(
-    offset: int, *, line: Line, nearest: OffsetSync | None, target_end: int
+    offset: int, *, line: OffsetMap, nearest: OffsetSync | None, target_end: int
 ) -> Translated | WalkNeeded | Unknown:
     """Translate upstream `offset` of one partition.
 
@@ -114,7 +114,7 @@ def translate(
 
 
 def _translate(
-    offset: int, line: Line, nearest: OffsetSync | None, target_end: int
+    offset: int, line: OffsetMap, nearest: OffsetSync | None, target_end: int
 ) -> Translated | WalkNeeded | Unknown:
     run, following = line.at(offset)
     if nearest is not None and not _fits(nearest, run, following):

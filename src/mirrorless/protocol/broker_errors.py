@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka import errors as kafka_errors
 
-from mirrorless.clusters.failures import grant
+from mirrorless.clusters.connection_errors import grant
 
 RETRIABLE = (kafka_errors.RetriableError, kafka_errors.InvalidMetadataError, kafka_errors.BrokerNotAvailableError)
 """What a broker says, or its silence, that passes by itself."""

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
 from mirrorless.batches.records import unsigned_varint
-from mirrorless.protocol.messages import NO_TAGS, Answer, Header, by_topic, count, topic_at
+from mirrorless.protocol.fast_codec import NO_TAGS, Answer, Header, by_topic, count, topic_at
 
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from mirrorless.protocol.fast_codec import Frame
     from mirrorless.protocol.fetch_session import Asked, Position
-    from mirrorless.protocol.messages import Frame
 
 _COMPACT_SINCE = 12
 _BY_ID_SINCE = 13
@@ -40,7 +40,7 @@ _NO_ABORTED = 1
 """As a compact length: 0 is null, 1 none."""
 
 
-class Part(NamedTuple):
+class PartitionAnswer(NamedTuple):
     """One partition of an answer, without aborted transactions; the records are a view of the answer."""
 
     partition: int
@@ -56,7 +56,7 @@ class Fetches(NamedTuple):
     throttle_time_ms: int
     error_code: int
     session_id: int
-    topics: list[tuple[str | UUID, list[Part]]]
+    topics: list[tuple[str | UUID, list[PartitionAnswer]]]
 
 
 class Fetch(FetchRequest, init=False):
@@ -181,10 +181,10 @@ def fetches(answer: Frame, at: int, *, by_id: bool) -> Fetches | None:
     frame = memoryview(answer)
     throttle_ms, code, session_id = _SESSION.unpack_from(frame, at)
     many, at = count(frame, at + _SESSION.size)
-    topics: list[tuple[str | UUID, list[Part]]] = []
+    topics: list[tuple[str | UUID, list[PartitionAnswer]]] = []
     for _ in range(many):
         topic, at = topic_at(frame, at, by_id=by_id)
-        parts: list[Part] = []
+        parts: list[PartitionAnswer] = []
         partitions, at = count(frame, at)
         for _ in range(partitions):
             index, error, high, stable, _, aborted, _ = _PARTITION.unpack_from(frame, at)
@@ -194,7 +194,7 @@ def fetches(answer: Frame, at: int, *, by_id: bool) -> Fetches | None:
             end = at + max(size, 0)
             if frame[end]:
                 return None  # tags: the log diverges, or another leader is named
-            parts.append(Part(index, error, stable, frame[at:end] if size > 0 else b"", high))
+            parts.append(PartitionAnswer(index, error, stable, frame[at:end] if size > 0 else b"", high))
             at = end + 1
         topics.append((topic, parts))
         if frame[at]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mirrorless.clusters.topics import Place
-    from mirrorless.protocol.wire import Wire
+    from mirrorless.protocol.cluster_client import ClusterClient
 
 
 class NotNow(MirrorlessError):
@@ -30,7 +30,7 @@ That ends its connection, and so the requests of all partitions whose turn it wa
 """
 
 
-def leader_of(wire: Wire, place: Place) -> int:
+def leader_of(wire: ClusterClient, place: Place) -> int:
     """Broker id of a partition's leader; raises `NotNow` if there is none."""
     node = wire.leader(place)
     if node is None:
@@ -38,7 +38,7 @@ def leader_of(wire: Wire, place: Place) -> int:
     return node
 
 
-def by_leader(wire: Wire, places: Iterable[Place]) -> dict[int, list[Place]]:
+def by_leader(wire: ClusterClient, places: Iterable[Place]) -> dict[int, list[Place]]:
     """Group partitions by the broker id of their leader; raises `NotNow` if one has none."""
     led: dict[int, list[Place]] = defaultdict(list)
     for place in places:

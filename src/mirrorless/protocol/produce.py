@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
 
 from mirrorless.batches.records import unsigned_varint
-from mirrorless.protocol.messages import NO_TAGS, Answer, Header, count, topic_at
+from mirrorless.protocol.fast_codec import NO_TAGS, Answer, Header, count, topic_at
 from mirrorless.protocol.transport import Chunks
 
 if TYPE_CHECKING:

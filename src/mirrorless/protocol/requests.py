@@ -13,8 +13,8 @@ from kafka.protocol.admin.configs import DescribeConfigsRequest
 from kafka.protocol.admin.transactions import DescribeProducersRequest
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
 
+from mirrorless.protocol.fast_codec import by_topic
 from mirrorless.protocol.fetch import Fetch, Fetches
-from mirrorless.protocol.messages import by_topic
 from mirrorless.protocol.produce import Acknowledged, Produce
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Fetched(NamedTuple):
     high_watermark: int = -1
 
 
-class Appended(NamedTuple):
+class AppendResult(NamedTuple):
     """One partition of a produce response."""
 
     place: Place
@@ -134,18 +134,18 @@ def produce(batches: Sequence[tuple[Place, Stamped]], ids: Ids | None, *, timeou
     return Produce(by_topic, ids, timeout_ms=timeout_ms)
 
 
-def appended(response: Any, ids: Ids | None) -> list[Appended]:  # noqa: ANN401
+def appended(response: Any, ids: Ids | None) -> list[AppendResult]:  # noqa: ANN401
     """Partitions of a produce response; `ids` are those of the request."""
     names = _names(ids)
     if isinstance(response, Acknowledged):
         return [
-            Appended((name, partition), 0, None, base_offset)
+            AppendResult((name, partition), 0, None, base_offset)
             for topic, batches in response.topics
             for name in [topic if isinstance(topic, str) else names[topic]]
             for partition, base_offset in batches
         ]
     return [
-        Appended(
+        AppendResult(
             (topic.name or names[topic.topic_id], part.index), part.error_code, part.error_message, part.base_offset
         )
         for topic in response.responses

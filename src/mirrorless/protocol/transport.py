@@ -23,7 +23,7 @@ from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.schemas.fields.codecs.types import Bytes
 
 from mirrorless.errors import without_frames
-from mirrorless.protocol.frames import Frames
+from mirrorless.protocol.receive_buffers import ReceiveBuffers
 
 if TYPE_CHECKING:
     from collections import deque
@@ -62,7 +62,7 @@ class Protocol(KafkaProtocol):
     `frames` is where answers are put that do not come in one piece.
     """
 
-    frames = Frames()
+    frames = ReceiveBuffers()
 
     def send_bytes(self) -> bytes | Chunks:
         """Take out all that waits to be sent."""
@@ -110,7 +110,7 @@ connection.KafkaProtocol = Protocol  # type: ignore[attr-defined] # every connec
 class _Ours:
     """What is the same with TLS and without; `frames` is where its connection's answers are put."""
 
-    frames = Frames()
+    frames = ReceiveBuffers()
 
     async def _read_from_sock(self) -> None:
         """Read whenever there is something; the library has the kernel forget and learn the socket at every answer."""

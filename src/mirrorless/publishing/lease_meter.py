@@ -11,7 +11,7 @@ from mirrorless.settings.patterns import compile_patterns
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mirrorless.copy.rows import Report
+    from mirrorless.copy.partition.lease_rows import Report
 
 _LATENCIES: Final = (("record-age-ms", "age"), ("replication-latency-ms", "latency"))
 _SHORTEST_S: Final = 0.001

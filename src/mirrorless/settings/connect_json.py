@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, SECURITY_PREFIXES
-from mirrorless.settings.properties import ARROW, NOBODYS, Entry
+from mirrorless.settings.properties import ARROW, NOBODYS, PropertyEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -87,7 +87,7 @@ class _Connector:
 class Connectors:
     """Entries as of an mm2.properties file, and what is to be said about the connectors."""
 
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, PropertyEntry]
     warnings: tuple[str, ...]
 
 
@@ -116,10 +116,10 @@ def read_connectors(texts: Sequence[tuple[str, str]]) -> Connectors:
             f"no connector of MirrorMaker 2 is in it; known: {', '.join(_CONNECTORS)}", file=texts[0][0]
         )
     connectors.sort(key=lambda connector: _CONNECTORS.index(connector.kind))
-    entries: dict[str, Entry] = {}
+    entries: dict[str, PropertyEntry] = {}
     _copying(connectors, warnings)
     aliases = dict.fromkeys(alias for one in connectors for alias in (one.source, one.target))
-    entries["clusters"] = Entry(",".join(aliases), 0, texts[0][0], "source.cluster.alias")
+    entries["clusters"] = PropertyEntry(",".join(aliases), 0, texts[0][0], "source.cluster.alias")
     copied = {connector.flow for connector in connectors if connector.kind == _COPIES}
     for connector in connectors:
         warnings += _add(connector, entries, only_heartbeats=connector.flow not in copied)
@@ -129,12 +129,12 @@ def read_connectors(texts: Sequence[tuple[str, str]]) -> Connectors:
     return Connectors(entries, tuple(warnings))
 
 
-def _go_on(connector: _Connector, entries: dict[str, Entry]) -> Iterator[str]:
+def _go_on(connector: _Connector, entries: dict[str, PropertyEntry]) -> Iterator[str]:
     """Say where Connect keeps the progress, as far as it is known."""
     where = f"{connector.file}: connector {connector.called}"
     named = f"{connector.flow}.{_NAME}"
     if connector.name is not None:
-        entries.setdefault(named, Entry(connector.name, NOBODYS, f"{connector.file}#{connector.name}", "name"))
+        entries.setdefault(named, PropertyEntry(connector.name, NOBODYS, f"{connector.file}#{connector.name}", "name"))
     elif named not in entries:
         yield f"{where}: name is missing; add the connector's name to go on where Connect stopped"
     if f"{connector.target}.{_PROGRESS}" not in entries:
@@ -231,7 +231,7 @@ def _copying(connectors: list[_Connector], warnings: list[str]) -> None:
                 raise ConfigurationError(f"{names} are both a {kind} of {flow}; {way}", file=same[1].file)
 
 
-def _add(connector: _Connector, entries: dict[str, Entry], *, only_heartbeats: bool) -> Iterator[str]:
+def _add(connector: _Connector, entries: dict[str, PropertyEntry], *, only_heartbeats: bool) -> Iterator[str]:
     place = f"{connector.file}#{connector.called}"
     for key, value in _with_own_progress(connector).items():
         if key in _ITS_OWN and not (key == "enabled" and connector.kind == _COPIES):
@@ -240,7 +240,7 @@ def _add(connector: _Connector, entries: dict[str, Entry], *, only_heartbeats: b
             continue
         # A connector says nothing of Connect's own topics; here it may, because there is no worker's file.
         full = f"{connector.target if key.startswith(_WORKER_S) else connector.flow}.{key}"
-        new = Entry(value, 0, place, key)
+        new = PropertyEntry(value, 0, place, key)
         if full not in entries:
             if connector.may_say(key):
                 entries[full] = new
@@ -254,7 +254,7 @@ def _add(connector: _Connector, entries: dict[str, Entry], *, only_heartbeats: b
             yield f"{place}: {key}: is passed over, because {entries[full].file} sets it otherwise"
     if connector.kind == _COPIES:
         # On Connect, a connector that is there runs.
-        entries.setdefault(f"{connector.flow}.enabled", Entry("true", NOBODYS, place, "enabled"))
+        entries.setdefault(f"{connector.flow}.enabled", PropertyEntry("true", NOBODYS, place, "enabled"))
 
 
 def _with_own_progress(connector: _Connector) -> Mapping[str, str]:
@@ -264,19 +264,19 @@ def _with_own_progress(connector: _Connector) -> Mapping[str, str]:
     return others | {_PROGRESS: connector.settings[_OWN_PROGRESS]}
 
 
-def _add_absent(connectors: Sequence[_Connector], aliases: Iterable[str], entries: dict[str, Entry]) -> None:
+def _add_absent(connectors: Sequence[_Connector], aliases: Iterable[str], entries: dict[str, PropertyEntry]) -> None:
     """What no connector does is switched off; heartbeats are sent between any two clusters otherwise."""
     present = {(connector.flow, connector.kind) for connector in connectors}
     file = connectors[0].file
     for connector in connectors:
         if connector.kind == _COPIES and (connector.flow, _CHECKPOINTS) not in present:
             place = f"{connector.file}: there is no {_CHECKPOINTS}"
-            entries[f"{connector.flow}.{_EMIT_CHECKPOINTS}"] = Entry("false", NOBODYS, place, _EMIT_CHECKPOINTS)
+            entries[f"{connector.flow}.{_EMIT_CHECKPOINTS}"] = PropertyEntry("false", NOBODYS, place, _EMIT_CHECKPOINTS)
     for source, target in permutations(aliases, 2):
         flow = f"{source}{ARROW}{target}"
         if (flow, _BEATS) not in present:
             place = f"{file}: there is no {_BEATS}"
-            entries[f"{flow}.{_EMIT_HEARTBEATS}"] = Entry("false", NOBODYS, place, _EMIT_HEARTBEATS)
+            entries[f"{flow}.{_EMIT_HEARTBEATS}"] = PropertyEntry("false", NOBODYS, place, _EMIT_HEARTBEATS)
 
 
 def _line(text: str) -> str:

@@ -17,7 +17,7 @@ from mirrorless.settings.references import CLASSES, providers, rename
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mirrorless.settings.properties import Entry
+    from mirrorless.settings.properties import PropertyEntry
 
 _KEY: Final = "config.providers"
 
@@ -25,17 +25,17 @@ _KEY: Final = "config.providers"
 class DeclaredProviders:
     """Reads the declarations among the entries; raises ConfigurationError for what cannot be honoured."""
 
-    def __init__(self, entries: Mapping[str, Entry], *, file: str) -> None:
+    def __init__(self, entries: Mapping[str, PropertyEntry], *, file: str) -> None:
         self._file = file
         self._entries = entries
         listed = split_list(entries[_KEY].value) if _KEY in entries else ()
         self._kinds = {name: self._kind(name) for name in listed if f"{_KEY}.{name}.class" in entries}
 
-    def renamed(self) -> dict[str, Entry]:
+    def renamed(self) -> dict[str, PropertyEntry]:
         """Return the entries with references that name their provider by its kind."""
         return {name: self._read(name, entry) for name, entry in self._entries.items()}
 
-    def _read(self, name: str, entry: Entry) -> Entry:
+    def _read(self, name: str, entry: PropertyEntry) -> PropertyEntry:
         found = providers(entry.value)
         if not found or name.startswith(_KEY):
             return entry

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings.client_keys import CLUSTER_ID, COMMON_CLIENT_KEYS, CONSUMER_KEYS, PRODUCER_KEYS, ROLE_PREFIXES
 from mirrorless.settings.client_meanings import CLIENT_MEANINGS
-from mirrorless.settings.foreign import foreign
-from mirrorless.settings.kinds import default_of, kind_of, meaning_of
+from mirrorless.settings.field_docs import default_of, kind_of, meaning_of
 from mirrorless.settings.load import FLOW_KEYS, WORKER_KEYS
 from mirrorless.settings.properties import ARROW
+from mirrorless.settings.unsupported_keys import foreign
 from mirrorless.settings.vocabulary import flow_vocabulary, top_vocabulary
 
 if TYPE_CHECKING:

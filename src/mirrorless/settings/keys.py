@@ -6,15 +6,15 @@ import difflib
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from mirrorless.settings.client_keys import CLUSTER_ID
-from mirrorless.settings.placement import has_no_effect
+from mirrorless.settings.key_normalizer import take_apart
+from mirrorless.settings.misplaced_keys import has_no_effect
 from mirrorless.settings.properties import ARROW
-from mirrorless.settings.spelling import take_apart
 from mirrorless.settings.vocabulary import OWN_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from mirrorless.settings.foreign import Severity
+    from mirrorless.settings.unsupported_keys import Severity
 
 ENABLED: Final = "enabled"
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings import connect_json, locations, mirrormaker1, properties
-from mirrorless.settings.kinds import pattern_keys
+from mirrorless.settings.field_docs import pattern_keys
+from mirrorless.settings.key_normalizer import KeyNormalizer
 from mirrorless.settings.reader import Reader, Understanding
-from mirrorless.settings.spelling import Spelling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import PathLike
 
     from mirrorless.settings.model import Settings
-    from mirrorless.settings.properties import Entry
+    from mirrorless.settings.properties import PropertyEntry
 
 # Key of a flow -> field of Flow. Set as `A->B.key` or as `key`.
 FLOW_KEYS: Final[Mapping[str, str]] = {
@@ -106,7 +106,7 @@ def understand(*files: str | PathLike[str]) -> Understanding:
         return Understanding(settings=None, errors=(error,))
 
 
-def _entries(location: str) -> tuple[Mapping[str, Entry], tuple[str, ...]]:
+def _entries(location: str) -> tuple[Mapping[str, PropertyEntry], tuple[str, ...]]:
     if location.startswith(mirrormaker1.PREFIX):
         return mirrormaker1.read_mirrormaker1(location)
     texts = [(file, locations.read(file)) for file in locations.apart(location)]
@@ -119,5 +119,5 @@ def _entries(location: str) -> tuple[Mapping[str, Entry], tuple[str, ...]]:
 
 
 @cache
-def _spelling() -> Spelling:
-    return Spelling(flow_keys=FLOW_KEYS, worker_keys=WORKER_KEYS, pattern_keys=pattern_keys(FLOW_KEYS))
+def _spelling() -> KeyNormalizer:
+    return KeyNormalizer(flow_keys=FLOW_KEYS, worker_keys=WORKER_KEYS, pattern_keys=pattern_keys(FLOW_KEYS))

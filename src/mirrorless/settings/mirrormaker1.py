@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlencode
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings.client_keys import is_connection_key
 from mirrorless.settings.locations import read
-from mirrorless.settings.properties import ARROW, NOBODYS, Entry, parse
+from mirrorless.settings.properties import ARROW, NOBODYS, PropertyEntry, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,7 +44,7 @@ def location(*, consumer: str, producer: str, include: str) -> str:
     return PREFIX + urlencode({_CONSUMER: consumer, _PRODUCER: producer, _INCLUDE: include})
 
 
-def read_mirrormaker1(text: str) -> tuple[dict[str, Entry], tuple[str, ...]]:
+def read_mirrormaker1(text: str) -> tuple[dict[str, PropertyEntry], tuple[str, ...]]:
     """Read what `location` returned; raises ConfigurationError for files that cannot be read or name no brokers.
 
     Returns the entries as of an mm2.properties file, and warnings.
@@ -54,9 +54,9 @@ def read_mirrormaker1(text: str) -> tuple[dict[str, Entry], tuple[str, ...]]:
         if not named.get(key, "").strip():
             raise ConfigurationError("is missing; a MirrorMaker 1 needs all three", key=f"--{key}")
     include = named[_INCLUDE]
-    entries = {key: Entry(value, NOBODYS, "as MirrorMaker 1", key) for key, value in _SAME_NAMES.items()}
-    entries["clusters"] = Entry(f"{_SOURCE},{_TARGET}", NOBODYS, "as MirrorMaker 1")
-    entries[f"{_FLOW}.topics"] = Entry(_topics(include), 0, "--include", "include")
+    entries = {key: PropertyEntry(value, NOBODYS, "as MirrorMaker 1", key) for key, value in _SAME_NAMES.items()}
+    entries["clusters"] = PropertyEntry(f"{_SOURCE},{_TARGET}", NOBODYS, "as MirrorMaker 1")
+    entries[f"{_FLOW}.topics"] = PropertyEntry(_topics(include), 0, "--include", "include")
     consumer = parse(read(named[_CONSUMER]), file=named[_CONSUMER])
     producer = parse(read(named[_PRODUCER]), file=named[_PRODUCER])
     entries |= _of(consumer, _SOURCE, "consumer") | _of(producer, _TARGET, "producer")
@@ -70,9 +70,9 @@ def read_mirrormaker1(text: str) -> tuple[dict[str, Entry], tuple[str, ...]]:
     return entries, tuple(warnings)
 
 
-def _of(settings: Mapping[str, Entry], alias: str, role: str) -> dict[str, Entry]:
+def _of(settings: Mapping[str, PropertyEntry], alias: str, role: str) -> dict[str, PropertyEntry]:
     return {
-        f"{alias}.{key}" if is_connection_key(key) else f"{alias}.{role}.{key}": Entry(
+        f"{alias}.{key}" if is_connection_key(key) else f"{alias}.{role}.{key}": PropertyEntry(
             entry.value, entry.line, entry.file, key
         )
         for key, entry in settings.items()

@@ -24,7 +24,7 @@ from mirrorless.settings.client_keys import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mirrorless.settings.properties import Entry
+    from mirrorless.settings.properties import PropertyEntry
 
 Side = Literal["source", "target"]
 _OVERRIDE: Final = "producer.override."
@@ -35,7 +35,7 @@ class Found:
     """A setting as the file has it: the full key, for errors, and the entry."""
 
     key: str
-    entry: Entry
+    entry: PropertyEntry
 
     @property
     def value(self) -> str:
@@ -43,22 +43,22 @@ class Found:
         return self.entry.value
 
 
-def first(entries: Mapping[str, Entry], *keys: str) -> Found | None:
+def first(entries: Mapping[str, PropertyEntry], *keys: str) -> Found | None:
     """Return the first of these keys that the file has."""
     return next((Found(key, entries[key]) for key in keys if key in entries), None)
 
 
-def flow_setting(entries: Mapping[str, Entry], key: str, *, flow: str) -> Found | None:
+def flow_setting(entries: Mapping[str, PropertyEntry], key: str, *, flow: str) -> Found | None:
     """Look up a setting of a flow, given by its name (`A->B`)."""
     return first(entries, f"{flow}.{key}", key)
 
 
-def worker_setting(entries: Mapping[str, Entry], key: str, *, target: str) -> Found | None:
+def worker_setting(entries: Mapping[str, PropertyEntry], key: str, *, target: str) -> Found | None:
     """Look up a setting that MirrorMaker 2 gives to the Connect worker of the target."""
     return first(entries, key, f"{target}.{key}")
 
 
-def cluster_settings(entries: Mapping[str, Entry], alias: str) -> dict[str, Found]:
+def cluster_settings(entries: Mapping[str, PropertyEntry], alias: str) -> dict[str, Found]:
     """Collect the client settings of a cluster as its own keys and the top level have them (`clusterProps`)."""
     own = _behind(entries, f"{alias}.")
     shared = {key: Found(key, entry) for key, entry in entries.items() if is_connection_key(key)}
@@ -70,7 +70,7 @@ def cluster_settings(entries: Mapping[str, Entry], alias: str) -> dict[str, Foun
     return shared | found
 
 
-def client_settings(entries: Mapping[str, Entry], *, flow: tuple[str, str], side: Side) -> dict[str, Found]:
+def client_settings(entries: Mapping[str, PropertyEntry], *, flow: tuple[str, str], side: Side) -> dict[str, Found]:
     """Collect the client settings of one end of a flow.
 
     The keys are without alias and side; `consumer.`, `producer.` and `admin.` stay in front of what counts in one role.
@@ -93,7 +93,7 @@ def client_settings(entries: Mapping[str, Entry], *, flow: tuple[str, str], side
     return _without_repetition(found)
 
 
-def _behind(entries: Mapping[str, Entry], prefix: str) -> dict[str, Found]:
+def _behind(entries: Mapping[str, PropertyEntry], prefix: str) -> dict[str, Found]:
     return {key[len(prefix) :]: Found(key, entry) for key, entry in entries.items() if key.startswith(prefix)}
 
 

@@ -28,7 +28,7 @@ _BLANKS_AND_DOT: Final = re.compile(r"[ \t\f]*\.[ \t\f]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PropertyEntry:
     """A setting's text, which repr leaves out because it may be a secret, and where it stands.
 
     `line` counts from 1, is 0 where there are none and `NOBODYS` where no file has it; `written` is the key as the
@@ -46,13 +46,13 @@ class Entry:
         return f"{self.file or ''}:{self.line}" if self.line > 0 else self.file or ""
 
 
-def parse(text: str, *, file: str | None = None) -> Mapping[str, Entry]:
+def parse(text: str, *, file: str | None = None) -> Mapping[str, PropertyEntry]:
     """Read a text into a mapping in the order of its lines; the last of several equal keys wins, as in Java.
 
     `file` only names it. Raises ConfigurationError for a broken unicode escape.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    entries: dict[str, Entry] = {}
+    entries: dict[str, PropertyEntry] = {}
     line = 1
     elements = _elements(text)
     while True:
@@ -68,7 +68,7 @@ def parse(text: str, *, file: str | None = None) -> Mapping[str, Entry]:
         if isinstance(element, javaproperties.KeyValue):
             key, value = _join_arrow(element)
             entries.pop(key, None)  # the order is that of the lines that count
-            entries[key] = Entry(value, line, file)
+            entries[key] = PropertyEntry(value, line, file)
         line += element.source.count("\n")
 
 

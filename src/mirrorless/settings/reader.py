@@ -10,26 +10,26 @@ from pydantic import ValidationError
 
 from mirrorless.errors import ConfigurationError, FlowNotEnabled, one_line
 from mirrorless.settings import precedence
-from mirrorless.settings.circles import together
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, CLUSTER_ID, is_client_key
 from mirrorless.settings.contradictions import ambiguous_aliases, contradictions, rivalries
 from mirrorless.settings.declared_providers import DeclaredProviders
+from mirrorless.settings.field_docs import as_text, default_of
+from mirrorless.settings.key_normalizer import CLUSTERS, without_port
 from mirrorless.settings.keys import ENABLED, Keys
-from mirrorless.settings.kinds import as_text, default_of
 from mirrorless.settings.masking import MASK, is_secret, shown, shown_name
 from mirrorless.settings.model import Cluster, Flow, Settings
 from mirrorless.settings.patterns import split_list
 from mirrorless.settings.properties import ARROW, NOBODYS
 from mirrorless.settings.references import refers, resolve
-from mirrorless.settings.spelling import CLUSTERS, without_port
+from mirrorless.settings.replication_cycles import together
 from mirrorless.settings.values import boolean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from mirrorless.settings.key_normalizer import Tidied
     from mirrorless.settings.precedence import Found, Side
-    from mirrorless.settings.properties import Entry
-    from mirrorless.settings.spelling import Tidied
+    from mirrorless.settings.properties import PropertyEntry
 
 _BEATS: Final = "emit.heartbeats.enabled"
 _OF_HEARTBEATS: Final = ("emit.heartbeats", "heartbeats.topic")
@@ -74,7 +74,7 @@ class Reader:
         warnings: Sequence[str] = (),
     ) -> None:
         self._location = location
-        self._entries: Mapping[str, Entry] = tidied.entries
+        self._entries: Mapping[str, PropertyEntry] = tidied.entries
         self._tidied = tidied
         self._flow_keys = flow_keys
         self._worker_keys = worker_keys
@@ -307,7 +307,7 @@ class Reader:
         )
         raise FlowNotEnabled(error.reason, file=error.file, key=error.key, value=error.value)
 
-    def _note(self, reason: str, *, key: str, entry: Entry) -> None:
+    def _note(self, reason: str, *, key: str, entry: PropertyEntry) -> None:
         """Take down an error and go on."""
         error = self._error(reason, key=key, value=entry.value, entry=entry)
         if str(error) not in map(str, self._errors):
@@ -317,7 +317,7 @@ class Reader:
         raise self._error(reason, key=key, value=value, entry=self._entries.get(key)) from None
 
     def _error(
-        self, reason: str, *, key: str, value: str | None = None, entry: Entry | None = None
+        self, reason: str, *, key: str, value: str | None = None, entry: PropertyEntry | None = None
     ) -> ConfigurationError:
         secret = is_secret(key) or (entry is not None and is_secret(entry.written or ""))
         text = None if value is None else MASK if secret else shown(key, value)

@@ -125,40 +125,48 @@ def _acl_patterns(value: object) -> object:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueType:
     """What a text may be, in words, for `mirrorless config explain`."""
 
     words: str
 
 
-PATTERNS = Kind("list of patterns")
+PATTERNS = ValueType("list of patterns")
 
 Patterns = Annotated[tuple[str, ...], PATTERNS, BeforeValidator(_split), AfterValidator(_compilable)]
-Boolean = Annotated[bool, Kind("true or false"), BeforeValidator(boolean)]
-PositiveInt = Annotated[int, Kind("whole number, 1 or more"), BeforeValidator(_whole), AfterValidator(_at_least(1))]
-Interval = Annotated[int, Kind("whole number, 1 or more"), BeforeValidator(_whole), AfterValidator(_interval)]
+Boolean = Annotated[bool, ValueType("true or false"), BeforeValidator(boolean)]
+PositiveInt = Annotated[
+    int, ValueType("whole number, 1 or more"), BeforeValidator(_whole), AfterValidator(_at_least(1))
+]
+Interval = Annotated[int, ValueType("whole number, 1 or more"), BeforeValidator(_whole), AfterValidator(_interval)]
 CountOrDefault = Annotated[
-    int, Kind("whole number, 1 or more, or -1"), BeforeValidator(_whole), AfterValidator(_count_or_broker_default)
+    int, ValueType("whole number, 1 or more, or -1"), BeforeValidator(_whole), AfterValidator(_count_or_broker_default)
 ]
-Seconds = Annotated[float, Kind("seconds, may have a fraction"), BeforeValidator(_seconds)]
-TimestampMs = Annotated[int, Kind("milliseconds since 1970, or a time with its zone"), BeforeValidator(timestamp_ms)]
+Seconds = Annotated[float, ValueType("seconds, may have a fraction"), BeforeValidator(_seconds)]
+TimestampMs = Annotated[
+    int, ValueType("milliseconds since 1970, or a time with its zone"), BeforeValidator(timestamp_ms)
+]
 OffsetReset = Annotated[
-    Literal["earliest", "latest"], Kind("earliest or latest"), BeforeValidator(_one_of("earliest", "latest"))
+    Literal["earliest", "latest"], ValueType("earliest or latest"), BeforeValidator(_one_of("earliest", "latest"))
 ]
-Tolerance = Annotated[Literal["none", "all"], Kind("none or all"), BeforeValidator(_one_of("none", "all"))]
-OnGap = Annotated[Literal["halt", "continue"], Kind("halt or continue"), BeforeValidator(_one_of("halt", "continue"))]
-NotNegativeInt = Annotated[int, Kind("whole number, 0 or more"), BeforeValidator(_whole), AfterValidator(_at_least(0))]
+Tolerance = Annotated[Literal["none", "all"], ValueType("none or all"), BeforeValidator(_one_of("none", "all"))]
+OnGap = Annotated[
+    Literal["halt", "continue"], ValueType("halt or continue"), BeforeValidator(_one_of("halt", "continue"))
+]
+NotNegativeInt = Annotated[
+    int, ValueType("whole number, 0 or more"), BeforeValidator(_whole), AfterValidator(_at_least(0))
+]
 Location = Annotated[
-    Literal["source", "target"], Kind("source or target"), BeforeValidator(_one_of("source", "target"))
+    Literal["source", "target"], ValueType("source or target"), BeforeValidator(_one_of("source", "target"))
 ]
-BytesPerSecond = Annotated[int, Kind("bytes per second"), BeforeValidator(_bytes_per_second)]
+BytesPerSecond = Annotated[int, ValueType("bytes per second"), BeforeValidator(_bytes_per_second)]
 DefaultsFrom = Annotated[
-    Literal["source", "target"], Kind("source or target"), BeforeValidator(_one_of("source", "target"))
+    Literal["source", "target"], ValueType("source or target"), BeforeValidator(_one_of("source", "target"))
 ]
 AclPatterns = Annotated[
-    tuple[Literal["literal", "prefixed"], ...], Kind("literal, prefixed or both"), BeforeValidator(_acl_patterns)
+    tuple[Literal["literal", "prefixed"], ...], ValueType("literal, prefixed or both"), BeforeValidator(_acl_patterns)
 ]
-Text = Annotated[str, Kind("text"), AfterValidator(_not_empty)]
+Text = Annotated[str, ValueType("text"), AfterValidator(_not_empty)]
 ClientSettings = Annotated[
     Mapping[str, str], AfterValidator(MaskedMapping), PlainSerializer(lambda settings: MaskedMapping(settings).masked())
 ]

@@ -20,7 +20,7 @@ from mirrorless.settings.client_keys import (
     SECURITY_KEYS,
     SECURITY_PREFIXES,
 )
-from mirrorless.settings.foreign import NAMES, foreign
+from mirrorless.settings.unsupported_keys import NAMES, foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mirrorless.verify.findings import Kind
+from mirrorless.verify.findings import DifferenceKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ class Print(NamedTuple):
 class Piece(NamedTuple):
     """A difference: so many records from these offsets on; `fields` as in `Difference`."""
 
-    kind: Kind
+    kind: DifferenceKind
     upstream: int | None
     downstream: int | None
     records: int
@@ -113,7 +113,7 @@ class Alignment:
         """What the target has and the source, before `upstream`, has not: doubled where it was there before."""
         pieces: list[Piece] = []
         for one in theirs:
-            kind = Kind.DOUBLED if self._seen[one.content] else Kind.EXTRA
+            kind = DifferenceKind.DOUBLED if self._seen[one.content] else DifferenceKind.EXTRA
             if pieces and pieces[-1].kind is kind:
                 pieces[-1] = pieces[-1]._replace(records=pieces[-1].records + 1)
             else:
@@ -127,7 +127,7 @@ class Alignment:
         if Counter(one.content for one in ours) == Counter(one.content for one in theirs):
             for one in theirs:
                 self._remember(one)
-            return [Piece(Kind.OUT_OF_ORDER, ours[0].offset, theirs[0].offset, len(ours))]
+            return [Piece(DifferenceKind.OUT_OF_ORDER, ours[0].offset, theirs[0].offset, len(ours))]
         pieces: list[Piece] = []
         steps = SequenceMatcher(None, [one.content for one in ours], [one.content for one in theirs], autojunk=False)
         for step, at, end, other, other_end in steps.get_opcodes():
@@ -141,12 +141,12 @@ class Alignment:
         """So many records of each side that stand against each other; what follows them is at hand too."""
         both = min(count, other_count)
         pieces = [
-            Piece(Kind.CHANGED, one.offset, other.offset, 1, _fields(one, other))
+            Piece(DifferenceKind.CHANGED, one.offset, other.offset, 1, _fields(one, other))
             for one, other in zip(ours[:both], theirs[:both], strict=True)
         ]
         behind = theirs[both].offset if both < len(theirs) else self._offset(self.target)
         if count > both:
-            pieces.append(Piece(Kind.MISSING, ours[both].offset, behind, count - both))
+            pieces.append(Piece(DifferenceKind.MISSING, ours[both].offset, behind, count - both))
         elif other_count > both:
             upstream = ours[both].offset if both < len(ours) else self._offset(self.source)
             pieces += self.surplus(theirs[both:other_count], upstream=upstream)

@@ -14,15 +14,15 @@ from mirrorless.errors import ClusterError, ConfigurationError, MirrorlessError,
 from mirrorless.metadata.planning import Admins
 from mirrorless.settings.patterns import compile_patterns
 from mirrorless.settings.values import timestamp_ms
-from mirrorless.verify.findings import Difference, PartitionResult, Verdict
+from mirrorless.verify.drill_down import MOST_DIFFERENCES, READ_RECORDS, narrow
+from mirrorless.verify.findings import Difference, PartitionResult, VerificationResult
 from mirrorless.verify.fingerprints import Fingerprints
 from mirrorless.verify.group_offsets import GroupComparison, GroupsCompared
 from mirrorless.verify.latest import compare_latest
-from mirrorless.verify.narrowing import MOST_DIFFERENCES, READ_RECORDS, narrow
+from mirrorless.verify.metadata_diff import Metadata, compare_metadata
 from mirrorless.verify.pairing import Paired, Pairing
-from mirrorless.verify.results import State, failed, keyed_result, result, shortage, touched, unread_result
-from mirrorless.verify.settings_of_topics import Metadata, compare_metadata
-from mirrorless.verify.stretches import pieces
+from mirrorless.verify.ranges import pieces
+from mirrorless.verify.results import ComparisonState, failed, keyed_result, result, shortage, touched, unread_result
 from mirrorless.verify.windows import WINDOW_RECORDS, Window, compare_windows
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.configs import Configs
     from mirrorless.clusters.topics import Place
     from mirrorless.settings import Flow
-    from mirrorless.verify.stretches import Stretch
+    from mirrorless.verify.ranges import OffsetRange
 
 EVERY_TOPIC: Final = (".*",)
 _ROUNDS: Final = 20
@@ -45,7 +45,7 @@ _SPARK: Final = (PySparkException, Py4JError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class ComparisonTerms:
     """What to compare: topics whose whole name matches one of `topics`, records from `since_ms` on, a `share` of them.
 
     Windows are of `window_records`; around differences, up to `read_records` are read one by one.
@@ -58,7 +58,7 @@ class Terms:
     read_records: int = READ_RECORDS
 
     @classmethod
-    def read(cls, *, topics: str, since: str | None, percent: float | None) -> Terms:
+    def read(cls, *, topics: str, since: str | None, percent: float | None) -> ComparisonTerms:
         """Read what people give: patterns with commas, a time with its zone or in ms, and percent of the records.
 
         Raises `ConfigurationError`.
@@ -86,10 +86,10 @@ class ComparedWindow:
     window: Window
 
 
-class Comparison:
+class FlowComparison:
     """One flow, once. `say` hears what is being done, in a few words; `windows` is filled as they are compared."""
 
-    def __init__(self, spark: SparkSession, flow: Flow, terms: Terms, *, say: Callable[[str], None]) -> None:
+    def __init__(self, spark: SparkSession, flow: Flow, terms: ComparisonTerms, *, say: Callable[[str], None]) -> None:
         self._spark = spark
         self._flow = flow
         self._terms = terms
@@ -98,7 +98,7 @@ class Comparison:
         self._notes: list[str] = []
         self.windows: list[ComparedWindow] = []
 
-    def run(self) -> Verdict:
+    def run(self) -> VerificationResult:
         """Compare everything; what cannot be compared is in the verdict. Raises `MirrorlessError` if nothing can."""
         began_ms = int(time.time() * 1000)
         admins = Admins.of(self._flow)
@@ -112,7 +112,7 @@ class Comparison:
         self._say("group offsets")
         compared = self._groups(admins, metadata)
         troubles = [f"{one.topic}-{one.partition}: {one.trouble}" for one in results if one.trouble is not None]
-        return Verdict(
+        return VerificationResult(
             flow=self._flow.name,
             began_ms=began_ms,
             ended_ms=int(time.time() * 1000),
@@ -196,7 +196,7 @@ class Comparison:
         return [*left_out, *compared], differences, unread
 
     def _by_windows(self, partitions: Sequence[Paired]) -> tuple[list[PartitionResult], list[Difference]]:
-        states = {one.place: State(one, [*shortage(one)], not_copied=one.not_copied) for one in partitions}
+        states = {one.place: ComparisonState(one, [*shortage(one)], not_copied=one.not_copied) for one in partitions}
         todo = [piece for one in partitions for stretch in one.stretches for piece in self._pieces(one, stretch)]
         source = Fingerprints(self._flow.source, isolation="read_committed")
         target = Fingerprints(self._flow.target, isolation="read_committed")
@@ -205,7 +205,7 @@ class Comparison:
                 if not todo:
                     break
                 self._say("records" if number == 0 else f"records behind differences, round {number}")
-                rest: list[Stretch] = []
+                rest: list[OffsetRange] = []
                 for stretch, windows in self._compared(todo, states):
                     state = states[stretch.topic, stretch.partition]
                     self._take(state, windows, number)
@@ -239,13 +239,15 @@ class Comparison:
         lost = [failed(one.paired, one.paired.trouble) for one in states.values() if one.paired.trouble is not None]
         return [*map(result, left), *lost], [one for state in states.values() for one in state.differences]
 
-    def _pieces(self, one: Paired, stretch: Stretch) -> Iterable[Stretch]:
+    def _pieces(self, one: Paired, stretch: OffsetRange) -> Iterable[OffsetRange]:
         share = self._terms.share
         if not stretch.closed:
             return [stretch]
         return pieces(stretch, one.line, share=share, least_records=self._terms.window_records)
 
-    def _compared(self, stretches: Sequence[Stretch], states: dict[Place, State]) -> list[tuple[Stretch, list[Window]]]:
+    def _compared(
+        self, stretches: Sequence[OffsetRange], states: dict[Place, ComparisonState]
+    ) -> list[tuple[OffsetRange, list[Window]]]:
         """Windows of the stretches; where Spark fails, by halves of the topics, so that one does not hold up all."""
         try:
             found = compare_windows(self._spark, self._flow, stretches, window_records=self._terms.window_records)
@@ -264,7 +266,7 @@ class Comparison:
             return [done for half in halves for done in self._compared(half, states)]
         return list(zip(stretches, found, strict=True))
 
-    def _take(self, state: State, windows: Sequence[Window], number: int) -> None:
+    def _take(self, state: ComparisonState, windows: Sequence[Window], number: int) -> None:
         topic, partition = state.paired.place
         self.windows += [ComparedWindow(topic=topic, partition=partition, round=number, window=one) for one in windows]
         state.size_bytes += sum(one.size_bytes for one in windows)
@@ -308,14 +310,14 @@ def first_line(error: Exception) -> str:
 
 
 def verify_flow(
-    spark: SparkSession, flow: Flow, terms: Terms, *, say: Callable[[str], None]
-) -> tuple[Verdict, list[ComparedWindow]]:
+    spark: SparkSession, flow: Flow, terms: ComparisonTerms, *, say: Callable[[str], None]
+) -> tuple[VerificationResult, list[ComparedWindow]]:
     """Compare one flow; where nothing can be compared, the verdict says why."""
-    comparison = Comparison(spark, flow, terms, say=say)
+    comparison = FlowComparison(spark, flow, terms, say=say)
     began_ms = int(time.time() * 1000)
     try:
         return comparison.run(), comparison.windows
     except MirrorlessError as error:
         now_ms = int(time.time() * 1000)
-        verdict = Verdict(flow=flow.name, began_ms=began_ms, ended_ms=now_ms, troubles=(str(error),))
+        verdict = VerificationResult(flow=flow.name, began_ms=began_ms, ended_ms=now_ms, troubles=(str(error),))
         return verdict, comparison.windows

@@ -14,7 +14,7 @@ DIFFERENT: Final = 1
 NOT_COMPARED: Final = 2
 
 
-class Kind(StrEnum):
+class DifferenceKind(StrEnum):
     """What differs."""
 
     MISSING = "missing"
@@ -32,7 +32,15 @@ class Kind(StrEnum):
 
 
 OF_RECORDS: Final = frozenset(
-    {Kind.MISSING, Kind.EXTRA, Kind.DOUBLED, Kind.CHANGED, Kind.OUT_OF_ORDER, Kind.SHORT, Kind.UNLIKE}
+    {
+        DifferenceKind.MISSING,
+        DifferenceKind.EXTRA,
+        DifferenceKind.DOUBLED,
+        DifferenceKind.CHANGED,
+        DifferenceKind.OUT_OF_ORDER,
+        DifferenceKind.SHORT,
+        DifferenceKind.UNLIKE,
+    }
 )
 
 
@@ -45,7 +53,7 @@ class Difference:
     of records.
     """
 
-    kind: Kind
+    kind: DifferenceKind
     topic: str
     remote_topic: str
     partition: int | None = None
@@ -66,13 +74,19 @@ class Difference:
     def text(self) -> str:
         """The difference in one line, without its place."""
         match self.kind:
-            case Kind.CHANGED:
+            case DifferenceKind.CHANGED:
                 return f"changed in {', '.join(self.fields)}"
-            case Kind.UNLIKE:
+            case DifferenceKind.UNLIKE:
                 return f"{self.what}"
-            case Kind.SHORT:
+            case DifferenceKind.SHORT:
                 return f"short: {_records(self.records)} that were copied are not there any more"
-            case Kind.TOPIC | Kind.PARTITIONS | Kind.CONFIG | Kind.ACL | Kind.GROUP_OFFSET:
+            case (
+                DifferenceKind.TOPIC
+                | DifferenceKind.PARTITIONS
+                | DifferenceKind.CONFIG
+                | DifferenceKind.ACL
+                | DifferenceKind.GROUP_OFFSET
+            ):
                 sides = f"source {self.source_has}, target {self.target_has}"
                 return f"{self.kind} {self.what}: {sides}".replace(" : ", ": ")
             case _:
@@ -121,7 +135,7 @@ class PartitionResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class VerificationResult:
     """The result for one flow; times are ms since 1970. `troubles` are what could not be compared, a line each."""
 
     flow: str
@@ -169,7 +183,7 @@ class TopicResult:
     differences: int
 
 
-def by_topic(verdict: Verdict) -> list[TopicResult]:
+def by_topic(verdict: VerificationResult) -> list[TopicResult]:
     """Add up partitions by topic, in the order of their names."""
     found: dict[str, list[PartitionResult]] = {}
     for one in verdict.partitions:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from mirrorless.clusters.reading import reader, waiting
+from mirrorless.clusters.consumers import reader, waiting
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.verify.alignment import Print
 

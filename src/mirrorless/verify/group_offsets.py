@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Refusal
-from mirrorless.clusters.failures import grant
+from mirrorless.clusters.connection_errors import grant
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic
 from mirrorless.clusters.topics import describe
@@ -16,8 +16,8 @@ from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.offsets.checkpoints import CheckpointTopic
 from mirrorless.offsets.translation import How, Translated
-from mirrorless.offsets.translator import Translator
-from mirrorless.verify.findings import Difference, Kind
+from mirrorless.offsets.translation_service import Translator
+from mirrorless.verify.findings import Difference, DifferenceKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
     from mirrorless.offsets.checkpoints import ByGroup
-    from mirrorless.offsets.translator import Answers
+    from mirrorless.offsets.translation_service import Answers
     from mirrorless.settings import Flow
 
 _WALKING_S: Final = 60.0
@@ -173,7 +173,7 @@ class GroupComparison:
                 continue
             self._found.differences.append(
                 Difference(
-                    kind=Kind.GROUP_OFFSET,
+                    kind=DifferenceKind.GROUP_OFFSET,
                     topic=place[0],
                     remote_topic=remote,
                     partition=place[1],

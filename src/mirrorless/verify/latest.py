@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812 -- as all of Spark's users have it
 
-from mirrorless.verify.findings import Difference, Kind
+from mirrorless.verify.findings import Difference, DifferenceKind
 from mirrorless.verify.kafka_source import Ranges, java_options, read
-from mirrorless.verify.stretches import Pair, pair_at_upstream, pair_near
+from mirrorless.verify.ranges import Pair, pair_at_upstream, pair_near
 from mirrorless.verify.windows import headers_hash
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def cut_of(one: Paired) -> Pair:
     return one.certain_end or Pair(one.source[0], one.target[0])
 
 
-class Limits(NamedTuple):
+class LatestLimits(NamedTuple):
     """Offsets before which one side need not have what the other has: upstream and downstream.
 
     `begin` is where the copy began. Records before `kept_upstream` the target has deleted or may have, those before
@@ -121,13 +121,13 @@ class Limits(NamedTuple):
     kept_downstream: int
 
 
-def limits_of(one: Paired) -> Limits:
+def limits_of(one: Paired) -> LatestLimits:
     """Limits of a partition; where nothing says how offsets correspond, retention has the benefit of the doubt."""
     first, remote_first = one.source[0], one.target[0]
     cut = cut_of(one)
     kept_upstream = (pair_near(one.line, remote_first) or cut).upstream if remote_first else 0
     kept_downstream = (pair_at_upstream(one.line, first) or cut).downstream if first else 0
-    return Limits(*(one.beginning or Pair(0, 0)), kept_upstream, kept_downstream)
+    return LatestLimits(*(one.beginning or Pair(0, 0)), kept_upstream, kept_downstream)
 
 
 def _latest(
@@ -172,7 +172,7 @@ def _latest(
 
 
 def _outcome() -> Column:
-    """What is the matter with a key; columns are those of both sides and of `Limits`."""
+    """What is the matter with a key; columns are those of both sides and of `LatestLimits`."""
     gone = F.col("offset").isNull() | F.col("tombstone")
     remote_gone = F.col("remote_offset").isNull() | F.col("remote_tombstone")
     before = F.col("offset").isNull() | (F.col("offset") < F.col("begin_upstream"))
@@ -194,8 +194,10 @@ def _outcome() -> Column:
 
 
 def _difference(paired: Paired, row: Mapping[str, Any]) -> Difference:
-    kind = {_MISSING: Kind.MISSING, _EXTRA: Kind.EXTRA, _CHANGED: Kind.CHANGED}[row["outcome"]]
-    changed = kind is Kind.CHANGED
+    kind = {_MISSING: DifferenceKind.MISSING, _EXTRA: DifferenceKind.EXTRA, _CHANGED: DifferenceKind.CHANGED}[
+        row["outcome"]
+    ]
+    changed = kind is DifferenceKind.CHANGED
     return Difference(
         kind=kind,
         topic=paired.place[0],

@@ -13,7 +13,7 @@ from mirrorless.verify.report import RESULTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mirrorless.verify.findings import Difference, Verdict
+    from mirrorless.verify.findings import Difference, VerificationResult
     from mirrorless.verify.repair import Step
 
 MOST_ROWS: Final = 1_000
@@ -29,7 +29,7 @@ svg { width: 100%; height: auto; font-size: 12px; } ul { padding-left: 1.2rem; }
 """
 
 
-def page(verdicts: Sequence[Verdict], plans: Sequence[Sequence[Step]] = ()) -> str:
+def page(verdicts: Sequence[VerificationResult], plans: Sequence[Sequence[Step]] = ()) -> str:
     """Return the page; `plans` are repair plans, one for each verdict, or nothing."""
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>mirrorless verify</title>',
@@ -43,7 +43,7 @@ def page(verdicts: Sequence[Verdict], plans: Sequence[Sequence[Step]] = ()) -> s
     return "".join([*parts, "</body></html>\n"])
 
 
-def _flow(verdict: Verdict) -> Iterable[str]:
+def _flow(verdict: VerificationResult) -> Iterable[str]:
     result = RESULTS[verdict.status]
     when = datetime.fromtimestamp(verdict.began_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     seconds = (verdict.ended_ms - verdict.began_ms) / 1000

@@ -10,20 +10,20 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from mirrorless.clusters.topics import held_back, high_watermarks, last_stable_offsets, partition_counts
-from mirrorless.copy.progress import LEFT_OUT
+from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.errors import ClusterError
-from mirrorless.offsets.runs import Line, taken_over
+from mirrorless.offsets.offset_map import OffsetMap, taken_over
+from mirrorless.offsets.record_counter import Search, Walk, Walker
 from mirrorless.offsets.translation import How, Translated
-from mirrorless.offsets.translator import Translator
-from mirrorless.offsets.walk import Search, Walk, Walker
-from mirrorless.verify.stretches import Pair, Stretch, upstream_of
+from mirrorless.offsets.translation_service import Translator
+from mirrorless.verify.ranges import OffsetRange, Pair, upstream_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
-    from mirrorless.copy.progress import Announcement
+    from mirrorless.copy.progress.records import Announcement
     from mirrorless.settings import Flow
 
 _WALKING_S: Final = 120.0
@@ -46,10 +46,10 @@ class Paired:
     remote_topic: str
     source: tuple[int, int] = (0, 0)
     target: tuple[int, int] = (0, 0)
-    line: Line = field(default_factory=lambda: Line(()))
+    line: OffsetMap = field(default_factory=lambda: OffsetMap(()))
     beginning: Pair | None = None
     synced: Pair | None = None
-    stretches: list[Stretch] = field(default_factory=list)
+    stretches: list[OffsetRange] = field(default_factory=list)
     lost: tuple[int | None, int] | None = None
     owed: int = 0
     not_copied: int = 0
@@ -133,7 +133,7 @@ class Pairing:
             return
         topic, partition = one.place
         (_, end), (_, remote_end) = one.source, one.target
-        whole = Stretch(
+        whole = OffsetRange(
             topic=topic,
             partition=partition,
             remote_topic=one.remote_topic,
@@ -283,7 +283,7 @@ def _with_left_out(begin: Pair, announced: Mapping[int, Announcement]) -> Pair:
     start = begin.upstream
     for epoch in sorted(announced, reverse=True):
         one, before = announced[epoch], announced.get(epoch - 1)
-        if (one.start, one.downstream) != (start, begin.downstream) or not one.reason.startswith(LEFT_OUT):
+        if (one.start, one.downstream) != (start, begin.downstream) or one.kind is not EpochKind.LEFT_OUT:
             continue
         if before is not None and before.downstream == begin.downstream and before.start < start:
             start = before.start
@@ -292,13 +292,12 @@ def _with_left_out(begin: Pair, announced: Mapping[int, Announcement]) -> Pair:
 
 def _left_out(announced: Mapping[int, Announcement]) -> list[str]:
     """Lines on records that the copy left out, which explain why the target lacks them."""
-    reasons = [announced[epoch].reason for epoch in sorted(announced)]
-    lines = [reason for reason in reasons if reason.startswith(LEFT_OUT)]
+    lines = [one.reason for _, one in sorted(announced.items()) if one.kind is EpochKind.LEFT_OUT]
     more = len(lines) - _MOST_LEFT_OUT
     return [*lines[:_MOST_LEFT_OUT], *([f"{more} more were left out"] if more > 0 else [])]
 
 
-def _nearest(line: Line, begin: Pair, downstream: int) -> Pair:
+def _nearest(line: OffsetMap, begin: Pair, downstream: int) -> Pair:
     """The last certain pair before a downstream offset, where to begin to count from; `begin` if there is none."""
     run, following = line.at_downstream(downstream)
     if run is None or run.end_upstream <= begin.upstream or not line.countable(run, following):

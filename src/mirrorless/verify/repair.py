@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.verify.findings import OF_RECORDS, Kind, Method
+from mirrorless.verify.findings import OF_RECORDS, DifferenceKind, Method
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mirrorless.verify.findings import Difference, PartitionResult, Verdict
+    from mirrorless.verify.findings import Difference, PartitionResult, VerificationResult
 
-_APPLY: Final = frozenset({Kind.TOPIC, Kind.PARTITIONS, Kind.CONFIG, Kind.ACL})
+_APPLY: Final = frozenset({DifferenceKind.TOPIC, DifferenceKind.PARTITIONS, DifferenceKind.CONFIG, DifferenceKind.ACL})
 _RETENTION: Final = "retention: the target begins"
 
 
@@ -26,7 +26,7 @@ class Step:
     action: str
 
 
-def repair_plan(verdict: Verdict, *, file: str) -> list[Step]:
+def repair_plan(verdict: VerificationResult, *, file: str) -> list[Step]:
     """Say for each difference what would mend it; `file` is the configuration that commands would be given."""
     steps: list[Step] = []
     latest = {(one.topic, one.partition) for one in verdict.partitions if one.method is Method.LATEST}
@@ -36,13 +36,13 @@ def repair_plan(verdict: Verdict, *, file: str) -> list[Step]:
         rest: list[Difference] = []
         for one in some:
             # A lost end is copied again, whether the topic is compacted or not; other keys need only their record.
-            by_key = one.kind is not Kind.SHORT and (one.topic, one.partition) in latest
+            by_key = one.kind is not DifferenceKind.SHORT and (one.topic, one.partition) in latest
             (keyed if by_key else rest).append(one)
         steps += [*_latest(keyed), *_again(verdict.flow, rest, file)]
     for one in verdict.differences:
         if one.kind in _APPLY:
             steps.append(Step(one.place, f"{one.kind} {one.what}".strip(), f"mirrorless apply {file}"))
-        elif one.kind is Kind.GROUP_OFFSET:
+        elif one.kind is DifferenceKind.GROUP_OFFSET:
             steps.append(Step(one.place, f"group {one.what}", _group(one)))
     steps += _retention(verdict.partitions)
     return steps
@@ -53,7 +53,7 @@ def _again(flow: str, some: list[Difference], file: str) -> Iterator[Step]:
 
     Where one partition needs the fresh topic, it has the lost ends of the others too.
     """
-    fresh = {one.kind for one in some} != {Kind.SHORT}
+    fresh = {one.kind for one in some} != {DifferenceKind.SHORT}
     for _, of_one in groupby(sorted(some, key=lambda one: one.partition or 0), key=lambda one: one.partition):
         every = list(of_one)
         first = every[0]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mirrorless.verify.comparison import ComparedWindow
-    from mirrorless.verify.findings import Verdict
+    from mirrorless.verify.findings import VerificationResult
 
 RESULTS: Final = ("identical", "differences", "could not compare")
 """By exit status."""
@@ -77,7 +77,7 @@ _WINDOWS: Final[dict[str, pa.DataType]] = {
 }
 
 
-def as_fields(verdict: Verdict) -> dict[str, Any]:
+def as_fields(verdict: VerificationResult) -> dict[str, Any]:
     """A verdict as JSON has it."""
     return {
         "flow": verdict.flow,
@@ -96,7 +96,7 @@ def as_fields(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def summary(verdict: Verdict) -> dict[str, Any]:
+def summary(verdict: VerificationResult) -> dict[str, Any]:
     """A verdict in one line of a log; those of its values that are metrics are in `METRICS`."""
     return {
         "flow": verdict.flow,
@@ -110,7 +110,7 @@ def summary(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def to_json(verdicts: Sequence[Verdict]) -> str:
+def to_json(verdicts: Sequence[VerificationResult]) -> str:
     """All verdicts as one JSON object."""
     return json.dumps({"flows": [as_fields(one) for one in verdicts]}, indent=2) + "\n"
 
@@ -130,7 +130,7 @@ def write(location: str, content: bytes) -> None:
     Path(location).write_bytes(content)
 
 
-def write_parquet(location: str, verdicts: Sequence[tuple[Verdict, Sequence[ComparedWindow]]]) -> None:
+def write_parquet(location: str, verdicts: Sequence[tuple[VerificationResult, Sequence[ComparedWindow]]]) -> None:
     """Write partitions, differences and windows as Parquet files into a folder, on disk or in S3."""
     partitions = [{"flow": verdict.flow} | asdict(one) for verdict, _ in verdicts for one in verdict.partitions]
     differences = [{"flow": verdict.flow} | asdict(one) for verdict, _ in verdicts for one in verdict.differences]

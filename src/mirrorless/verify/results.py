@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mirrorless.verify.findings import Difference, Kind, Method, PartitionResult
+from mirrorless.verify.findings import Difference, DifferenceKind, Method, PartitionResult
 from mirrorless.verify.latest import Latest, cut_of
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class State:
+class ComparisonState:
     """A partition while it is compared; counts as in `PartitionResult`."""
 
     paired: Paired
@@ -48,7 +48,7 @@ def shortage(one: Paired) -> Iterator[Difference]:
     """What the target lacks although it was copied."""
     if one.lost is not None:
         yield Difference(
-            kind=Kind.SHORT,
+            kind=DifferenceKind.SHORT,
             topic=one.place[0],
             remote_topic=one.remote_topic,
             partition=one.place[1],
@@ -58,7 +58,7 @@ def shortage(one: Paired) -> Iterator[Difference]:
         )
 
 
-def result(state: State) -> PartitionResult:
+def result(state: ComparisonState) -> PartitionResult:
     """Of a partition that was compared by windows."""
     one = state.paired
     not_copied = max(0, state.not_copied - one.owed) if one.lost is not None else state.not_copied

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.topics import Place
     from mirrorless.settings import Flow
-    from mirrorless.verify.stretches import Stretch
+    from mirrorless.verify.ranges import OffsetRange
 
 WINDOW_RECORDS: Final = 10_000
 _NUMBER_BITS: Final = 33
@@ -51,7 +51,7 @@ class Window(NamedTuple):
 
 
 def compare_windows(
-    spark: SparkSession, flow: Flow, stretches: Sequence[Stretch], *, window_records: int = WINDOW_RECORDS
+    spark: SparkSession, flow: Flow, stretches: Sequence[OffsetRange], *, window_records: int = WINDOW_RECORDS
 ) -> list[list[Window]]:
     """Windows of each stretch, in order; raises Spark's errors."""
     layers = _layers(stretches)
@@ -145,7 +145,7 @@ def _union(one: DataFrame, other: DataFrame) -> DataFrame:
     return one.unionAll(other)
 
 
-def _layers(stretches: Sequence[Stretch]) -> list[dict[Place, int]]:
+def _layers(stretches: Sequence[OffsetRange]) -> list[dict[Place, int]]:
     """Spark reads one range of a partition at a time: the k-th stretches of all partitions are read together."""
     layers: list[dict[Place, int]] = []
     depth: dict[Place, int] = defaultdict(int)

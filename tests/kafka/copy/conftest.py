@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mirrorless.copy.verdicts import Verdicts
+from mirrorless.copy.slot.error_policy import ErrorPolicy
 
 if TYPE_CHECKING:
-    from mirrorless.copy.partition import PartitionCopy
+    from mirrorless.copy.partition.state import PartitionCopy
 
 
 @pytest.fixture
 def troubles(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Why partitions were resumed, one text for each time; a resume loses nothing, so nothing else tells of it."""
     heard: list[str] = []
-    later = Verdicts.later
+    later = ErrorPolicy.later
 
-    def note(self: Verdicts, copy: PartitionCopy, error: BaseException | str) -> None:
+    def note(self: ErrorPolicy, copy: PartitionCopy, error: BaseException | str) -> None:
         heard.append(str(error))
         later(self, copy, error)
 
-    monkeypatch.setattr(Verdicts, "later", note)
+    monkeypatch.setattr(ErrorPolicy, "later", note)
     return heard

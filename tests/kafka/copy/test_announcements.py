@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mirrorless.copy.connections import Connections
-from mirrorless.copy.incarnations import Incarnations
-from mirrorless.copy.progress import Announcement
-from mirrorless.protocol.wire import LATEST
+from mirrorless.copy.flow.connections import FlowConnections
+from mirrorless.copy.progress.records import Announcement
+from mirrorless.copy.resume.epochs import Epochs
+from mirrorless.protocol.cluster_client import LATEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,11 +22,11 @@ PARTITIONS = 300
 
 
 @pytest.fixture
-def ends(world: World) -> Iterator[Connections]:
+def ends(world: World) -> Iterator[FlowConnections]:
     topic = world.topic(partitions=PARTITIONS)
     world.discover()
     flow = world.place().load()
-    found = Connections(flow)
+    found = FlowConnections(flow)
     found.run(lambda: found.connect(flow, topics=[topic], remote_topics=[world.remote(topic)]))
     until = time.monotonic() + 120
     while any(one.error_code for one in found.run(lambda: journal_ends(world, found))):
@@ -36,21 +36,21 @@ def ends(world: World) -> Iterator[Connections]:
     found.close()
 
 
-async def journal_ends(world: World, ends: Connections) -> list[Offset]:
+async def journal_ends(world: World, ends: FlowConnections) -> list[Offset]:
     node = ends.target.leader((world.progress_topic, 0))
     assert node is not None
     places = [(world.progress_topic, partition) for partition in range(25)]
     return list((await ends.target.offsets(node, places, at=LATEST)).values())
 
 
-def writer(world: World, ends: Connections) -> Incarnations:
-    return Incarnations(
+def writer(world: World, ends: FlowConnections) -> Epochs:
+    return Epochs(
         net=ends.net,
         source=ends.source,
         target=ends.target,
         source_alias=world.source_alias,
         source_id=ends.source.cluster_id,
-        journal_topic=world.progress_topic,
+        progress_topic=world.progress_topic,
     )
 
 
@@ -58,7 +58,7 @@ def said_by(start: int, partition: int, *, reason: str = "first copy") -> Announ
     return Announcement(epoch=0, start=start + partition, downstream=0, reason=reason, topic_id=None)
 
 
-def announce(ends: Connections, wanted: list[tuple[Incarnations, str, int, Announcement]]) -> list[Announcement]:
+def announce(ends: FlowConnections, wanted: list[tuple[Epochs, str, int, Announcement]]) -> list[Announcement]:
     async def all_of_them() -> list[Announcement]:
         asked: list[Any] = [
             ends.net.call_soon_with_future(one.announce((topic, partition), announcement))
@@ -70,7 +70,7 @@ def announce(ends: Connections, wanted: list[tuple[Incarnations, str, int, Annou
 
 
 @pytest.fixture
-def requests(ends: Connections, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def requests(ends: FlowConnections, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the requests that go to the target."""
     sent: list[str] = []
     ask = ends.target.ask
@@ -84,7 +84,7 @@ def requests(ends: Connections, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_request_announces_as_many_as_there_are_partitions_to_take_them(
-    world: World, ends: Connections, requests: list[str]
+    world: World, ends: FlowConnections, requests: list[str]
 ) -> None:
     (topic,) = world.topics
     one = writer(world, ends)
@@ -94,7 +94,7 @@ def test_a_request_announces_as_many_as_there_are_partitions_to_take_them(
     assert len(requests) < 2 * PARTITIONS // 5
 
 
-def test_of_two_writers_the_first_ones_word_holds_for_both(world: World, ends: Connections) -> None:
+def test_of_two_writers_the_first_ones_word_holds_for_both(world: World, ends: FlowConnections) -> None:
     (topic,) = world.topics
     here, there = writer(world, ends), writer(world, ends)
     both = [
@@ -108,7 +108,7 @@ def test_of_two_writers_the_first_ones_word_holds_for_both(world: World, ends: C
     assert announce(ends, [(here, topic, 7, said_by(5_000, 7))]) == [answers[7]]
 
 
-def test_announcements_too_long_to_be_read_back_with_others_are_read_alone(world: World, ends: Connections) -> None:
+def test_announcements_too_long_to_be_read_back_with_others_are_read_alone(world: World, ends: FlowConnections) -> None:
     (topic,) = world.topics
     one = writer(world, ends)
     wanted = [said_by(0, partition, reason="why " * 20_000) for partition in range(40)]

@@ -16,7 +16,7 @@ from tests.support.world import World, fill, producer, read, values
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])

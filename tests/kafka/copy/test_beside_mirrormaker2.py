@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from mirrorless.copy import mirrormaker2
-from mirrorless.copy.control import Control
-from mirrorless.copy.partition_leases import LeaseReader, SlotLease
-from mirrorless.copy.planning import Planner
-from mirrorless.copy.progress import CONNECTOR, Progress, SourcePartition
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.spark.lease_source import LeaseReader, SlotLease
+from mirrorless.copy.planning import mm2_coexistence as mirrormaker2
+from mirrorless.copy.planning.lease_planner import LeasePlanner
+from mirrorless.copy.progress.records import CONNECTOR, Progress, SourcePartition
 from mirrorless.errors import MirrorMaker2Runs
 from tests.support.secured import eventually
 from tests.support.world import fill
@@ -28,15 +28,15 @@ OURS = Progress(last_offset=5, sequence=6, epoch=0, last_downstream=5)
 
 
 @pytest.fixture
-def planner(world: World) -> Iterator[Planner]:
+def planner(world: World) -> Iterator[LeasePlanner]:
     """Of a flow with one topic, that has two records."""
     fill(world.source, world.topic(), [b"one", b"two"])
     world.discover()
-    with closing(Planner(world.place().load(), bounded=False)) as planner:
+    with closing(LeasePlanner(world.place().load(), bounded=False)) as planner:
         yield planner
 
 
-def rows(planner: Planner) -> int:
+def rows(planner: LeasePlanner) -> int:
     return sum(map(len, planner.plan(planner.flow)))
 
 
@@ -66,7 +66,7 @@ def node(world: World) -> Iterator[None]:
         member.close()
 
 
-def test_while_it_writes_progress(world: World, planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_it_writes_progress(world: World, planner: LeasePlanner, monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows(planner) == 1
     # Ours came behind its own, as it does every second; neither hides the other.
     write(world, Progress(last_offset=0), OURS)
@@ -81,7 +81,7 @@ def test_while_it_writes_progress(world: World, planner: Planner, monkeypatch: p
     assert rows(planner) == 1
 
 
-def test_what_it_wrote_while_the_topic_could_not_be_read(world: World, planner: Planner) -> None:
+def test_what_it_wrote_while_the_topic_could_not_be_read(world: World, planner: LeasePlanner) -> None:
     write(world, Progress(last_offset=0))
     assert rows(planner) == 1
     for _ in range(2):
@@ -94,7 +94,7 @@ def test_what_it_wrote_while_the_topic_could_not_be_read(world: World, planner: 
 
 
 def test_nobody_has_a_lease_and_the_reason_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirrorless.copy.partition_leases._RETRY_S", 0.1)
+    monkeypatch.setattr("mirrorless.copy.engines.spark.lease_source._RETRY_S", 0.1)
     world.topic()
     world.discover()
     control = Control(str(world.folder))
@@ -115,11 +115,11 @@ def test_what_it_wrote_before_is_taken_over(world: World) -> None:
     world.topic()
     world.discover()
     write(world, Progress(last_offset=0))
-    with closing(Planner(world.place().load(), bounded=False)) as planner:
+    with closing(LeasePlanner(world.place().load(), bounded=False)) as planner:
         assert rows(planner) == 1
 
 
-def test_other_topics_and_other_connectors_are_no_business_of_the_flow(world: World, planner: Planner) -> None:
+def test_other_topics_and_other_connectors_are_no_business_of_the_flow(world: World, planner: LeasePlanner) -> None:
     assert rows(planner) == 1
     write(world, Progress(last_offset=0), topic="another")
     write(world, Progress(last_offset=0), connector="another")
@@ -128,7 +128,7 @@ def test_other_topics_and_other_connectors_are_no_business_of_the_flow(world: Wo
 
 
 def test_its_nodes_are_waited_for_where_it_was_the_last_to_copy(
-    world: World, planner: Planner, monkeypatch: pytest.MonkeyPatch
+    world: World, planner: LeasePlanner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(world, Progress(last_offset=0))
     group = f"{world.source_alias}-mm2"
@@ -148,7 +148,7 @@ def test_its_nodes_are_waited_for_where_it_was_the_last_to_copy(
 
 
 def test_a_topic_that_it_has_just_let_go_does_not_hold_up_the_others(
-    world: World, planner: Planner, monkeypatch: pytest.MonkeyPatch
+    world: World, planner: LeasePlanner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor is it copied while that is not sure, be its last progress a moment old, or older than this run."""
     fill(world.source, world.topic(), [b"one", b"two"])
@@ -173,9 +173,9 @@ def test_a_topic_that_it_has_just_let_go_does_not_hold_up_the_others(
 
 
 def test_a_copy_with_an_end_waits_until_it_shows(
-    world: World, planner: Planner, monkeypatch: pytest.MonkeyPatch
+    world: World, planner: LeasePlanner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mirrorless.copy.partition_leases._RETRY_S", 0.1)
+    monkeypatch.setattr("mirrorless.copy.engines.spark.lease_source._RETRY_S", 0.1)
     write(world, Progress(last_offset=0))
     control = Control(str(world.folder))
     reader = LeaseReader(world.place(bounded=True), control)
@@ -190,7 +190,7 @@ def test_a_copy_with_an_end_waits_until_it_shows(
             reader.partitions({"lease": 1}, {"lease": 2})
 
 
-def test_it_goes_on_as_soon_as_they_are_gone(world: World, planner: Planner) -> None:
+def test_it_goes_on_as_soon_as_they_are_gone(world: World, planner: LeasePlanner) -> None:
     assert rows(planner) == 1
     with node(world):
         write(world, Progress(last_offset=0))
@@ -203,13 +203,15 @@ def test_it_goes_on_as_soon_as_they_are_gone(world: World, planner: Planner) -> 
         rows(planner)
 
 
-def test_its_nodes_alone_are_no_reason(world: World, planner: Planner) -> None:
+def test_its_nodes_alone_are_no_reason(world: World, planner: LeasePlanner) -> None:
     write(world, Progress(last_offset=0), OURS)
     with node(world):
         assert rows(planner) == 1
 
 
-def test_what_it_wrote_before_it_left_is_known(world: World, planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_it_wrote_before_it_left_is_known(
+    world: World, planner: LeasePlanner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def leaves(_: Flow) -> bool:
         write(world, Progress(last_offset=1))
         return False
@@ -221,7 +223,7 @@ def test_what_it_wrote_before_it_left_is_known(world: World, planner: Planner, m
 
 
 def test_what_it_wrote_before_it_left_a_copy_that_rests_is_known(
-    world: World, planner: Planner, monkeypatch: pytest.MonkeyPatch
+    world: World, planner: LeasePlanner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def leaves(_: Flow) -> bool:
         write(world, Progress(last_offset=1))
@@ -239,7 +241,7 @@ def test_what_it_wrote_before_it_left_a_copy_that_rests_is_known(
 
 
 def test_nodes_that_were_met_are_not_gone_while_their_group_is_not_listed(
-    world: World, planner: Planner, monkeypatch: pytest.MonkeyPatch
+    world: World, planner: LeasePlanner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for last_offset in range(2):  # where the copy starts, and while it runs
         write(world, Progress(last_offset=last_offset))
@@ -257,11 +259,11 @@ def test_a_partition_that_was_taken_over_is_no_sign_though_no_record_came_since(
     write(world, Progress(last_offset=1))
     (report,) = world.copy_unbounded(seconds=1)
     assert report.state == "caught up"
-    with node(world), closing(Planner(world.place().load(), bounded=False)) as again:
+    with node(world), closing(LeasePlanner(world.place().load(), bounded=False)) as again:
         assert rows(again) == 1
 
 
-def test_who_plans_with_new_clients_has_seen_what_the_one_before_saw(world: World, planner: Planner) -> None:
+def test_who_plans_with_new_clients_has_seen_what_the_one_before_saw(world: World, planner: LeasePlanner) -> None:
     assert rows(planner) == 1
     write(world, Progress(last_offset=0))
     anew = planner.anew()

@@ -14,16 +14,16 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.errors import ClusterUnavailable
-from mirrorless.local.kafka import ClusterSpec, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
+from mirrorless.protocol.cluster_client import ClusterClient
 from mirrorless.protocol.event_loop import EventLoop
-from mirrorless.protocol.wire import Wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from mirrorless.clusters.topics import Place
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 _NO_FAMILY = 255
 """Addresses of this family no machine can reach: it has no such sockets."""
@@ -84,7 +84,7 @@ def test_the_next_bootstrap_server_is_tried_in_time(
     net: EventLoop, source: EmbeddedCluster, holes: list[socket.socket]
 ) -> None:
     servers = [*map(address, holes), source.bootstrap_servers]
-    with closing(Wire(net, cluster="A", config={"bootstrap_servers": servers})) as wire:
+    with closing(ClusterClient(net, cluster="A", config={"bootstrap_servers": servers})) as wire:
         net.run(lambda: wire.connect(timeout_ms=15_000, topics=[]))
 
 
@@ -102,13 +102,15 @@ def test_the_next_address_of_a_name_is_tried_in_time(
         return [(_NO_FAMILY, socket.SOCK_STREAM, 6, "", full), *there]
 
     monkeypatch.setattr(socket, "getaddrinfo", found)
-    with closing(Wire(net, cluster="A", config={"bootstrap_servers": ["a-name-with-three-addresses:9092"]})) as wire:
+    with closing(
+        ClusterClient(net, cluster="A", config={"bootstrap_servers": ["a-name-with-three-addresses:9092"]})
+    ) as wire:
         net.run(lambda: wire.connect(timeout_ms=6_000, topics=[]))
 
 
 def test_a_tls_handshake_ends_in_time_too(net: EventLoop, holes: list[socket.socket]) -> None:
     config = {"bootstrap_servers": [address(hole) for hole in holes], "security_protocol": "SSL"}
-    with closing(Wire(net, cluster="A", config=config)) as wire:
+    with closing(ClusterClient(net, cluster="A", config=config)) as wire:
         with pytest.raises(ClusterUnavailable):
             net.run(lambda: wire.connect(timeout_ms=6_000, topics=[]))
         for hole in holes:
@@ -123,7 +125,7 @@ def test_metadata_does_not_wait_for_the_broker_that_hangs(net: EventLoop, tmp_pa
         admin.create_topics([NewTopic("topic", 2, 1)])["topic"].result()
         hung, well = started["two"].brokers
         wait_until_known(well.address, "topic", partitions=2)
-        wire = Wire(net, cluster="A", config={"bootstrap_servers": well.address})
+        wire = ClusterClient(net, cluster="A", config={"bootstrap_servers": well.address})
         manager: Any = wire._manager
 
         async def fetch(place: Place) -> None:

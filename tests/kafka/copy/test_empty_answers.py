@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING, Any
 
-from mirrorless.copy import fetcher
-from mirrorless.protocol.wire import Wire
+from mirrorless.copy.slot import fetcher
+from mirrorless.protocol.cluster_client import ClusterClient
 from tests.support.world import fill
 
 if TYPE_CHECKING:
     import pytest
 
-    from mirrorless.copy.partition import PartitionCopy
+    from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.protocol.requests import Fetched
     from tests.support.world import World
 
@@ -61,13 +61,13 @@ def test_who_waits_for_its_turn_is_seldom_asked_for_alone(world: World, monkeypa
 
 def test_a_hole_at_the_end_is_passed_over_among_them(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     topic = backlog(world)
-    fetch = Wire.fetch
+    fetch = ClusterClient.fetch
 
-    async def with_a_hole(self: Wire, *what: Any, **how: Any) -> list[Fetched]:  # noqa: ANN401
+    async def with_a_hole(self: ClusterClient, *what: Any, **how: Any) -> list[Fetched]:  # noqa: ANN401
         answer: list[Fetched] = await fetch(self, *what, **how)
         return [part._replace(records=b"") if part.place == (topic, 7) else part for part in answer]
 
-    monkeypatch.setattr(Wire, "fetch", with_a_hole)
+    monkeypatch.setattr(ClusterClient, "fetch", with_a_hole)
     reports = world.copy()
     assert {report.state for report in reports} == {"caught up"}
     assert {report.partition: report.records for report in reports} == {

@@ -16,7 +16,7 @@ from mirrorless.cli import root
 from tests.support.world import World, fill, read, values
 
 if TYPE_CHECKING:
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 
 def limit(cluster: EmbeddedCluster, topic: str, size: int, *, key: str = "max.message.bytes") -> None:

@@ -12,17 +12,19 @@ from kafka import errors as kafka_errors
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.topics import high_watermarks
-from mirrorless.copy import partition_leases, planning
-from mirrorless.copy import slot as slots
-from mirrorless.copy.control import Control
-from mirrorless.copy.flow_place import FlowPlace
-from mirrorless.copy.partition_leases import LeaseReader
-from mirrorless.copy.planning import Planner
-from mirrorless.copy.slot import Slot, run_lease
+from mirrorless.copy.engines import lease_run
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.lease_run import run_lease
+from mirrorless.copy.engines.spark import lease_source as partition_leases
+from mirrorless.copy.engines.spark.lease_source import LeaseReader
+from mirrorless.copy.flow.reference import FlowRef
+from mirrorless.copy.planning import lease_planner as planning
+from mirrorless.copy.planning.lease_planner import LeasePlanner
+from mirrorless.copy.slot.worker import Slot
 from mirrorless.errors import ClusterUnavailable, ConfigurationError
-from mirrorless.local.kafka import ClusterSpec, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
+from mirrorless.protocol.cluster_client import LATEST, ClusterClient
 from mirrorless.protocol.event_loop import EventLoop
-from mirrorless.protocol.wire import LATEST, Wire
 from mirrorless.settings import Cluster
 from tests.support.world import World, fill
 
@@ -40,7 +42,7 @@ def test_a_broker_that_refuses_the_login_is_noticed() -> None:
         here = Cluster(alias="A", bootstrap_servers=cluster.bootstrap_servers, client=login)
         admin = Admin(here)
         admin.result(admin.client.create_topics([NewTopic(topic, 1, 1)])[topic])
-        wire = Wire(net, cluster="A", config=for_kafka_python(here, role="consumer"))
+        wire = ClusterClient(net, cluster="A", config=for_kafka_python(here, role="consumer"))
 
         def refused() -> bool:
             return wire.login_refused
@@ -66,21 +68,21 @@ def test_a_slot_that_was_refused_is_not_kept(world: World, monkeypatch: pytest.M
     world.discover()
     place = world.place(bounded=False)
     world.write_settings(**{"mirrorless.lease.seconds": "1"})
-    with closing(Planner(place.load(), bounded=False)) as planner:
+    with closing(LeasePlanner(place.load(), bounded=False)) as planner:
         (rows,) = planner.plan(place.load())
     try:
         run_lease(place, rows, control=Control(), lease=1, slot=0)
-        first = slots._slots[world.flow]
+        first = lease_run._slots[world.flow]
         run_lease(place, rows, control=Control(), lease=2, slot=0)
-        assert slots._slots[world.flow] is first
+        assert lease_run._slots[world.flow] is first
         first._ends.source.login_refused = True  # behind the lease
         run_lease(place, rows, control=Control(), lease=3, slot=0)
-        assert slots._slots[world.flow] is not first
+        assert lease_run._slots[world.flow] is not first
         monkeypatch.setattr(Slot, "login_refused", True)
         run_lease(place, rows, control=Control(), lease=4, slot=0)
-        assert world.flow not in slots._slots
+        assert world.flow not in lease_run._slots
     finally:
-        if (left := slots._slots.pop(world.flow, None)) is not None:
+        if (left := lease_run._slots.pop(world.flow, None)) is not None:
             left.close()
 
 
@@ -90,28 +92,28 @@ def test_a_slot_that_cannot_be_opened_is_opened_at_the_next_lease(
     fill(world.source, world.topic(), [b"one"])
     world.discover()
     place = world.place(bounded=True)
-    with closing(Planner(place.load(), bounded=True)) as planner:
+    with closing(LeasePlanner(place.load(), bounded=True)) as planner:
         (rows,) = planner.plan(place.load())
 
     def no_token(*_: Any, **__: Any) -> Any:  # noqa: ANN401
         raise ClusterUnavailable("there is no token to log in with", cluster="B")
 
-    def no_file(_: FlowPlace) -> Flow:
+    def no_file(_: FlowRef) -> Flow:
         raise ConfigurationError("cannot be read", file="mm2.properties")
 
-    monkeypatch.setattr(slots, "_PAUSE_S", 0.01)
-    for method, failing, why in ((Slot, no_token, "no token"), (FlowPlace, no_file, "mm2.properties: cannot be read")):
+    monkeypatch.setattr(lease_run, "_PAUSE_S", 0.01)
+    for method, failing, why in ((Slot, no_token, "no token"), (FlowRef, no_file, "mm2.properties: cannot be read")):
         with monkeypatch.context() as context:
             context.setattr(method, "__init__" if method is Slot else "load", failing)
             (report,) = run_lease(place, rows, control=Control(), lease=1, slot=0)
         assert report.state == "unreachable"
         assert why in str(report.error)
-        assert world.flow not in slots._slots
+        assert world.flow not in lease_run._slots
     try:
         (report,) = run_lease(place, rows, control=Control(), lease=2, slot=0)
         assert report.records == 1
     finally:
-        slots._slots.pop(world.flow).close()
+        lease_run._slots.pop(world.flow).close()
 
 
 def test_a_planner_that_gets_no_answer_is_followed_by_one_with_new_clients(
@@ -124,14 +126,14 @@ def test_a_planner_that_gets_no_answer_is_followed_by_one_with_new_clients(
     assert len(reader.partitions({"lease": 0}, {"lease": 1})) == 1
     first = reader._planner
     assert first is not None
-    plan = Planner.plan
+    plan = LeasePlanner.plan
 
-    def refused(self: Planner, flow: Flow) -> Any:  # noqa: ANN401
+    def refused(self: LeasePlanner, flow: Flow) -> Any:  # noqa: ANN401
         if self is first:
             raise ClusterUnavailable("check user and password", cluster="A")
         return plan(self, flow)
 
-    monkeypatch.setattr(Planner, "plan", refused)
+    monkeypatch.setattr(LeasePlanner, "plan", refused)
     monkeypatch.setattr(partition_leases, "_RETRY_S", 0.01)
     assert reader.partitions({"lease": 1}, {"lease": 2}) == []
     assert "check user and password" in control.complaint()
@@ -146,7 +148,7 @@ def test_partitions_that_the_target_lacks_are_told_after_a_while(world: World, m
     topic, unmade = world.topic(partitions=2), world.topic(partitions=3)
     flow = world.place().load()
     monkeypatch.setattr(planning, "_DISCOVERIES", 0)
-    with closing(Planner(flow, bounded=False)) as planner:
+    with closing(LeasePlanner(flow, bounded=False)) as planner:
         counts = {topic: 2, unmade: 3}
         assert planner._not_made(counts, {topic: 1, unmade: 0}) == (
             f"4 partitions are not copied, since {world.target_alias} lacks them, among them {topic}-1: "

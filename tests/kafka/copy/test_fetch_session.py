@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.protocol.cluster_client import ClusterClient
 from mirrorless.protocol.event_loop import EventLoop
 from mirrorless.protocol.fetch import Fetch
 from mirrorless.protocol.fetch_session import FetchSession
-from mirrorless.protocol.wire import Wire
 from mirrorless.settings import Cluster
 from tests.support.world import delete, producer
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Reader:
     """Fetches all partitions of one topic from where it stands, one request after the other."""
 
-    def __init__(self, net: EventLoop, wire: Wire, topic: str, partitions: int) -> None:
+    def __init__(self, net: EventLoop, wire: ClusterClient, topic: str, partitions: int) -> None:
         self._net, self._wire, self._topic = net, wire, topic
         self.session = FetchSession()
         self.positions = dict.fromkeys(range(partitions), 0)
@@ -74,7 +74,7 @@ class Reader:
 def reader(world: World, topic: str, partitions: int) -> Iterator[Reader]:
     net = EventLoop()
     cluster = Cluster(alias="A", bootstrap_servers=world.source.bootstrap_servers)
-    wire = Wire(net, cluster="A", config=for_kafka_python(cluster, role="consumer"))
+    wire = ClusterClient(net, cluster="A", config=for_kafka_python(cluster, role="consumer"))
     try:
         yield Reader(net, wire, topic, partitions)
     finally:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from mirrorless.copy.start_positions import StartPositions
+from mirrorless.copy.resume.start_positions import StartPositions
 from tests.support.world import World, delete, fill, read, values
 
 if TYPE_CHECKING:
-    from mirrorless.copy.rows import Report
+    from mirrorless.copy.partition.lease_rows import Report
 
 
 def discover(world: World) -> None:

@@ -10,8 +10,8 @@ from confluent_kafka import TopicPartition as ConfluentPartition
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaAdminClient, TopicPartition
 
-from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
-from mirrorless.protocol.wire import READ_COMMITTED, READ_UNCOMMITTED, Wire
+from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.protocol.cluster_client import READ_COMMITTED, READ_UNCOMMITTED, ClusterClient
 from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.world import World, fill, producer
 
@@ -97,13 +97,13 @@ def test_partitions_of_which_nothing_is_remembered_are_asked_for_together(
     world.copy()
     wait_until_forgotten(world, world.remote(topic))
     asked = []
-    fetch = Wire.fetch
+    fetch = ClusterClient.fetch
 
-    async def counted(self: Wire, node: int, wanted: Any, *what: Any, **how: Any) -> Any:  # noqa: ANN401
+    async def counted(self: ClusterClient, node: int, wanted: Any, *what: Any, **how: Any) -> Any:  # noqa: ANN401
         asked.append(how.get("isolation", READ_COMMITTED))
         return await fetch(self, node, wanted, *what, **how)
 
-    monkeypatch.setattr(Wire, "fetch", counted)
+    monkeypatch.setattr(ClusterClient, "fetch", counted)
     fill(world.source, topic, (b"%d" % n for n in range(600)), partitions=60)
     assert sum(report.records for report in world.copy()) == 600
     assert READ_UNCOMMITTED not in asked  # the progress says where the log ends

@@ -12,16 +12,16 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.cli import root
-from mirrorless.copy import slot as slots
-from mirrorless.copy.control import Control
-from mirrorless.copy.planning import Planner
-from mirrorless.copy.slot import run_lease
+from mirrorless.copy.engines import lease_run
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.lease_run import run_lease
+from mirrorless.copy.planning.lease_planner import LeasePlanner
 from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.world import World, fill, read, values
 
 if TYPE_CHECKING:
-    from mirrorless.copy.rows import Report
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 
 def delete_before(cluster: EmbeddedCluster, topic: str, offset: int) -> None:
@@ -210,13 +210,13 @@ def test_a_gap_that_another_one_has_passed_is_not_passed_again(world: World, cop
     assert copy_of(world, copied).state == "halted"
     world.write_settings(**{"mirrorless.on.gap": "continue"})
     place = world.place()
-    with closing(Planner(place.load(), bounded=True)) as planner:
+    with closing(LeasePlanner(place.load(), bounded=True)) as planner:
         old_rows = [row for pile in planner.plan(place.load()) for row in pile]
     assert copy_of(world, copied).records == 50
     try:
         (report,) = run_lease(place, old_rows, control=Control(), lease=2, slot=0)
     finally:
-        slots._slots.pop(world.flow).close()
+        lease_run._slots.pop(world.flow).close()
     assert (report.state, report.records, report.gaps) == ("caught up", 0, 0)
     assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 100) + numbers(250, 300)
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mirrorless.copy.progress import Progress
-from mirrorless.protocol.wire import Wire
+from mirrorless.copy.progress.records import Progress
+from mirrorless.protocol.cluster_client import ClusterClient
 from tests.kafka.copy.test_beside_mirrormaker2 import write
 from tests.kafka.copy.test_gaps import create_again, delete_before
 from tests.support.world import fill, read, values
@@ -142,15 +142,15 @@ def test_a_target_that_is_short_for_a_while_behind_a_takeover(world: World, monk
     remote = (world.remote(topic), 0)
 
     def short(ask: Any) -> Any:  # noqa: ANN401
-        async def asked(self: Wire, *what: Any, **how: Any) -> dict[Any, Offset]:  # noqa: ANN401
+        async def asked(self: ClusterClient, *what: Any, **how: Any) -> dict[Any, Offset]:  # noqa: ANN401
             found: dict[Any, Offset] = await ask(self, *what, **how)
             return {place: one._replace(offset=20) if place == remote else one for place, one in found.items()}
 
         return asked
 
     with monkeypatch.context() as patched:
-        patched.setattr(Wire, "offsets", short(Wire.offsets))
-        patched.setattr(Wire, "log_ends", short(Wire.log_ends))
+        patched.setattr(ClusterClient, "offsets", short(ClusterClient.offsets))
+        patched.setattr(ClusterClient, "log_ends", short(ClusterClient.log_ends))
         (report,) = world.copy()
     assert (report.state, report.records) == ("halted", 0)
     world.write_settings(**{"mirrorless.on.gap": "continue"})

@@ -11,7 +11,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest
 
 from mirrorless.local.broker import SecureListener
-from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from tests.support.proxy import Proxy
 from tests.support.world import World, fill
 

@@ -12,10 +12,10 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from mirrorless.cli import root
-from mirrorless.copy import slot as slots
-from mirrorless.copy.control import Control
-from mirrorless.copy.planning import Planner
-from mirrorless.copy.slot import run_lease
+from mirrorless.copy.engines import lease_run
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.lease_run import run_lease
+from mirrorless.copy.planning.lease_planner import LeasePlanner
 from tests.kafka.copy.test_every_batch import limit
 from tests.support.feed import Feed
 from tests.support.world import World, delete, fill, read, values
@@ -23,9 +23,10 @@ from tests.support.world import World, delete, fill, read, values
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mirrorless.copy.lease import Lease
-    from mirrorless.copy.partition import PartitionCopy
-    from mirrorless.copy.rows import Report
+    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.partition.state import PartitionCopy
+    from mirrorless.copy.slot.lease import Lease
+    from mirrorless.copy.slot.worker import Slot
 
 
 class Worker:
@@ -45,7 +46,7 @@ class Worker:
             self._world.discover()
         self._number += 1
         place = self._world.place(bounded=False)
-        with closing(Planner(place.load(), bounded=False)) as planner:
+        with closing(LeasePlanner(place.load(), bounded=False)) as planner:
             (rows,) = planner.plan(place.load())
         reports = run_lease(place, rows, control=self.control, lease=self._number, slot=0, holdover=True)
         self.records += sum(report.records for report in reports)
@@ -53,23 +54,23 @@ class Worker:
 
     @property
     def lease_object(self) -> Lease:
-        held = slots._slots[self._world.flow]._held
+        held = lease_run._slots[self._world.flow]._held
         assert held is not None
         return held.lease
 
     def copies(self) -> dict[tuple[str, int], PartitionCopy]:
         return dict(self.lease_object._copies)
 
-    def restart(self) -> slots.Slot:
+    def restart(self) -> Slot:
         """Have the next lease in another slot, as in another process; returns the one that does not know of it."""
-        return slots._slots.pop(self._world.flow)
+        return lease_run._slots.pop(self._world.flow)
 
 
 @pytest.fixture
 def worker(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
-    monkeypatch.setattr(slots, "_HOLDOVER_S", 300.0)  # on a busy machine too, nothing ends because time is up
+    monkeypatch.setattr(lease_run, "_HOLDOVER_S", 300.0)  # on a busy machine too, nothing ends because time is up
     yield Worker(world)
-    if (slot := slots._slots.pop(world.flow, None)) is not None:
+    if (slot := lease_run._slots.pop(world.flow, None)) is not None:
         slot.close()
 
 
@@ -111,7 +112,7 @@ def test_the_next_lease_takes_the_copy_over_as_it_is(world: World, worker: Worke
 def test_where_nobody_takes_over_it_lands_and_says_what_it_copied(
     world: World, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slots, "_HOLDOVER_S", 5.0)
+    monkeypatch.setattr(lease_run, "_HOLDOVER_S", 5.0)
     topic = world.topic()
     worker.lease()
     first = worker.lease_object

@@ -18,18 +18,18 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.internal_topics import checkpoints_topic, heartbeats_topic, offset_syncs_topic
 from mirrorless.clusters.replay import Replay
-from mirrorless.copy.control import Control
-from mirrorless.copy.journal import Journal
-from mirrorless.copy.planning import Planner
-from mirrorless.copy.progress import Progress, SourcePartition
-from mirrorless.copy.slot import run_lease
-from mirrorless.copy.sync_writer import SyncWriter
-from mirrorless.doctor.examination import examine
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.lease_run import run_lease
+from mirrorless.copy.offset_syncs.writer import SyncWriter
+from mirrorless.copy.planning.lease_planner import LeasePlanner
+from mirrorless.copy.progress.records import Progress, SourcePartition
+from mirrorless.copy.progress.writer import ProgressWriter
+from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import ClusterError
 from mirrorless.formats import OffsetSync
 from mirrorless.heartbeats import Heartbeats, look
-from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.rights import Function, On
 from tests.support.world import World, delete, fill, producer, read, values
@@ -86,22 +86,22 @@ def test_deleted_topics_do_not_come_back_with_the_brokers_defaults(world: World,
     beats, syncs, checkpoints = heartbeats_topic(flow).name, offset_syncs_topic(flow), checkpoints_topic(flow).name
     key = SourcePartition(world.source_alias, topic, 0).progress_key()
     heartbeats, writer = Heartbeats(flow), SyncWriter(syncs)
-    journal = Journal(topic=world.progress_topic, config=for_confluent(flow.target, role="producer"))
+    progress_writer = ProgressWriter(topic=world.progress_topic, config=for_confluent(flow.target, role="producer"))
     with closing(Checkpoints(flow)) as passes:
         heartbeats.beat(timestamp_ms=1)
         assert passes.emit().emitted == 1
-        journal.write(key, Progress(last_offset=9).to_bytes())
-        assert journal.flush(30)
+        progress_writer.write(key, Progress(last_offset=9).to_bytes())
+        assert progress_writer.flush(30)
         for name in (beats, syncs.name, checkpoints, world.progress_topic):
             delete(creating, name)
         until = time.monotonic() + 60
         number = 10
-        while writer.error is None or journal.error is None:
+        while writer.error is None or progress_writer.error is None:
             assert time.monotonic() < until
             number += 1
             heartbeats.beat(timestamp_ms=number)
             writer.write([OffsetSync(topic=topic, partition=0, last_upstream=number, last_downstream=number)])
-            journal.write(key, Progress(last_offset=number).to_bytes())
+            progress_writer.write(key, Progress(last_offset=number).to_bytes())
             time.sleep(0.2)
         report = passes.emit()
     assert (report.emitted, report.troubles) == (1, [])
@@ -111,7 +111,7 @@ def test_deleted_topics_do_not_come_back_with_the_brokers_defaults(world: World,
     assert shape(creating, syncs.name) is shape(creating, world.progress_topic) is None
     missing = "the topic is missing; topic discovery creates it again"
     assert (writer.error or "").endswith(f"an offset sync was not written to {syncs.name}: {missing}")
-    assert (journal.error or "").endswith(missing)
+    assert (progress_writer.error or "").endswith(missing)
     world.discover()
     assert shape(creating, syncs.name) == (1, "compact")
     assert shape(creating, world.progress_topic) == (2, "compact")
@@ -124,7 +124,7 @@ def test_progress_that_was_deleted_under_a_copy_is_written_again(world: World, c
     fill(world.source, topic, (b"%d" % number for number in range(100)), partitions=2)
     world.copy_to_the_end()
     flow = world.place().load()
-    with closing(Planner(flow, bounded=False)) as planner:
+    with closing(LeasePlanner(flow, bounded=False)) as planner:
         planner.plan(flow)
         delete(creating, world.progress_topic)
         fill(world.source, topic, [b"new"])  # partition 1 has nothing new, and nothing else says where it is
@@ -182,7 +182,7 @@ def test_a_progress_topic_that_is_not_compacted_is_refused_with_the_command_that
         assert problem.reason.startswith(f"cleanup.policy={policy}: ")
         assert problem.reason.endswith(fix)
         flow = world.place().load()
-        with closing(Planner(flow, bounded=False)) as planner, pytest.raises(ClusterError) as raised:
+        with closing(LeasePlanner(flow, bounded=False)) as planner, pytest.raises(ClusterError) as raised:
             planner.plan(flow)
         assert str(raised.value).endswith(fix)
         assert not raised.value.retriable

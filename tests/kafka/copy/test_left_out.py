@@ -16,7 +16,7 @@ from tests.kafka.copy.test_every_batch import limit
 from tests.support.world import World, fill, read, values
 
 if TYPE_CHECKING:
-    from mirrorless.copy.rows import Report
+    from mirrorless.copy.partition.lease_rows import Report
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.batches.header import scan
-from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from tests.kafka.copy.test_gaps import create_again
 from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.world import World, fill, read, values
@@ -16,7 +16,7 @@ from tests.support.world import World, fill, read, values
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mirrorless.copy.rows import Report
+    from mirrorless.copy.partition.lease_rows import Report
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from mirrorless.cli.apply import apply
 from mirrorless.cli.offsets.reset import reset
 from mirrorless.cli.plan import plan
-from mirrorless.doctor.examination import examine
+from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import LoopError
 from mirrorless.settings import load
@@ -21,8 +21,8 @@ from tests.support.world import World, fill, read, values
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mirrorless.copy.rows import Report
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 IDENTITY = {"replication.policy.class": "IdentityReplicationPolicy"}
 

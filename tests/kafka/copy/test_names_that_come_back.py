@@ -13,7 +13,7 @@ from tests.support.metadata import discover_topics
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
     from mirrorless.settings import Flow
 
 _numbers = count()

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from mirrorless.copy.control import Control
-from mirrorless.copy.lease import Terms
-from mirrorless.copy.planning import Planner
-from mirrorless.copy.slot import Slot
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.planning.lease_planner import LeasePlanner
+from mirrorless.copy.slot.lease import LeaseTerms
+from mirrorless.copy.slot.worker import Slot
 from tests.support.world import World, fill, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from mirrorless.copy.rows import LeaseRow, Report
+    from mirrorless.copy.partition.lease_rows import LeaseRow, Report
 
 LEASE_S = 120.0
 
 
 def copy(world: World, rows: list[LeaseRow], slot: int, control: Control) -> list[Report]:
     with closing(Slot(world.place(bounded=False).load())) as one:
-        return one.copy(rows, terms=Terms(seconds=LEASE_S), watch=control.of(1, slot), slot=slot)
+        return one.copy(rows, terms=LeaseTerms(seconds=LEASE_S), watch=control.of(1, slot), slot=slot)
 
 
 def wait_until(happened: Callable[[], bool]) -> None:
@@ -45,15 +45,15 @@ def test_within_the_lease_and_each_by_one_slot(world: World, tmp_path: Path) -> 
     control = Control(str(tmp_path))
     there = world.topic(partitions=2)
     fill(world.source, there, (b"%d" % number for number in range(200)), partitions=2)
-    world.write_settings(**{f"{world.flow}.topics": f"{there}, topic-.*"})
+    world.write_settings(**{f"{world.flow}.topics": f"{there}, {there}-.*"})
     world.discover()
     flow = world.place(bounded=False).load()
-    with closing(Planner(flow, bounded=False)) as planner, ThreadPoolExecutor() as pool:
+    with closing(LeasePlanner(flow, bounded=False)) as planner, ThreadPoolExecutor() as pool:
         piles = planner.plan(flow)
         assert len(piles) == 2
         running = [pool.submit(copy, world, rows, slot, control) for slot, rows in enumerate(piles)]
         wait_until(lambda: count(world, there) == 200)
-        new = world.topic(partitions=3)
+        new = world.topic(partitions=3, name=f"{there}-new")
         fill(world.source, new, (b"%d" % number for number in range(300)), partitions=3)
         admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
         admin.create_partitions([NewPartitions(there, 4)])[there].result()

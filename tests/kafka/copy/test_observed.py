@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mirrorless.copy import slot as slots
-from mirrorless.copy.control import Control
-from mirrorless.copy.ledger import Ledger
-from mirrorless.copy.planning import Planner
-from mirrorless.copy.slot import run_lease
+from mirrorless.copy.engines import lease_run
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.lease_run import run_lease
+from mirrorless.copy.planning.lease_planner import LeasePlanner
+from mirrorless.copy.slot.progress_tracker import ProgressTracker
 from tests.support.world import fill
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mirrorless.copy.partition import PartitionCopy
-    from mirrorless.copy.rows import Report
+    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.copy.partition.state import PartitionCopy
     from tests.support.world import World
 
 
@@ -30,22 +30,22 @@ def test_a_running_lease_reports_where_somebody_watches(
     world.discover()
     world.write_settings(**{"mirrorless.lease.seconds": "2"})
     place = world.place(bounded=False)
-    with closing(Planner(place.load(), bounded=False)) as planner:
+    with closing(LeasePlanner(place.load(), bounded=False)) as planner:
         (rows,) = planner.plan(place.load())
     made: list[list[Report]] = []
-    reports_of = Ledger.reports
+    reports_of = ProgressTracker.reports
 
-    def kept(ledger: Ledger, copies: Iterable[PartitionCopy]) -> list[Report]:
-        made.append(reports_of(ledger, copies))
+    def kept(tracker: ProgressTracker, copies: Iterable[PartitionCopy]) -> list[Report]:
+        made.append(reports_of(tracker, copies))
         return made[-1]
 
-    monkeypatch.setattr(Ledger, "reports", kept)
+    monkeypatch.setattr(ProgressTracker, "reports", kept)
     control = Control(str(world.folder) if watched else None)
     try:
         last = run_lease(place, rows, control=control, lease=1, slot=0)
         in_the_lease = len(made)
     finally:
-        if (left := slots._slots.pop(world.flow, None)) is not None:
+        if (left := lease_run._slots.pop(world.flow, None)) is not None:
             left.close()
     assert [report.records for report in last] == [1]
     assert last in made

@@ -12,9 +12,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.cli import root
 from mirrorless.clusters.target_state import TargetState, TargetStates, key
-from mirrorless.copy.control import Control
-from mirrorless.copy.partition_leases import LeaseReader
-from mirrorless.copy.progress import CONNECTOR
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.spark.lease_source import LeaseReader
+from mirrorless.copy.progress.records import CONNECTOR
 from mirrorless.errors import FlowPaused
 from mirrorless.heartbeats import Heartbeats
 from tests.support.world import fill, producer, read

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.local.broker import SecureListener
-from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from tests.support.refusing_proxy import RefusingProxy
 from tests.support.world import World, producer
 

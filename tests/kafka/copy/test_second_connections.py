@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mirrorless.protocol import brokers
-from mirrorless.protocol.brokers import Second
+from mirrorless.protocol import connection_manager as brokers
+from mirrorless.protocol.connection_manager import Second
 from tests.support.world import World, fill
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.internal_topics import checkpoints_topic
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
-from mirrorless.copy.planning import Planner
-from mirrorless.copy.progress import Progress, SourcePartition
-from mirrorless.copy.progress_topic import ProgressTopic
+from mirrorless.copy.planning.lease_planner import LeasePlanner
+from mirrorless.copy.progress.records import Progress, SourcePartition
+from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.errors import ClusterUnavailable, FlowPaused
 from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoints import CheckpointTopic
@@ -55,7 +55,7 @@ def test_a_flow_goes_on_when_the_topic_that_paused_it_is_gone_and_is_paused_by_t
     world.topic()
     flow = world.place().load()
     topic = configs_topic(flow).name
-    with closing(Planner(flow, bounded=False)) as planner:
+    with closing(LeasePlanner(flow, bounded=False)) as planner:
         TargetStates(flow).write(TargetState.PAUSED)
         with pytest.raises(FlowPaused):
             planner.refuse_paused()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from click.testing import CliRunner
 
 from mirrorless.cli import root
-from mirrorless.copy.planning import Planner
+from mirrorless.copy.planning.lease_planner import LeasePlanner
 from tests.support.world import delete, fill
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def test_a_topic_that_is_deleted_on_the_source(world: World) -> None:
     world.copy()
     assert gone(world) == []
     flow = world.place().load()
-    with closing(Planner(flow, bounded=False)) as planner:
+    with closing(LeasePlanner(flow, bounded=False)) as planner:
         planner.plan(flow)
         assert planner.news == ""
         delete(world.source, topic)

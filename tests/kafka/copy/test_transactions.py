@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Producer
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.copy import ledger
-from mirrorless.copy.flow_status import status_of
-from mirrorless.copy.progress_topic import ProgressTopic
-from mirrorless.protocol.wire import Wire
+from mirrorless.copy import tracker
+from mirrorless.copy.flow.status import status_of
+from mirrorless.copy.progress.topic import ProgressTopic
+from mirrorless.protocol.cluster_client import ClusterClient
 from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.world import World, fill, read, values
 
 if TYPE_CHECKING:
     import pytest
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 
 def transactional(cluster: EmbeddedCluster, name: str) -> Producer:
@@ -79,7 +79,7 @@ def test_an_open_transaction_that_holds_others_back_is_told(world: World, monkey
     client.produce(topic, value=b"pending")
     client.flush()
     fill(world.source, topic, [b"behind"] * 5)
-    monkeypatch.setattr(ledger, "_LONG_OPEN_S", 1.0)
+    monkeypatch.setattr(tracker, "_LONG_OPEN_S", 1.0)
     (report,) = world.copy_unbounded(seconds=4)
     assert (report.records, report.state, report.lag_records) == (1, "waiting", 6)
     assert f"{topic}-0: a transaction has been open at offset 1 for " in str(report.error)
@@ -102,13 +102,13 @@ def test_a_takeover_behind_an_open_transaction_waits_without_asking_all_the_time
     fill(world.source, topic, [b"read by MirrorMaker 2"] * 5)
     write_progress(world, topic, b'{"offset":3}')
     fetches = []
-    fetch = Wire.fetch
+    fetch = ClusterClient.fetch
 
-    async def counted(self: Wire, *what: Any, **how: Any) -> Any:  # noqa: ANN401
+    async def counted(self: ClusterClient, *what: Any, **how: Any) -> Any:  # noqa: ANN401
         fetches.append(time.monotonic())
         return await fetch(self, *what, **how)
 
-    monkeypatch.setattr(Wire, "fetch", counted)
+    monkeypatch.setattr(ClusterClient, "fetch", counted)
     (report,) = world.copy_unbounded(seconds=10)
     assert (report.state, report.next_offset, report.lag_records) == ("caught up", 4, 2)
     assert sum(at > fetches[-1] - 3 for at in fetches) < 15

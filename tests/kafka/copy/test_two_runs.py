@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mirrorless.copy.control import Control
-from mirrorless.copy.lease import Terms
-from mirrorless.copy.planning import Planner
-from mirrorless.copy.slot import Slot
-from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.planning.lease_planner import LeasePlanner
+from mirrorless.copy.slot.lease import LeaseTerms
+from mirrorless.copy.slot.worker import Slot
+from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from tests.kafka.copy.test_refused_while_forgotten import FORGETFUL, fill_old
 from tests.support.world import World, fill
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from mirrorless.copy.rows import LeaseRow, Report
+    from mirrorless.copy.partition.lease_rows import LeaseRow, Report
 
 RECORDS = 60_000
 
@@ -41,10 +41,10 @@ def world(source: EmbeddedCluster, forgetful: EmbeddedCluster, tmp_path: Path) -
 def lease(world: World, rows: list[LeaseRow], *, seconds: float) -> list[Report]:
     """Copy in a slot of its own, as another process would."""
     with closing(Slot(world.place().load())) as slot:
-        return slot.copy(rows, terms=Terms(seconds=seconds), watch=Control().of(1, 0))
+        return slot.copy(rows, terms=LeaseTerms(seconds=seconds), watch=Control().of(1, 0))
 
 
-def planned(planner: Planner, world: World) -> list[LeaseRow]:
+def planned(planner: LeasePlanner, world: World) -> list[LeaseRow]:
     return [row for pile in planner.plan(world.place().load()) for row in pile]
 
 
@@ -53,8 +53,8 @@ def test_the_second_leaves_old_records_to_the_first(world: World) -> None:
     fill_old(world, topic, RECORDS, partitions=2)
     world.discover()
     flow = world.place().load()
-    with closing(Planner(flow, bounded=False)) as second, ThreadPoolExecutor() as pool:
-        with closing(Planner(flow, bounded=False)) as first:
+    with closing(LeasePlanner(flow, bounded=False)) as second, ThreadPoolExecutor() as pool:
+        with closing(LeasePlanner(flow, bounded=False)) as first:
             rows = [planned(planner, world) for planner in (first, second)]
             runs = [pool.submit(lease, world, some, seconds=6) for some in rows]
             copied, left = (run.result() for run in runs)
@@ -75,7 +75,7 @@ def test_records_that_the_target_remembers_are_not_waited_for(world: World, targ
     world.write_settings(**{f"{world.target_alias}.bootstrap.servers": target.bootstrap_servers})
     world.discover()
     flow = world.place().load()
-    with closing(Planner(flow, bounded=False)) as first, closing(Planner(flow, bounded=False)) as second:
+    with closing(LeasePlanner(flow, bounded=False)) as first, closing(LeasePlanner(flow, bounded=False)) as second:
         rows = [planned(planner, world) for planner in (first, second)]
         assert [row.is_first for some in rows for row in some] == [True, False]
         (report,) = lease(world, rows[1], seconds=3)
@@ -85,7 +85,7 @@ def test_records_that_the_target_remembers_are_not_waited_for(world: World, targ
 def test_a_run_stays_first_when_its_file_is_changed(world: World) -> None:
     world.topic()
     world.discover()
-    with closing(Planner(world.place().load(), bounded=False)) as planner:
+    with closing(LeasePlanner(world.place().load(), bounded=False)) as planner:
         assert [row.is_first for row in planned(planner, world)] == [True]
         world.topic()
         world.discover()
@@ -96,7 +96,7 @@ def test_where_both_believe_to_be_first_it_is_reported(world: World) -> None:
     """As after a run was frozen for longer than its mark is valid."""
     topic = world.topic()
     world.discover()
-    with closing(Planner(world.place().load(), bounded=False)) as planner:
+    with closing(LeasePlanner(world.place().load(), bounded=False)) as planner:
         rows = [replace(row, is_first=True) for row in planned(planner, world)]
     with ThreadPoolExecutor() as pool:
         runs = [pool.submit(lease, world, rows, seconds=8) for _ in range(2)]

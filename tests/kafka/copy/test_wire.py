@@ -15,19 +15,19 @@ from mirrorless.batches.stamp import Stamped
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.protocol import transport
-from mirrorless.protocol.brokers import Node, Second
+from mirrorless.protocol.cluster_client import EARLIEST, EARLIEST_LOCAL, LATEST, READ_UNCOMMITTED, ClusterClient
+from mirrorless.protocol.connection_manager import Node, Second
 from mirrorless.protocol.event_loop import EventLoop
 from mirrorless.protocol.leaders import TROUBLE
 from mirrorless.protocol.produce import Produce
-from mirrorless.protocol.requests import Appended, Offset
-from mirrorless.protocol.wire import EARLIEST, EARLIEST_LOCAL, LATEST, READ_UNCOMMITTED, Wire
+from mirrorless.protocol.requests import AppendResult, Offset
 from mirrorless.settings import Cluster
 from tests.support.world import World, fill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 
 @pytest.fixture
@@ -37,10 +37,10 @@ def net() -> Iterator[Any]:
     selector.close()
 
 
-def wire_to(net: Any, servers: str, **client: str) -> Wire:  # noqa: ANN401 -- the library has no types
+def wire_to(net: Any, servers: str, **client: str) -> ClusterClient:  # noqa: ANN401 -- the library has no types
     client = {key.replace("_", "."): value for key, value in client.items()}
     cluster = Cluster(alias="A", bootstrap_servers=servers, client=client)
-    return Wire(net, cluster="A", config=for_kafka_python(cluster, role="consumer"))
+    return ClusterClient(net, cluster="A", config=for_kafka_python(cluster, role="consumer"))
 
 
 def test_offsets_of_every_kind(net: Any, world: World) -> None:  # noqa: ANN401
@@ -187,7 +187,7 @@ def test_appends_over_both_connections_to_a_broker_are_heard_of_in_order(
     def append(node: Node, partition: int, batch: bytes) -> bool:
         before = len(heard)
 
-        def hear(answers: list[Appended] | BaseException) -> None:
+        def hear(answers: list[AppendResult] | BaseException) -> None:
             if isinstance(answers, BaseException):
                 heard.append((partition, None, type(answers)))
             else:
@@ -230,7 +230,7 @@ def test_a_broker_that_stalls_in_the_middle_of_a_request_loses_its_connection_at
     """With all that was still to be written to it: the next request finds a new connection, or none."""
     topic = world.topic()
     config = {"bootstrap_servers": world.source.bootstrap_servers, "request_timeout_ms": 500}
-    wire = Wire(net, cluster="A", config=config)
+    wire = ClusterClient(net, cluster="A", config=config)
 
     async def stall() -> list[type[BaseException]]:
         await wire.connect(timeout_ms=10_000, topics=[topic])
@@ -255,7 +255,7 @@ def test_a_broker_that_stalls_in_the_middle_of_a_request_loses_its_connection_at
 def test_an_answer_that_makes_no_sense_passes(net: Any, world: World) -> None:  # noqa: ANN401
     """It ends the connection, and so what all partitions of that leader were asked for: none of them halts for it."""
     topic = world.topic()
-    wire = Wire(net, cluster="A", config={"bootstrap_servers": world.source.bootstrap_servers})
+    wire = ClusterClient(net, cluster="A", config={"bootstrap_servers": world.source.bootstrap_servers})
     found: list[type[BaseException]] = []
 
     async def fetch() -> int:

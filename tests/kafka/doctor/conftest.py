@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.local.broker import SecureListener
-from mirrorless.local.kafka import ClusterSpec, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from tests.kafka.security.conftest import SCRAM, tls
 from tests.support.certificates import Authority
 from tests.support.guarded import Guarded

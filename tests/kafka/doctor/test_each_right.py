@@ -8,7 +8,7 @@ import pytest
 
 from mirrorless.doctor.findings import Status
 from mirrorless.doctor.probes import Probes
-from mirrorless.doctor.rights_there import Names, rights_there
+from mirrorless.doctor.rights_check import Names, rights_there
 from mirrorless.rights import ROWS, Function, Row, Side, When, needed, without_implied
 from mirrorless.settings import Cluster
 from tests.support.guarded import GuardedWorld

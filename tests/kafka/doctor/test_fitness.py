@@ -14,8 +14,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from mirrorless.cli.doctor import doctor
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.configs import ConfigChange, alter_topic_configs
+from mirrorless.doctor.checks import examine
 from mirrorless.doctor.clocks import clock_agrees
-from mirrorless.doctor.examination import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.doctor.probes import Probes
 from mirrorless.local.broker import free_ports
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mirrorless.doctor.findings import Finding
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 HOUR_MS = 3_600_000
 BEFORE_AN_HOUR = {"message_timestamp_before_max_ms": str(HOUR_MS)}

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from mirrorless.copy.progress import Progress, SourcePartition
+from mirrorless.copy.progress.records import Progress, SourcePartition
 from mirrorless.doctor import mirrormaker2
-from mirrorless.doctor.examination import examine
+from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.doctor.probes import NotSaid, Probes
 from mirrorless.errors import ClusterUnavailable

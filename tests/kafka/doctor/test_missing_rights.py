@@ -10,16 +10,16 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AclBinding, NewPartitions, ResourceType
 
 from mirrorless.clusters.configs import ConfigChange, alter_topic_configs, topic_configs
-from mirrorless.copy import slot as slots
-from mirrorless.copy.control import Control
-from mirrorless.copy.flow_place import FlowPlace
-from mirrorless.copy.planning import Planner
-from mirrorless.copy.slot import run_lease
-from mirrorless.doctor.examination import examine
+from mirrorless.copy.engines import lease_run
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.lease_run import run_lease
+from mirrorless.copy.flow.reference import FlowRef
+from mirrorless.copy.planning.lease_planner import LeasePlanner
+from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import ClusterError
 from mirrorless.heartbeats import Heartbeats, last_heartbeat
-from mirrorless.metadata.other_copies import UNCHECKED
+from mirrorless.metadata.recreated_topics import UNCHECKED
 from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.rights import On, Operation, Side, needed
 from tests.support.guarded import GuardedWorld, connected
@@ -29,7 +29,7 @@ from tests.support.secured import eventually
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mirrorless.metadata.passes import Pass
+    from mirrorless.metadata.sync_pass import SyncPass
     from mirrorless.settings import Flow
     from tests.support.guarded import Guarded
 
@@ -44,8 +44,8 @@ class Lacking(NamedTuple):
 
 def copied(world: GuardedWorld) -> list[str]:
     """What one lease says."""
-    place = FlowPlace(location=str(world.file), flow=world.name, bounded=True)
-    planner = Planner(place.load(), bounded=True)
+    place = FlowRef(location=str(world.file), flow=world.name, bounded=True)
+    planner = LeasePlanner(place.load(), bounded=True)
     try:
         rows = [row for pile in planner.plan(place.load()) for row in pile]
         reports = run_lease(place, rows, control=Control(), lease=1, slot=0)
@@ -53,12 +53,12 @@ def copied(world: GuardedWorld) -> list[str]:
         return [str(error)]
     finally:
         planner.close()
-        if (open_slot := slots._slots.pop(place.flow, None)) is not None:
+        if (open_slot := lease_run._slots.pop(place.flow, None)) is not None:
             open_slot.close()
     return [report.error for report in reports if report.error is not None]
 
 
-def passed(one_pass: Callable[[Flow], Pass]) -> Callable[[GuardedWorld], list[str]]:
+def passed(one_pass: Callable[[Flow], SyncPass]) -> Callable[[GuardedWorld], list[str]]:
     """What a pass over the metadata says."""
 
     def lines(world: GuardedWorld) -> list[str]:

@@ -13,13 +13,13 @@ from confluent_kafka.admin import AdminClient
 
 from mirrorless.cli.plan import plan
 from mirrorless.clusters.client_settings import for_kafka_python
-from mirrorless.copy.producer_identity import producer_id
-from mirrorless.doctor.examination import examine
+from mirrorless.copy.resume.producer_id import producer_id
+from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import CopiedClusterIdError, SameClusterError
-from mirrorless.local.kafka import ClusterSpec, new_cluster_id, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, new_cluster_id, start_clusters
+from mirrorless.protocol.cluster_client import ClusterClient
 from mirrorless.protocol.event_loop import EventLoop
-from mirrorless.protocol.wire import Wire
 from mirrorless.settings import load
 from tests.support.world import World, fill
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mirrorless.doctor.findings import Finding
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 DEFAULTS = {"log.retention.ms": "60000", "min.insync.replicas": "2"}
 
@@ -104,7 +104,7 @@ def remembers(world: World, topic: str, producer: int) -> bool:
     net = EventLoop()
     place = world.remote(topic), 0
     target = load(world.file).flow(world.flow).target
-    wire = Wire(net, cluster=target.alias, config=for_kafka_python(target, role="producer"))
+    wire = ClusterClient(net, cluster=target.alias, config=for_kafka_python(target, role="producer"))
 
     async def ask() -> bool:
         await wire.connect(timeout_ms=20_000, topics=[place[0]])

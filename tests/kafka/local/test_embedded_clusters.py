@@ -14,9 +14,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from mirrorless.errors import ClusterError, ConfigurationError
-from mirrorless.local import kafka
+from mirrorless.local import embedded_kafka as kafka
 from mirrorless.local.broker import PortTaken, free_ports
-from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 
 # A lost broker is noticed after this long, not after Kafka's nine seconds.
 SOON = {"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "500"}
@@ -142,7 +142,7 @@ def test_an_unknown_broker_and_a_repeated_name_are_refused(source: EmbeddedClust
 def test_a_cluster_that_was_never_stopped_goes_with_its_process(tmp_path: Path) -> None:
     program = (
         "import pathlib, sys\n"
-        "from mirrorless.local.kafka import ClusterSpec, start_clusters\n"
+        "from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters\n"
         "held = start_clusters([ClusterSpec(name='left')], directory=pathlib.Path(sys.argv[1]))\n"
         "print(held.__enter__()['left'].broker(1).process_id)\n"
     )

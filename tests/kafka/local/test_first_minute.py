@@ -21,11 +21,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from mirrorless.cli.plan import plan
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.internal_topics import InternalTopic, checkpoints_topic, ensure
-from mirrorless.copy.control import Control
-from mirrorless.copy.flow_place import FlowPlace
-from mirrorless.copy.planning import Planner
-from mirrorless.copy.slot import run_lease
-from mirrorless.doctor.examination import examine
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.lease_run import run_lease
+from mirrorless.copy.flow.reference import FlowRef
+from mirrorless.copy.planning.lease_planner import LeasePlanner
+from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.settings import load
 from tests.support.heard import Heard, without_copy
@@ -120,8 +120,8 @@ def first_minute(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FirstMinu
 
 def copied(file: Path) -> int:
     """Copy all that is there, in this process; returns how many records."""
-    place = FlowPlace(location=str(file), flow=FLOW, bounded=True)
-    planner = Planner(place.load(), bounded=True)
+    place = FlowRef(location=str(file), flow=FLOW, bounded=True)
+    planner = LeasePlanner(place.load(), bounded=True)
     try:
         rows = [row for pile in planner.plan(place.load()) for row in pile]
     finally:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.client import MirrorClient
+from mirrorless.clusters.internal_topics import heartbeats_topic
 from mirrorless.formats import Heartbeat, OffsetSync
+from mirrorless.heartbeats import look
 from mirrorless.local.msk_trigger import MskPoller
 from mirrorless.local.wiring import MskTrigger
 from tests.support.events import msk, record
@@ -22,6 +24,7 @@ from tests.support.world import fill, producer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mirrorless.settings.model import Flow
     from tests.support.world import World
 
 
@@ -60,6 +63,11 @@ class Events:
 def make(world: World, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+
+
+def newest_source(flow: Flow) -> str | None:
+    last = look(flow.target, heartbeats_topic(flow).name, count=1).last
+    return last.source if last else None
 
 
 def test_an_event_is_what_lambda_hands_over(world: World) -> None:
@@ -136,6 +144,7 @@ def test_heartbeats_are_sent_at_once_and_those_that_arrive_are_measured(world: W
     arriving = world.remote("heartbeats")
     admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
     admin.create_topics([NewTopic(arriving, 1, 1)])[arriving].result()
+    flow = world.place().load()
     heard = Heard()
     with without_copy(world.file, heard) as run:
         run.start()
@@ -146,7 +155,7 @@ def test_heartbeats_are_sent_at_once_and_those_that_arrive_are_measured(world: W
         client.produce(arriving, key=beat.key(), value=beat.value(), timestamp=now_ms)
         assert client.flush(30) == 0
         eventually(lambda: len(heard.values["heartbeat-latency-ms"]) == 1)
-        time.sleep(1)
+        eventually(lambda: newest_source(flow) == world.source_alias)
     assert 1500 <= heard.values["heartbeat-latency-ms"][0] < 20_000
     assert heard.values["heartbeat-age-seconds"][0] >= 1.5
     # The invocation of a minute was cut short, and said how many it had sent.

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mirrorless.local.kafka import ClusterSpec, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from tests.support.secured import MIRROR, VIEWER, Secured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 USERS = {"admin": "admin-secret", MIRROR: "mirror-secret", VIEWER: "viewer-secret"}
 

@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka.admin import NewTopic
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.metadata.passes import one_pass
 from mirrorless.metadata.planning import Admins, switched_on
+from mirrorless.metadata.sync_pass import one_pass
 from tests.support.secured import eventually
 
 if TYPE_CHECKING:

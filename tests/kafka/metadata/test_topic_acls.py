@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.metadata.actions import AddAcl, CreateTopic, ForgetAcl, RemoveAcl
-from mirrorless.metadata.planning import Admins, Planner
+from mirrorless.metadata.planning import Admins, MetadataPlanner
 from mirrorless.policy import policy_for
 from tests.support.metadata import sync_acls
 from tests.support.secured import MIRROR, VIEWER, eventually
 
 if TYPE_CHECKING:
     from mirrorless.clusters.acls import Acl
-    from mirrorless.metadata.passes import Pass
+    from mirrorless.metadata.sync_pass import SyncPass
     from mirrorless.settings import Flow
     from tests.support.secured import Secured
 
@@ -25,7 +25,7 @@ def own(secured: Secured, cluster: str) -> set[Acl]:
     return {acl for acl in secured.acls(cluster) if acl.principal == principal}
 
 
-def synced(secured: Secured, flow: Flow) -> Pass:
+def synced(secured: Secured, flow: Flow) -> SyncPass:
     """One pass, whose every change is seen by the target's brokers."""
     found = sync_acls(flow)
     assert not found.failures
@@ -106,7 +106,7 @@ def test_an_acl_on_every_topic_that_an_earlier_release_added_is_pruned(secured: 
     synced(secured, flow)
     added = secured.acl(f"{secured.alias('a')}.*", "DESCRIBE")
     secured.grant("b", added)
-    Planner(flow, Admins.of(flow)).record.add([added])
+    MetadataPlanner(flow, Admins.of(flow)).record.add([added])
 
     (removed,) = synced(secured, flow).applied
     secured.revoke("a", star)

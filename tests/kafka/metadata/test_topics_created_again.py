@@ -18,7 +18,7 @@ from tests.kafka.copy.test_gaps import create_again
 from tests.support.world import fill
 
 if TYPE_CHECKING:
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
     from tests.support.world import World
 
 

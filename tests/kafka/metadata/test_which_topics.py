@@ -10,17 +10,17 @@ from confluent_kafka import ThrottleEvent
 from mirrorless.clusters.admin import Admin
 from mirrorless.errors import SameClusterError
 from mirrorless.metadata.actions import CreateTopic
-from mirrorless.metadata.planning import Admins, Planner, switched_on
+from mirrorless.metadata.planning import Admins, MetadataPlanner, switched_on
 from mirrorless.policy import LeftOut
 from tests.support.metadata import discover_topics
 from tests.support.secured import MIRROR, VIEWER
 
 if TYPE_CHECKING:
-    from mirrorless.metadata.passes import Pass
+    from mirrorless.metadata.sync_pass import SyncPass
     from tests.support.secured import Secured
 
 
-def reasons(found: Pass, secured: Secured) -> dict[str, LeftOut]:
+def reasons(found: SyncPass, secured: Secured) -> dict[str, LeftOut]:
     """Why topics of this test are left out."""
     own = {*secured.topics("a"), *secured.topics("b"), *secured.topics("c")}
     return {one.topic: one.kind for one in found.left_out if one.topic in own}
@@ -161,7 +161,7 @@ def test_two_aliases_of_one_cluster_are_refused_before_anything_is_planned(secur
     same = flow.model_copy(update={"target": secured.cluster("a").model_copy(update={"alias": "other"})})
 
     with pytest.raises(SameClusterError, match="source and target are the same cluster"):
-        Planner(same, Admins.of(same))
+        MetadataPlanner(same, Admins.of(same))
 
 
 def test_a_plan_writes_nothing(secured: Secured) -> None:
@@ -169,7 +169,7 @@ def test_a_plan_writes_nothing(secured: Secured) -> None:
     secured.grant("a", secured.acl(secured.name("orders"), "READ"))
     flow = secured.flow("a", "b", mirrorless_acls_prune="true")
 
-    plan = Planner(flow, Admins.of(flow)).plan(switched_on(flow))
+    plan = MetadataPlanner(flow, Admins.of(flow)).plan(switched_on(flow))
 
     assert len(plan.actions) == 4  # the progress topic, the remote topic, the record of ACLs, the ACL
     assert any(isinstance(one, CreateTopic) and one.topic == secured.remote("orders", "a") for one in plan.actions)

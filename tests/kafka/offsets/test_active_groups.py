@@ -15,7 +15,7 @@ from tests.support.offsets import commit, committed, flow_of, plant_syncs
 from tests.support.world import fill
 
 if TYPE_CHECKING:
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
     from tests.support.world import World
 
 

@@ -15,7 +15,7 @@ from mirrorless.cli import root
 from mirrorless.filters import GroupFilter, TopicFilter
 from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoint_pass import Checkpoints
-from mirrorless.offsets.failover import failover_plan
+from mirrorless.offsets.failover_plan import failover_plan
 from tests.support.offsets import (
     commit,
     committed,

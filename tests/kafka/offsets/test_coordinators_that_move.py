@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from mirrorless.clusters.groups import Committed, GroupOffsets
-from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from tests.support.offsets import commit
 from tests.support.world import World, fill
 

@@ -8,12 +8,12 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from mirrorless.offsets.checkpoint_pass import Checkpoints
-from mirrorless.offsets.failover import failover_plan
+from mirrorless.offsets.failover_plan import failover_plan
 from tests.support.offsets import commit, committed, flow_of
 from tests.support.world import fill
 
 if TYPE_CHECKING:
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
     from mirrorless.settings import Flow
     from tests.support.world import World
 

@@ -13,7 +13,7 @@ from tests.support.world import fill
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 NUMBERS = [b"%d" % number for number in range(100)]
 

@@ -11,9 +11,9 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.internal_topics import InternalTopic, ensure, offset_syncs_topic
-from mirrorless.copy.sync_writer import SyncWriter
+from mirrorless.copy.offset_syncs.writer import SyncWriter
 from mirrorless.formats import Checkpoint, OffsetSync
-from mirrorless.local.kafka import ClusterSpec, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.settings import Cluster
 from tests.support.offsets import commit, committed_records, downstream_of, flow_of, plant_syncs, transactions
@@ -22,7 +22,7 @@ from tests.support.world import fill, producer, read
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
     from tests.support.world import World
 
 

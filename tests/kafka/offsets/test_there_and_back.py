@@ -11,7 +11,7 @@ from tests.support.pair import TURNS, Pair
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 
 @pytest.mark.timeout(400)

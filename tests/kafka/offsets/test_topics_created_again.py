@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from mirrorless.cli import root
 from mirrorless.offsets.checkpoint_pass import Checkpoints
-from mirrorless.offsets.failover import failover_plan
+from mirrorless.offsets.failover_plan import failover_plan
 from tests.kafka.copy.test_gaps import create_again
 from tests.support.offsets import commit, committed, flow_of
 from tests.support.world import World, fill
@@ -19,7 +19,7 @@ from tests.support.world import World, fill
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
     from mirrorless.offsets.checkpoint_pass import GroupSyncReport, PassReport
     from mirrorless.settings import Flow
 

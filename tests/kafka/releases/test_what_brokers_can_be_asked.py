@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.protocol.cluster_client import EARLIEST_LOCAL, ClusterClient
 from mirrorless.protocol.event_loop import EventLoop
 from mirrorless.protocol.fetch_session import FetchSession
 from mirrorless.protocol.requests import Offset
-from mirrorless.protocol.wire import EARLIEST_LOCAL, Wire
 from mirrorless.settings import Cluster
 from tests.support.releases import CURRENT
 from tests.support.world import World, fill
@@ -54,7 +54,7 @@ def test_what_brokers_can_be_asked(releases: Releases, tmp_path: Path, release: 
     fill(world.source, topic, [b"1"], enable_idempotence="true")
     net, session = EventLoop(), Session()
     cluster = Cluster(alias="A", bootstrap_servers=world.source.bootstrap_servers)
-    wire = Wire(net, cluster="A", config=for_kafka_python(cluster, role="consumer"))
+    wire = ClusterClient(net, cluster="A", config=for_kafka_python(cluster, role="consumer"))
 
     async def ask() -> Can:
         await wire.connect(timeout_ms=10_000, topics=[topic])

@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
 )
 
 from mirrorless.local.broker import SecureListener
-from mirrorless.local.kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from tests.support.certificates import PASSWORD, Authority
 
 if TYPE_CHECKING:

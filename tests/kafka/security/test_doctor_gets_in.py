@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mirrorless.doctor.connectivity import BROKERS, LOGIN, NAMES, PORTS, SETTINGS, TLS, reach
 from mirrorless.doctor.findings import Status
-from mirrorless.doctor.reaching import BROKERS, LOGIN, NAMES, PORTS, SETTINGS, TLS, reach
 from mirrorless.local.broker import free_ports
 from mirrorless.settings import Cluster
 from tests.kafka.security.conftest import USER, USER_PASSWORD

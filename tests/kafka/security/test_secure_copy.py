@@ -9,8 +9,8 @@ import pytest
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.protocol.cluster_client import ClusterClient
 from mirrorless.protocol.event_loop import EventLoop
-from mirrorless.protocol.wire import Wire
 from mirrorless.settings import Cluster, load
 from tests.kafka.security.conftest import BEARER, USER, USER_PASSWORD
 from tests.support.certificates import PASSWORD
@@ -100,7 +100,7 @@ def test_a_bearer_token_opens_for_both_libraries(secured: Secured) -> None:
     assert len(Admin(cluster).metadata().brokers) == 1
 
     net = EventLoop()
-    wire = Wire(net, cluster="A", config=for_kafka_python(cluster, role="consumer"))
+    wire = ClusterClient(net, cluster="A", config=for_kafka_python(cluster, role="consumer"))
     net.run(wire.connect(timeout_ms=20_000, topics=[]))
     assert wire.cluster_id == secured.target.cluster_id
     wire.close()

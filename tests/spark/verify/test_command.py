@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from mirrorless.cli import root
 from mirrorless.local.jars import SPARK_KAFKA, class_path
-from mirrorless.verify.comparison import Terms, verify_flow
+from mirrorless.verify.comparison import ComparisonTerms, verify_flow
 from mirrorless.verify.findings import NOT_COMPARED
 from mirrorless.verify.report import write as write_report
 from tests.support.aws import aws_server
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 ROOT = Path(__file__).parents[3]
 
@@ -163,7 +163,7 @@ def test_a_cluster_that_does_not_answer_cannot_be_compared(
     world = World(different.source, different.target, tmp_path)
     world.topics = ["any"]
     world.write_settings(**{f"{world.target_alias}.bootstrap.servers": "127.0.0.1:1"})
-    verdict, _ = verify_flow(spark, world.place().load(), Terms(), say=lambda _: None)
+    verdict, _ = verify_flow(spark, world.place().load(), ComparisonTerms(), say=lambda _: None)
     assert verdict.status == NOT_COMPARED
     (trouble,) = verdict.troubles
     assert trouble.startswith(f"cluster {world.target_alias}: no answer from 127.0.0.1:1")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from mirrorless.offsets.runs import Line, Run
+from mirrorless.offsets.offset_map import OffsetMap, Run
 from mirrorless.settings import Cluster, Flow
 from mirrorless.verify import latest
-from mirrorless.verify.findings import Kind
+from mirrorless.verify.findings import DifferenceKind
 from mirrorless.verify.latest import MOST_KEYS, Latest, compare_latest
 from mirrorless.verify.pairing import Paired
+from mirrorless.verify.ranges import Pair
 from mirrorless.verify.results import keyed_result
-from mirrorless.verify.stretches import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +70,7 @@ class Compare:
             remote_topic="a.t",
             source=(0, end),
             target=(first, end),
-            line=Line((Run(began, began, end - began),)),
+            line=OffsetMap((Run(began, began, end - began),)),
             beginning=Pair(began, began),
         )
         (found,) = compare_latest(self._spark, FLOW, [one])
@@ -82,7 +82,7 @@ def test_a_changed_key_behind_many_that_retention_took(compare: Compare) -> None
     found, one = compare(ours, [Row(5_000, 5_000, b"other")], end=5_001, first=5_000)
     assert (found.keys, found.different, found.by_retention) == (1, 1, 5_000)
     assert [(other.kind, other.upstream, other.fields) for other in found.differences] == [
-        (Kind.CHANGED, 5_000, ("value",))
+        (DifferenceKind.CHANGED, 5_000, ("value",))
     ]
     result = keyed_result(one, found)
     assert not result.more
@@ -102,7 +102,10 @@ def test_keys_from_before_the_copy_began(compare: Compare) -> None:
     theirs = [Row(5, 6), Row(10, 2), Row(11, 4), Row(13, 3, b"foreign")]
     found, one = compare(ours, theirs, end=14, began=10)
     assert (found.keys, found.earlier) == (4, 2)
-    assert {(other.kind, other.upstream) for other in found.differences} == {(Kind.CHANGED, 2), (Kind.MISSING, 12)}
+    assert {(other.kind, other.upstream) for other in found.differences} == {
+        (DifferenceKind.CHANGED, 2),
+        (DifferenceKind.MISSING, 12),
+    }
     assert keyed_result(one, found).notes == ("2 keys whose last record is older than the copy are not compared",)
 
 

@@ -13,8 +13,8 @@ from confluent_kafka.admin import AdminClient
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.internal_topics import ensure, offset_syncs_topic
 from mirrorless.formats import OffsetSync
-from mirrorless.verify.comparison import Terms, verify_flow
-from mirrorless.verify.findings import IDENTICAL, Kind, Method
+from mirrorless.verify.comparison import ComparisonTerms, verify_flow
+from mirrorless.verify.findings import IDENTICAL, DifferenceKind, Method
 from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.offsets import transactions
 from tests.support.planted import record, write
@@ -23,7 +23,7 @@ from tests.support.world import World, fill, producer, read
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
     from mirrorless.verify.findings import PartitionResult
 
 KEYS = 40
@@ -78,7 +78,7 @@ class Clean:
         delete_before(world.source, self.headless["both"], 50)
         delete_before(world.target, world.remote(self.headless["both"]), 30)
         self.verdict, self.windows = verify_flow(
-            spark, world.place().load(), Terms(window_records=50), say=lambda _: None
+            spark, world.place().load(), ComparisonTerms(window_records=50), say=lambda _: None
         )
 
     def _wait_for_the_cleaner(self) -> None:
@@ -142,13 +142,13 @@ def test_since_and_sample_compare_less(clean: Clean, spark: SparkSession) -> Non
     place = clean.world.place()
     begin = read(clean.world.source, clean.headless["both"])[0][100].timestamp[1]
     since, _ = verify_flow(
-        spark, place.load(), Terms(topics=(clean.headless["both"],), since_ms=begin), say=lambda _: None
+        spark, place.load(), ComparisonTerms(topics=(clean.headless["both"],), since_ms=begin), say=lambda _: None
     )
     assert [(one.first_upstream, one.records) for one in since.partitions] == [(150, 50)]
     sample, windows = verify_flow(
         spark,
         place.load(),
-        Terms(topics=(clean.tiny,), share=0.25, window_records=20),
+        ComparisonTerms(topics=(clean.tiny,), share=0.25, window_records=20),
         say=lambda _: None,
     )
     assert sample.status == IDENTICAL
@@ -167,10 +167,10 @@ def test_a_compacted_topic_that_does_differ(clean: Clean, spark: SparkSession) -
     # The copy goes on behind that, so that it is certain where the foreign records are.
     keyed(world, world.source, topic, "value", keys=1, count=1)
     world.copy()
-    found, _ = verify_flow(spark, world.place().load(), Terms(topics=(topic,)), say=lambda _: None)
+    found, _ = verify_flow(spark, world.place().load(), ComparisonTerms(topics=(topic,)), say=lambda _: None)
     assert {(one.kind, one.upstream, one.downstream, one.fields) for one in found.differences} == {
-        (Kind.CHANGED, 7, KEYS, ("value", "timestamp")),
-        (Kind.EXTRA, None, KEYS + 1, ()),
+        (DifferenceKind.CHANGED, 7, KEYS, ("value", "timestamp")),
+        (DifferenceKind.EXTRA, None, KEYS + 1, ()),
     }
 
 
@@ -179,13 +179,13 @@ def test_a_compacted_topic_before_its_copy_begins_and_after(world: World, spark:
     keyed(world, world.source, topic, "old", count=KEYS)
     world.write_settings(**{"mirrorless.start.timestamp": "2100-01-01T00:00:00Z"})
     world.discover()
-    before, _ = verify_flow(spark, world.place().load(), Terms(), say=lambda _: None)
+    before, _ = verify_flow(spark, world.place().load(), ComparisonTerms(), say=lambda _: None)
     assert (before.status, before.differences, before.troubles) == (IDENTICAL, (), ())
     assert [(one.records, one.not_copied) for one in before.partitions] == [(0, KEYS)]
     world.copy()
     keyed(world, world.source, topic, "new", keys=5, count=5)
     world.copy()
-    after, _ = verify_flow(spark, world.place().load(), Terms(), say=lambda _: None)
+    after, _ = verify_flow(spark, world.place().load(), ComparisonTerms(), say=lambda _: None)
     assert (after.status, after.differences, after.troubles) == (IDENTICAL, (), ())
     (result,) = after.partitions
     assert result.records == 5
@@ -203,7 +203,7 @@ def test_retention_that_overtakes_the_comparison(world: World, spark: SparkSessi
             delete_before(world.source, topic, 110)
         steps.append(text)
 
-    found, windows = verify_flow(spark, world.place().load(), Terms(window_records=50), say=say)
+    found, windows = verify_flow(spark, world.place().load(), ComparisonTerms(window_records=50), say=say)
     assert steps.count("records") == 2
     assert (found.status, found.differences, found.troubles) == (IDENTICAL, (), ())
     assert [(one.first_upstream, one.records) for one in found.partitions] == [(110, 190)]
@@ -224,7 +224,7 @@ def test_a_topic_that_mirrormaker_2_copied_and_whose_head_is_gone(world: World, 
         client.produce(syncs.name, key=sync.key(), value=sync.value(), partition=0)
     assert client.flush(30) == 0
     delete_before(world.source, topic, 50)
-    found, _ = verify_flow(spark, flow, Terms(), say=lambda _: None)
+    found, _ = verify_flow(spark, flow, ComparisonTerms(), say=lambda _: None)
     assert (found.status, found.differences, found.troubles) == (IDENTICAL, (), ())
     (result,) = found.partitions
     assert (result.first_upstream, result.first_downstream, result.records) == (60, 60, 140)
@@ -251,7 +251,7 @@ def test_what_mirrormaker_2_copied_in_transactions_before_it_was_taken_over(worl
     write_progress(world, topic, b'{"offset":99}')
     write(world.source, topic, map(record, range(100, 150)))
     assert sum(report.records for report in world.copy()) == 50
-    found, _ = verify_flow(spark, world.place().load(), Terms(window_records=20), say=lambda _: None)
+    found, _ = verify_flow(spark, world.place().load(), ComparisonTerms(window_records=20), say=lambda _: None)
     assert (found.status, found.differences, found.troubles) == (IDENTICAL, (), ())
     (result,) = found.partitions
     assert (result.first_upstream, result.first_downstream, result.records) == (0, 0, 150)
@@ -283,7 +283,7 @@ def test_partitions_that_are_written_and_copied_meanwhile(world: World, spark: S
     for thread in threads:
         thread.start()
     try:
-        found = [verify_flow(spark, flow, Terms(window_records=200), say=lambda _: None)[0] for _ in range(3)]
+        found = [verify_flow(spark, flow, ComparisonTerms(window_records=200), say=lambda _: None)[0] for _ in range(3)]
     finally:
         over.set()
         for thread in threads:

@@ -18,8 +18,8 @@ from confluent_kafka.admin import (
 )
 
 from mirrorless.offsets.checkpoint_pass import Checkpoints
-from mirrorless.verify.comparison import Terms, verify_flow
-from mirrorless.verify.findings import DIFFERENT, Kind
+from mirrorless.verify.comparison import ComparisonTerms, verify_flow
+from mirrorless.verify.findings import DIFFERENT, DifferenceKind
 from mirrorless.verify.repair import repair_plan
 from tests.support.offsets import commit
 from tests.support.planted import BEGAN_MS, Headers, Record, ends, plant, record, write
@@ -28,7 +28,7 @@ from tests.support.world import World
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
     from mirrorless.verify.findings import Difference
 
 COPIED, BLOCK, INTO = 120, 40, 20
@@ -95,7 +95,7 @@ class Planted:
         self._group()
         self.topics["not there"] = world.topic()
         flow = world.place().load()
-        terms = Terms(window_records=25)
+        terms = ComparisonTerms(window_records=25)
         self.verdict, _ = verify_flow(spark, flow, terms, say=lambda _: None)
 
     def _short(self) -> None:
@@ -179,23 +179,33 @@ def planted(
 @pytest.mark.parametrize(("name", "records"), [("missing", 1), ("two missing", 2)])
 def test_missing_records(planted: Planted, name: str, records: int) -> None:
     found, upstream, downstream = planted.edited(name)
-    assert (found.kind, found.upstream, found.downstream) == (Kind.MISSING, upstream, downstream)
+    assert (found.kind, found.upstream, found.downstream) == (DifferenceKind.MISSING, upstream, downstream)
     assert found.records == records
 
 
 def test_a_doubled_record(planted: Planted) -> None:
     found, upstream, downstream = planted.edited("doubled")
-    assert (found.kind, found.upstream, found.downstream) == (Kind.DOUBLED, upstream + 1, downstream + 1)
+    assert (found.kind, found.upstream, found.downstream) == (DifferenceKind.DOUBLED, upstream + 1, downstream + 1)
 
 
 def test_a_record_that_the_source_does_not_have(planted: Planted) -> None:
     found, upstream, downstream = planted.edited("extra")
-    assert (found.kind, found.upstream, found.downstream, found.records) == (Kind.EXTRA, upstream, downstream, 1)
+    assert (found.kind, found.upstream, found.downstream, found.records) == (
+        DifferenceKind.EXTRA,
+        upstream,
+        downstream,
+        1,
+    )
 
 
 def test_two_records_in_the_other_order(planted: Planted) -> None:
     found, upstream, downstream = planted.edited("swapped")
-    assert (found.kind, found.upstream, found.downstream, found.records) == (Kind.OUT_OF_ORDER, upstream, downstream, 2)
+    assert (found.kind, found.upstream, found.downstream, found.records) == (
+        DifferenceKind.OUT_OF_ORDER,
+        upstream,
+        downstream,
+        2,
+    )
 
 
 @pytest.mark.parametrize(
@@ -213,14 +223,14 @@ def test_two_records_in_the_other_order(planted: Planted) -> None:
 )
 def test_a_changed_record_and_which_field(planted: Planted, name: str, field: str) -> None:
     found, upstream, downstream = planted.edited(name)
-    assert (found.kind, found.upstream, found.downstream) == (Kind.CHANGED, upstream, downstream)
+    assert (found.kind, found.upstream, found.downstream) == (DifferenceKind.CHANGED, upstream, downstream)
     assert found.fields == (field,)
 
 
 def test_a_record_too_many_at_the_end(planted: Planted) -> None:
     _, downstream = planted.first["at the end"]
     found = planted.of("edited")[-1]
-    assert (found.kind, found.upstream, found.downstream) == (Kind.EXTRA, None, downstream + BLOCK)
+    assert (found.kind, found.upstream, found.downstream) == (DifferenceKind.EXTRA, None, downstream + BLOCK)
 
 
 def test_nothing_else_is_found(planted: Planted) -> None:
@@ -229,37 +239,37 @@ def test_nothing_else_is_found(planted: Planted) -> None:
 
 def test_a_foreign_record_amid_the_copy(planted: Planted) -> None:
     found = planted.one("in between")
-    assert (found.kind, found.upstream, found.downstream, found.records) == (Kind.EXTRA, COPIED, COPIED, 1)
+    assert (found.kind, found.upstream, found.downstream, found.records) == (DifferenceKind.EXTRA, COPIED, COPIED, 1)
     (result,) = [one for one in planted.verdict.partitions if one.topic == planted.topics["in between"]]
     assert (result.records, result.not_copied) == (COPIED + 80, 0)
 
 
 def test_a_partition_that_is_short(planted: Planted) -> None:
     found = planted.one("short")
-    assert (found.kind, found.upstream, found.downstream, found.records) == (Kind.SHORT, 60, 60, COPIED - 60)
+    assert (found.kind, found.upstream, found.downstream, found.records) == (DifferenceKind.SHORT, 60, 60, COPIED - 60)
 
 
 def test_a_missing_partition(planted: Planted) -> None:
     found = planted.one("grown")
-    assert (found.kind, found.source_has, found.target_has) == (Kind.PARTITIONS, "2 partitions", "1")
+    assert (found.kind, found.source_has, found.target_has) == (DifferenceKind.PARTITIONS, "2 partitions", "1")
 
 
 def test_a_missing_topic(planted: Planted) -> None:
     found = planted.one("not there")
-    assert (found.kind, found.target_has) == (Kind.TOPIC, "none")
+    assert (found.kind, found.target_has) == (DifferenceKind.TOPIC, "none")
 
 
 def test_a_config(planted: Planted) -> None:
     found = planted.one("config")
-    assert (found.kind, found.what, found.target_has) == (Kind.CONFIG, "retention.ms", "777000")
+    assert (found.kind, found.what, found.target_has) == (DifferenceKind.CONFIG, "retention.ms", "777000")
 
 
 def test_group_offsets_ahead_and_behind(planted: Planted) -> None:
     alias = planted.world.source_alias
     found = {one.what: (one.kind, one.upstream, one.downstream) for one in planted.of("group")}
     assert found == {
-        f"{alias}-ahead": (Kind.GROUP_OFFSET, 70, 71),
-        f"{alias}-behind": (Kind.GROUP_OFFSET, 70, 40),
+        f"{alias}-ahead": (DifferenceKind.GROUP_OFFSET, 70, 71),
+        f"{alias}-behind": (DifferenceKind.GROUP_OFFSET, 70, 40),
     }
 
 

@@ -12,10 +12,10 @@ from mirrorless.clusters.acls import Acl, create_acls
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.topics import create_topics
-from mirrorless.local.kafka import ClusterSpec, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from mirrorless.settings import load
-from mirrorless.verify.comparison import Terms, verify_flow
-from mirrorless.verify.findings import Kind
+from mirrorless.verify.comparison import ComparisonTerms, verify_flow
+from mirrorless.verify.findings import DifferenceKind
 from tests.support.metadata import discover_topics
 from tests.support.planted import BEGAN_MS
 
@@ -66,9 +66,9 @@ def test_records_and_acls(flow: Flow, spark: SparkSession) -> None:
         topic="orders", pattern="LITERAL", principal="User:reader", host="*", operation="READ", permission="ALLOW"
     )
     create_acls(Admin(flow.source), [acl])
-    verdict, _ = verify_flow(spark, flow, Terms(), say=lambda _: None)
+    verdict, _ = verify_flow(spark, flow, ComparisonTerms(), say=lambda _: None)
     assert verdict.troubles == ()
     found = {one.kind: one for one in verdict.differences}
-    assert set(found) == {Kind.ACL, Kind.CHANGED}
-    assert found[Kind.ACL].what == "ALLOW READ on a.orders to User:reader"
-    assert (found[Kind.CHANGED].upstream, found[Kind.CHANGED].fields) == (2, ("value",))
+    assert set(found) == {DifferenceKind.ACL, DifferenceKind.CHANGED}
+    assert found[DifferenceKind.ACL].what == "ALLOW READ on a.orders to User:reader"
+    assert (found[DifferenceKind.CHANGED].upstream, found[DifferenceKind.CHANGED].fields) == (2, ("value",))

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from mirrorless.cli import status
 from mirrorless.clusters.target_state import TargetState
-from mirrorless.copy.flow_status import FlowStatus
+from mirrorless.copy.flow.status import FlowStatus
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from mirrorless.clusters.identity import Likeness, Shown, compare, id_of
+from mirrorless.clusters.identity import Likeness, ShownCluster, compare, id_of
 from mirrorless.settings import Cluster
 
 
-def shown(*brokers: str, topics: dict[str, str] | None = None, ids: bool = True) -> Shown:
+def shown(*brokers: str, topics: dict[str, str] | None = None, ids: bool = True) -> ShownCluster:
     """Brokers 1, 2, ... at these addresses, topics with their ids."""
     topics = topics or {}
-    return Shown(frozenset(enumerate(brokers, start=1)), dict.fromkeys(topics, 1), topics if ids else {})
+    return ShownCluster(frozenset(enumerate(brokers, start=1)), dict.fromkeys(topics, 1), topics if ids else {})
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def shown(*brokers: str, topics: dict[str, str] | None = None, ids: bool = True)
         ),
     ],
 )
-def test_what_both_ends_have_in_common(source: Shown, target: Shown, likeness: Likeness) -> None:
+def test_what_both_ends_have_in_common(source: ShownCluster, target: ShownCluster, likeness: Likeness) -> None:
     assert compare(source, target) is likeness
     assert compare(target, source) is likeness
 

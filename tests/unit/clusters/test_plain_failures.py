@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mirrorless.clusters.failures import Plainly
+from mirrorless.clusters.connection_errors import Plainly
 
 PLAIN = "a:9092: the broker does not speak TLS here; correct security.protocol or the port"
 CLOSED = (

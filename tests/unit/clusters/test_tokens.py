@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from mirrorless.clusters.client_settings import for_confluent, for_kafka_python
-from mirrorless.clusters.tokens import Iam, Kept, Token
+from mirrorless.clusters.tokens import CachedToken, Iam, Token
 from mirrorless.errors import ClusterUnavailable, ConfigurationError
 from mirrorless.settings import Cluster
 
@@ -149,7 +149,7 @@ def test_a_token_is_used_again_until_it_grows_old() -> None:
             self.given += 1
             return Token(str(self.given), time.time() + (3600 if self.given > 1 else -1))
 
-    kept = Kept(Source())
+    kept = CachedToken(Source())
     assert [kept.fetch().value for _ in range(3)] == ["1", "2", "2"]
 
 
@@ -163,7 +163,7 @@ def test_a_token_that_cannot_be_renewed_is_used_as_long_as_it_lives() -> None:
             return Token("first", time.time() + self.lives_s)
 
     source = Source()
-    kept = Kept(source)
+    kept = CachedToken(source)
     kept.fetch()
     source.lives_s = None
     kept._renew_s = 0.0

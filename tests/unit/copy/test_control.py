@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.control import Control
+from mirrorless.copy.engines.control import Control
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.control import Control
-from mirrorless.copy.flow_place import FlowPlace
-from mirrorless.copy.job import GAVE_UP, _Job
-from mirrorless.copy.rows import Report
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.spark.job import GAVE_UP, _Job
+from mirrorless.copy.flow.reference import FlowRef
+from mirrorless.copy.partition.lease_rows import Report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def at(partition: int, offset: int, *, state: str = "copying") -> Report:
 
 
 def job(folder: Path, told: list[str]) -> _Job:
-    place = FlowPlace(location="mm2.properties", flow="A->B", bounded=True)
+    place = FlowRef(location="mm2.properties", flow="A->B", bounded=True)
     return _Job(place, Control(str(folder)), lambda _: None, told.append)
 
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from mirrorless.copy.progress import parse
-from mirrorless.copy.run_marks import RunMarks, key_of
+from mirrorless.copy.progress.records import parse
+from mirrorless.copy.progress.run_marks import RunMarks, key_of
 from mirrorless.settings import Cluster, Flow
 
 NOW_MS = 1_700_000_000_000

@@ -6,7 +6,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
-from mirrorless.doctor.rights_there import Names, rights_there
+from mirrorless.doctor.rights_check import Names, rights_there
 from mirrorless.filters import GroupFilter, TopicFilter
 from mirrorless.rights import Function, Operation, Side
 from mirrorless.settings import Cluster, Flow

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorless.functions.events import JobStateChange, Record, Records, Schedule, parse
+from mirrorless.functions.events import JobStateChange, Record, ScheduleEvent, TopicRecords, parse
 from tests.support.events import job_state, msk, record, schedule
 
 
 def one(raw: dict[str, Any]) -> Record:
     event = parse(msk(raw))
-    assert isinstance(event, Records)
+    assert isinstance(event, TopicRecords)
     assert event.refused == ()
     (read,) = event.records
     return read
@@ -35,7 +35,7 @@ def test_headers_are_nothing_to_refuse_a_record_for(headers: object) -> None:
 @pytest.mark.parametrize("source", ["aws:kafka", "SelfManagedKafka"])
 def test_both_kinds_of_trigger_are_known(source: str) -> None:
     event = parse(msk(record("t", offset=0, key=b"k", value=b"v"), source=source))
-    assert isinstance(event, Records)
+    assert isinstance(event, TopicRecords)
     assert [(read.topic, read.partition, read.offset, read.timestamp_ms) for read in event.records] == [
         ("t", 0, 0, 1545084650987)
     ]
@@ -43,7 +43,7 @@ def test_both_kinds_of_trigger_are_known(source: str) -> None:
 
 def test_the_order_of_a_partition_is_kept() -> None:
     event = parse(msk(*(record("t", offset=n, partition=n % 2, key=None, value=b"") for n in range(10))))
-    assert isinstance(event, Records)
+    assert isinstance(event, TopicRecords)
     for partition in (0, 1):
         offsets = [read.offset for read in event.records if read.partition == partition]
         assert offsets == sorted(offsets)
@@ -67,7 +67,7 @@ def test_what_makes_no_sense_is_refused_by_itself(wrong: dict[str, Any]) -> None
     good = record("t", offset=1, key=b"k", value=b"v")
     bad = record("t", offset=2, key=b"k", value=b"v") | wrong
     event = parse({"eventSource": "aws:kafka", "records": {"t-0": [bad, good]}})
-    assert isinstance(event, Records)
+    assert isinstance(event, TopicRecords)
     assert [read.offset for read in event.records] == [1]
     (refused,) = event.refused
     assert refused.raw == bad
@@ -76,19 +76,19 @@ def test_what_makes_no_sense_is_refused_by_itself(wrong: dict[str, Any]) -> None
 
 def test_a_schedule_says_when_it_was_due() -> None:
     at = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
-    assert parse(schedule(at)) == Schedule(at=at)
+    assert parse(schedule(at)) == ScheduleEvent(at=at)
 
 
 def test_an_invocation_that_no_schedule_made_is_one_by_hand() -> None:
     event = parse({})
-    assert isinstance(event, Schedule)
+    assert isinstance(event, ScheduleEvent)
     assert event.by_hand
 
 
 @pytest.mark.parametrize("event", [{}, {"time": "soon"}, {"detail": "{}"}])
 def test_an_invocation_by_hand_is_due_now(event: dict[str, Any]) -> None:
     read = parse(event)
-    assert isinstance(read, Schedule)
+    assert isinstance(read, ScheduleEvent)
     assert abs((datetime.now(UTC) - read.at).total_seconds()) < 60
 
 

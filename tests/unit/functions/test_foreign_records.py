@@ -11,12 +11,12 @@ import pytest
 
 from mirrorless.functions import environment as variables
 from mirrorless.functions import foreign_records, heartbeat_monitor, invocation
-from mirrorless.functions.events import Record, Records, Schedule
+from mirrorless.functions.events import Record, ScheduleEvent, TopicRecords
 from mirrorless.functions.foreign_records import AGAIN_S, ForeignRecords
 from mirrorless.functions.heartbeat_monitor import monitor
 from mirrorless.functions.invocation import Invocation
 from mirrorless.heartbeats import Look
-from mirrorless.local.telling import DisplaySink
+from mirrorless.local.display_sink import DisplaySink
 from mirrorless.settings import load
 from tests.support.heard import Heard
 
@@ -69,7 +69,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     return World(tmp_path, monkeypatch)
 
 
-def foreign(*offsets: int) -> Records:
+def foreign(*offsets: int) -> TopicRecords:
     records = [
         Record(
             topic=TOPIC,
@@ -82,7 +82,7 @@ def foreign(*offsets: int) -> Records:
         )
         for offset in offsets
     ]
-    return Records(records=tuple(records), refused=())
+    return TopicRecords(records=tuple(records), refused=())
 
 
 def test_one_event_with_many_is_one_line(world: World) -> None:
@@ -110,7 +110,7 @@ def test_many_events_with_one_are_one_line_and_a_count_after_a_while(
 
 
 def test_the_schedule_logs_them_once_until_they_are_gone(world: World) -> None:
-    schedule = Schedule(at=datetime.now(UTC))
+    schedule = ScheduleEvent(at=datetime.now(UTC))
     for number in (48, 48, 50):
         world.look(number)
         world.monitor(schedule)

@@ -12,11 +12,11 @@ import pytest
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.functions import heartbeat
 from mirrorless.functions.budget import TimeBudget
-from mirrorless.functions.events import Schedule
+from mirrorless.functions.client_cache import ClientCache
+from mirrorless.functions.events import ScheduleEvent
 from mirrorless.functions.heartbeat import beat, pairs_of
 from mirrorless.functions.invocation import Invocation
-from mirrorless.functions.warm import Warm
-from mirrorless.local.telling import DisplaySink
+from mirrorless.local.display_sink import DisplaySink
 from mirrorless.settings import load
 from tests.support.heard import Heard
 
@@ -86,12 +86,12 @@ class Beats:
 
         monkeypatch.setattr(heartbeat, "time", clock)
         monkeypatch.setattr(heartbeat, "Heartbeats", Client)
-        monkeypatch.setattr(heartbeat, "_warm", Warm())
+        monkeypatch.setattr(heartbeat, "_warm", ClientCache())
         monkeypatch.setattr(heartbeat, "_refused", {})
         self.settings = configured(folder, "A, B", "A->B.enabled = true")
         flow = self.settings.flow("A->B")
         self.invocation = Invocation(
-            event=Schedule(at=datetime.fromtimestamp(AT, UTC)),
+            event=ScheduleEvent(at=datetime.fromtimestamp(AT, UTC)),
             budget=TimeBudget(Context(clock), reserve_s=3),
             settings=self.settings,
             flow=flow,

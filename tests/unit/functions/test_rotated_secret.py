@@ -13,17 +13,17 @@ from mirrorless.clusters.target_state import TargetState
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.functions import checkpoint, job_supervisor, metadata
 from mirrorless.functions.budget import TimeBudget
-from mirrorless.functions.events import Records, Schedule, parse
+from mirrorless.functions.client_cache import ClientCache
+from mirrorless.functions.events import ScheduleEvent, TopicRecords, parse
 from mirrorless.functions.invocation import Invocation
-from mirrorless.functions.supervising import Patience
-from mirrorless.functions.surroundings import Surroundings, within
-from mirrorless.functions.warm import Warm
-from mirrorless.local.context import LocalContext
-from mirrorless.local.telling import DisplaySink
+from mirrorless.functions.job_decision import Patience
+from mirrorless.functions.runtime_context import RuntimeContext, within
+from mirrorless.local.display_sink import DisplaySink
+from mirrorless.local.lambda_context import LocalContext
 from mirrorless.metadata.actions import GrowTopic, Problem
 from mirrorless.metadata.apply import Applied
-from mirrorless.metadata.passes import Pass
 from mirrorless.metadata.planning import Admins, Part
+from mirrorless.metadata.sync_pass import SyncPass
 from mirrorless.offsets.checkpoint_pass import PassReport
 from mirrorless.settings import Cluster, Flow, Settings
 from tests.support.heard import Heard
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mirrorless.functions.events import Event
-    from mirrorless.functions.supervising import Run
+    from mirrorless.functions.job_decision import JobRun
 
 FLOW = Flow(
     source=Cluster(alias="a", bootstrap_servers="a:9092"), target=Cluster(alias="b", bootstrap_servers="b:9092")
@@ -77,7 +77,7 @@ class Client:
 class NoRuns:
     patience = Patience()
 
-    def latest(self) -> list[Run]:
+    def latest(self) -> list[JobRun]:
         return []
 
     def stop(self, runs: object) -> None:  # noqa: ARG002
@@ -94,7 +94,7 @@ class Called:
         self.heard = Heard()
         self._sink = DisplaySink(FLOW.name, "function", self.heard, ended=lambda: False)
         variables = {"MIRRORLESS_CONFIG": "c", "MIRRORLESS_FLOW": FLOW.name, "MIRRORLESS_JOB": "copy"}
-        self._given = Surroundings(variables=variables, sink=self._sink, jobs=lambda _job: nullcontext(NoRuns()))
+        self._given = RuntimeContext(variables=variables, sink=self._sink, jobs=lambda _job: nullcontext(NoRuns()))
 
     def __call__(self, work: Callable[[Invocation], dict[str, Any]], event: Event | None = None) -> dict[str, Any]:
         budget = TimeBudget(LocalContext(timeout_s=60, ended=lambda: False))
@@ -115,7 +115,7 @@ def call() -> Iterator[Called]:
 
 def test_of_the_supervisor(monkeypatch: pytest.MonkeyPatch, login: Login, call: Called) -> None:
     monkeypatch.setattr(job_supervisor, "TargetStates", lambda _flow: login.client())
-    monkeypatch.setattr(job_supervisor, "_states", Warm(Client.close))
+    monkeypatch.setattr(job_supervisor, "_states", ClientCache(Client.close))
     assert [call(job_supervisor.supervise)["started_run"] for _ in range(2)] == ["jr_1", "jr_1"]
     assert login.made == 1
     login.now += 1
@@ -129,17 +129,17 @@ def test_of_the_supervisor(monkeypatch: pytest.MonkeyPatch, login: Login, call: 
 def test_of_the_metadata(how: str, monkeypatch: pytest.MonkeyPatch, login: Login, call: Called) -> None:
     action = GrowTopic(topic="t", partitions=2, reason="r")
 
-    def one_pass(_flow: Flow, _parts: list[Part], *, admins: Client, **_: object) -> Pass:
+    def one_pass(_flow: Flow, _parts: list[Part], *, admins: Client, **_: object) -> SyncPass:
         if admins.is_refused and how == "raised":
             raise ClusterUnavailable(REFUSED, cluster="b")
         refused = admins.is_refused and how == "of each action"
         problems = (Problem(topic="t", reason=REFUSED),) if admins.is_refused and how == "of each topic" else ()
         done = Applied(action, REFUSED if refused else None)
-        return Pass(ends=ENDS, applied=(done,), left_out=(), problems=problems, notes=())
+        return SyncPass(ends=ENDS, applied=(done,), left_out=(), problems=problems, notes=())
 
     monkeypatch.setattr(metadata, "one_pass", one_pass)
     monkeypatch.setattr(Admins, "of", lambda _flow: login.client())
-    monkeypatch.setattr(metadata, "_clients", {part: Warm() for part in Part})
+    monkeypatch.setattr(metadata, "_clients", {part: ClientCache() for part in Part})
     works = (metadata.discover_topics, metadata.sync_configs)
     for work in (*works, *works):
         assert call(work)["failed"] == 0
@@ -152,7 +152,7 @@ def test_of_the_metadata(how: str, monkeypatch: pytest.MonkeyPatch, login: Login
 
 
 @pytest.mark.parametrize("how", ["raised", "of the producer", "of the groups"])
-@pytest.mark.parametrize("event", [Schedule(at=datetime.now(UTC)), Records(records=(), refused=())])
+@pytest.mark.parametrize("event", [ScheduleEvent(at=datetime.now(UTC)), TopicRecords(records=(), refused=())])
 def test_of_the_checkpoints(
     how: str, event: Event, monkeypatch: pytest.MonkeyPatch, login: Login, call: Called
 ) -> None:
@@ -172,13 +172,15 @@ def test_of_the_checkpoints(
         return Checkpoints(login)
 
     monkeypatch.setattr(checkpoint, "Checkpoints", made)
-    monkeypatch.setattr(checkpoint, "_warm", Warm(Client.close))
+    monkeypatch.setattr(checkpoint, "_warm", ClientCache(Client.close))
     for _ in range(2):
         assert call(checkpoint.checkpoint, event)["emitted"] == 2
     assert login.made == 1
     login.now += 1
     with suppress(ClusterError):
         call(checkpoint.checkpoint, event)
-    assert any(REFUSED in text for _, text in call.heard.troubles) or (how == "raised" and isinstance(event, Schedule))
+    assert any(REFUSED in text for _, text in call.heard.troubles) or (
+        how == "raised" and isinstance(event, ScheduleEvent)
+    )
     assert call(checkpoint.checkpoint, event)["emitted"] == 2
     assert (login.made, login.closed) == (2, 1)

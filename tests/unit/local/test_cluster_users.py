@@ -6,7 +6,7 @@ import pytest
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.local.broker import secured_settings
-from mirrorless.local.kafka import ClusterSpec
+from mirrorless.local.embedded_kafka import ClusterSpec
 
 
 @pytest.mark.parametrize("users", [{"broker": "x"}, {"a b": "x"}, {"a": 'x"'}, {"": "x"}, {"a": ""}])

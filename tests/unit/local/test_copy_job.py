@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from mirrorless.copy.rows import Report
+    from mirrorless.copy.partition.lease_rows import Report
 
 UNTIL_STOPPED = """
 import time
-from mirrorless.copy.job import Outcome
+from mirrorless.copy.engines.spark.job import CopyOutcome
 def main(given, *, control, folder, told):
     while not control.stopping():
         time.sleep(0.01)
-    return Outcome(complete=False, stuck=False)
+    return CopyOutcome(complete=False, stuck=False)
 """
 AT_ONCE = """
-from mirrorless.copy.job import Outcome
+from mirrorless.copy.engines.spark.job import CopyOutcome
 def main(given, *, control, folder, told):
     assert given[-1] == "--available-now"
-    return Outcome(complete=True, stuck=False)
+    return CopyOutcome(complete=True, stuck=False)
 """
 ACCIDENT = """
 def main(given, *, control, folder, told):
@@ -48,15 +48,15 @@ def main(given, *, control, folder, told):
 
 LEAVES_BEHIND = """
 import time
-from mirrorless.copy.job import Outcome
-from mirrorless.copy.rows import Report
+from mirrorless.copy.engines.spark.job import CopyOutcome
+from mirrorless.copy.partition.lease_rows import Report
 def main(given, *, control, folder, told):
     while {waits} and not control.stopping():
         time.sleep(0.01)
     told([Report(topic="t", partition=0, remote_topic="A.t", state="{state}", error="no leader", **dict.fromkeys((
         "records", "copied_bytes", "next_offset", "lag_records"), 0), **dict.fromkeys((
         "first_offset", "latency_ms", "began_ms", "ended_ms")))])
-    return Outcome(complete=False, stuck=False)
+    return CopyOutcome(complete=False, stuck=False)
 """
 
 FAILS_BEHIND_THE_STOP = """

@@ -13,7 +13,7 @@ from mirrorless.local.display import LiveTable, LogLines, ProgressBar
 from tests.support.reports import report
 
 if TYPE_CHECKING:
-    from mirrorless.copy.rows import Report
+    from mirrorless.copy.partition.lease_rows import Report
 
 
 def said(one: Report) -> str:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.clusters.identity import Ends
-from mirrorless.copy.job import GAVE_UP
+from mirrorless.copy.engines.spark.job import GAVE_UP
 from mirrorless.errors import ClusterUnavailable, LoopError
 from mirrorless.local import runner
 from mirrorless.local.display import LogLines
+from mirrorless.local.display_sink import DisplaySink
 from mirrorless.local.runner import StopRequest, run_flows
-from mirrorless.local.telling import DisplaySink
 from mirrorless.metadata.actions import CreateTopic
-from mirrorless.metadata.passes import Pass
+from mirrorless.metadata.sync_pass import SyncPass
 from mirrorless.settings import Cluster, Flow, Settings
 
 if TYPE_CHECKING:
@@ -79,14 +79,14 @@ class Run:
         self._sink = DisplaySink(flow.name, "checkpoint", display, ended=asked.is_set)
         self._troubles, self._complaints = iter(self.plan.troubles), iter(self.plan.complaints)
 
-    def first(self) -> list[Pass]:
+    def first(self) -> list[SyncPass]:
         if self.name in self.plan.away:
             raise ClusterUnavailable("connection refused", cluster=self.name)
         if self.name in self.plan.looping:
             raise LoopError(flow=self.name, path=("A->B", "B->A"), topic="orders")
         if self.plan.asked:
             self._asked.set()
-        return [Pass(ends=Ends("a", "b"), applied=(), left_out=(), problems=(), notes=(), left=self.plan.left)]
+        return [SyncPass(ends=Ends("a", "b"), applied=(), left_out=(), problems=(), notes=(), left=self.plan.left)]
 
     @property
     def trouble(self) -> str:

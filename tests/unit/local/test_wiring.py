@@ -11,7 +11,7 @@ from mirrorless.clusters.internal_topics import offset_syncs_topic, replicated_h
 from mirrorless.errors import PrerequisiteError
 from mirrorless.functions.environment import FunctionEnvironment, SupervisorEnvironment, parse
 from mirrorless.local import wiring as reading
-from mirrorless.local.template import deployment, read
+from mirrorless.local.cloudformation import deployment, read
 from mirrorless.local.wiring import LEFT_OUT, StateChange, Wiring, seconds_of, wiring
 from mirrorless.settings import load
 from tests.support.template import ROOT

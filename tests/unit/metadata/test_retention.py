@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.clusters.configs import ConfigValue, Origin
-from mirrorless.clusters.would_be import WouldBe
+from mirrorless.clusters.effective_configs import EffectiveConfigs
 from mirrorless.filters import config_filter_for
-from mirrorless.metadata.in_step import Target, TopicPair, Unread, topic_pairs
+from mirrorless.metadata.expected_configs import Target, TopicPair, Unread, topic_pairs
 from mirrorless.metadata.retention import compare_retention
 from mirrorless.settings import Cluster, Flow
 
@@ -35,10 +35,10 @@ def pairs(
     """The pairs of these source topics; `default` is what new topics have on the target, beside what they are given."""
     unread = Unread()
 
-    def would_be(_: str, config: Mapping[str, str]) -> WouldBe | str:
+    def would_be(_: str, config: Mapping[str, str]) -> EffectiveConfigs | str:
         if isinstance(default, str):
             return default
-        return WouldBe(error_code=0, reason="", configs={**default, **config}, replication_factor=3)
+        return EffectiveConfigs(error_code=0, reason="", configs={**default, **config}, replication_factor=3)
 
     found = topic_pairs(
         flow,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorless.copy.sync_schedule import Appended, SyncSchedule
-from mirrorless.offsets.runs import Line, Run
+from mirrorless.copy.offset_syncs.schedule import AppendedBatch, SyncSchedule
+from mirrorless.offsets.failback import look_up
+from mirrorless.offsets.offset_map import OffsetMap, Run
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded
-from mirrorless.offsets.way_back import look_up
 from tests.support.known import Known
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Simulated:
             holes = step.holes if step.count > 1 else 0
             last = upstream + step.count + holes - 1
             batch = [*range(upstream, upstream + step.count - 1), last]
-            append = Appended(
+            append = AppendedBatch(
                 first_upstream=upstream,
                 last_upstream=last,
                 first_downstream=len(self.copied),
@@ -153,7 +153,7 @@ def test_the_way_back_is_as_exact(steps: list[Step], clean: int, compacted_sourc
 
 def test_where_runs_meet_on_the_target_a_group_returns_to_the_first_that_it_did_not_read() -> None:
     # A record was left out at 50, and a reset passed over 1000 to 1999.
-    line = Line.of([Run(0, 0, 50), Run(51, 50, 949), Run(2000, 999, 10)], [])
+    line = OffsetMap.of([Run(0, 0, 50), Run(51, 50, 949), Run(2000, 999, 10)], [])
     at = [(offset, look_up(offset, line, compacted=False)) for offset in (49, 50, 51, 999, 1000)]
     assert at == [
         (offset, Translated(home, How.RUN))
@@ -162,8 +162,10 @@ def test_where_runs_meet_on_the_target_a_group_returns_to_the_first_that_it_did_
 
 
 def test_at_the_beginning_of_a_copy_that_began_late_nothing_says_what_a_group_has_read() -> None:
-    line = Line.of([], [Run(1000, 0, 0), Run(1100, 100, 0)])
+    line = OffsetMap.of([], [Run(1000, 0, 0), Run(1100, 100, 0)])
     assert isinstance(look_up(0, line, compacted=False), Unknown)
     assert look_up(7, line, compacted=False) == Translated(1007, How.RUN)
     # Behind what MirrorMaker 2 had copied, who stands there has read that.
-    assert look_up(520, Line.of([], [Run(500, 520, 0), Run(600, 620, 0)]), compacted=False) == Translated(500, How.RUN)
+    assert look_up(520, OffsetMap.of([], [Run(500, 520, 0), Run(600, 620, 0)]), compacted=False) == Translated(
+        500, How.RUN
+    )

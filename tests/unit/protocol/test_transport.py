@@ -14,7 +14,7 @@ from kafka import errors as kafka_errors
 from kafka.net.transport import KafkaTCPTransport
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
-from mirrorless.protocol.frames import Frames
+from mirrorless.protocol.receive_buffers import ReceiveBuffers
 from mirrorless.protocol.transport import Chunks, Plain, Protocol, read_answers, write_pieces
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Connection:
         self._sock = sock
         self.parser = parser_that_asked(answers)
         self.records: list[bytes] = []
-        self.frames = Frames(FRAMES_BYTES)
+        self.frames = ReceiveBuffers(FRAMES_BYTES)
 
     def get_protocol(self) -> Connection:
         return self

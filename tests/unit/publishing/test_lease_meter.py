@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.rows import without_lease
+from mirrorless.copy.partition.lease_rows import without_lease
 from mirrorless.metrics import BY_NAME, FLOW, TOPIC
 from mirrorless.publishing.lease_meter import LeaseMeter, Sample, Values
 from tests.support.reports import report
 
 if TYPE_CHECKING:
-    from mirrorless.copy.rows import Report
+    from mirrorless.copy.partition.lease_rows import Report
 
 NOON_MS = 1_700_000_000_000
 

@@ -27,10 +27,10 @@ from mirrorless.settings import Settings, load
 from mirrorless.settings.client_keys import COMMON_CLIENT_KEYS, CONSUMER_KEYS, PRODUCER_KEYS, SECURITY_KEYS
 from mirrorless.settings.client_meanings import CLIENT_MEANINGS
 from mirrorless.settings.explain import explain
-from mirrorless.settings.foreign import NAMES
 from mirrorless.settings.load import FLOW_KEYS, WORKER_KEYS, understand
 from mirrorless.settings.mirrormaker1 import location
 from mirrorless.settings.patterns import compile_patterns, tidy_patterns
+from mirrorless.settings.unsupported_keys import NAMES
 
 pytestmark = pytest.mark.fuzz
 

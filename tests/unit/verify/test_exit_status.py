@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from mirrorless.cli import verify as command
-from mirrorless.verify.findings import DIFFERENT, IDENTICAL, NOT_COMPARED, Method, PartitionResult, Verdict
+from mirrorless.verify.findings import DIFFERENT, IDENTICAL, NOT_COMPARED, Method, PartitionResult, VerificationResult
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,4 +50,4 @@ def test_a_crash_is_one_line_and_not_compared(
 @pytest.mark.parametrize(("more", "status"), [(False, IDENTICAL), (True, DIFFERENT)])
 def test_more_differences_than_are_shown_are_differences(*, more: bool, status: int) -> None:
     one = PartitionResult(topic="t", partition=0, remote_topic="a.t", method=Method.LATEST, different=1, more=more)
-    assert Verdict(flow="a->b", began_ms=0, ended_ms=0, partitions=(one,)).status == status
+    assert VerificationResult(flow="a->b", began_ms=0, ended_ms=0, partitions=(one,)).status == status

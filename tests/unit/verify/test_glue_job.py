@@ -11,13 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mirrorless.verify import comparison
-from mirrorless.verify.findings import NOT_COMPARED, Difference, Kind, Verdict
+from mirrorless.verify.findings import NOT_COMPARED, Difference, DifferenceKind, VerificationResult
 
 if TYPE_CHECKING:
     from mirrorless.verify.comparison import ComparedWindow
 
 JOB = Path(__file__).parents[3] / "glue_jobs" / "verify_copy.py"
-DIFFERENCE = Difference(kind=Kind.CONFIG, topic="t", remote_topic="a.t")
+DIFFERENCE = Difference(kind=DifferenceKind.CONFIG, topic="t", remote_topic="a.t")
 
 
 class _Builder:
@@ -46,9 +46,9 @@ def test_its_exit_status(
 ) -> None:
     file = tmp_path / "mm2.properties"
     file.write_text("clusters = a, b\na.bootstrap.servers = a:1\nb.bootstrap.servers = b:1\na->b.enabled = true\n")
-    verdict = Verdict(flow="a->b", began_ms=0, ended_ms=0, differences=differences, troubles=troubles)
+    verdict = VerificationResult(flow="a->b", began_ms=0, ended_ms=0, differences=differences, troubles=troubles)
 
-    def verified(*_: object, **__: object) -> tuple[Verdict, list[ComparedWindow]]:
+    def verified(*_: object, **__: object) -> tuple[VerificationResult, list[ComparedWindow]]:
         return verdict, []
 
     monkeypatch.setattr(comparison, "verify_flow", verified)

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from mirrorless.copy.progress import Announcement, Known
+from mirrorless.copy.progress.epoch_kind import EpochKind, kind_named
+from mirrorless.copy.progress.records import Announcement, Known
 from mirrorless.errors import ClusterError
 from mirrorless.formats import OffsetSync
-from mirrorless.offsets.runs import BEHIND_MIRRORMAKER, Line, Run
+from mirrorless.offsets.offset_map import OffsetMap, Run
 from mirrorless.offsets.translation import How, Translated
 from mirrorless.settings import Cluster, Flow
 from mirrorless.verify import pairing
-from mirrorless.verify.latest import Limits, cut_of, limits_of
+from mirrorless.verify.latest import LatestLimits, cut_of, limits_of
 from mirrorless.verify.pairing import Paired, Pairing
+from mirrorless.verify.ranges import Pair
 from mirrorless.verify.results import unread_result
-from mirrorless.verify.stretches import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -60,8 +61,8 @@ class Clusters:
     def refresh(self, places: object) -> None:
         pass
 
-    def line(self, place: Place) -> Line:  # noqa: ARG002
-        return Line(self.runs)
+    def line(self, place: Place) -> OffsetMap:  # noqa: ARG002
+        return OffsetMap(self.runs)
 
     def translate(self, wanted: Mapping[Place, Sequence[int]], *, deadline: float) -> object:  # noqa: ARG002
         return {place: dict.fromkeys(offsets, self.answer) for place, offsets in wanted.items()}
@@ -131,16 +132,16 @@ def test_keys_are_compared_from_where_the_copy_began(clusters: Clusters) -> None
     clusters.runs, clusters.target = (Run(400, 50, 600),), (0, 650)
     (one,) = clusters.pair()
     assert (one.beginning, cut_of(one)) == (Pair(400, 50), Pair(1_000, 650))
-    assert limits_of(one) == Limits(400, 50, 0, 0)
+    assert limits_of(one) == LatestLimits(400, 50, 0, 0)
 
 
 def test_keys_that_mirrormaker_2_copied_before_are_compared_too(clusters: Clusters) -> None:
     clusters.runs = (Run(400, 400, 600),)
-    began = Announcement(epoch=0, start=400, downstream=400, reason=BEHIND_MIRRORMAKER, topic_id=None)
+    began = Announcement(epoch=0, start=400, downstream=400, kind=EpochKind.AFTER_MIRRORMAKER2, reason="taken over")
     clusters.progress = {PLACE: Known(announced={0: began})}
     (one,) = clusters.pair()
     assert one.beginning is None
-    assert limits_of(one) == Limits(0, 0, 0, 0)
+    assert limits_of(one) == LatestLimits(0, 0, 0, 0)
     # Who compares by number has to count, and nobody did.
     assert one.uncounted == "what MirrorMaker 2 copied before 400 could not be counted: no answer"
 
@@ -196,14 +197,16 @@ def test_what_retention_may_have_taken(first: int, remote_first: int, kept: tupl
         remote_topic="a.t",
         source=(first, 1_000),
         target=(remote_first, 1_000),
-        line=Line((Run(0, 0, 200), Run(350, 250, 550))),
+        line=OffsetMap((Run(0, 0, 200), Run(350, 250, 550))),
     )
-    assert limits_of(one) == Limits(0, 0, *kept)
+    assert limits_of(one) == LatestLimits(0, 0, *kept)
 
 
 def announced(*epochs: tuple[int, int, str]) -> dict[int, Announcement]:
     return {
-        epoch: Announcement(epoch=epoch, start=start, downstream=downstream, reason=reason)
+        epoch: Announcement(
+            epoch=epoch, start=start, downstream=downstream, kind=kind_named(None, reason), reason=reason
+        )
         for epoch, (start, downstream, reason) in enumerate(epochs)
     }
 

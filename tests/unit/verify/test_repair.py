@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from mirrorless.verify.findings import Difference, Kind, Method, PartitionResult, Verdict
+from mirrorless.verify.findings import Difference, DifferenceKind, Method, PartitionResult, VerificationResult
 from mirrorless.verify.repair import repair_plan
 
 
 def short(partition: int, upstream: int | None, *, downstream: int = 60) -> Difference:
     return Difference(
-        kind=Kind.SHORT,
+        kind=DifferenceKind.SHORT,
         topic="orders",
         remote_topic="a.orders",
         partition=partition,
@@ -20,7 +20,12 @@ def short(partition: int, upstream: int | None, *, downstream: int = 60) -> Diff
 
 def missing(partition: int) -> Difference:
     return Difference(
-        kind=Kind.MISSING, topic="orders", remote_topic="a.orders", partition=partition, upstream=7, downstream=7
+        kind=DifferenceKind.MISSING,
+        topic="orders",
+        remote_topic="a.orders",
+        partition=partition,
+        upstream=7,
+        downstream=7,
     )
 
 
@@ -28,7 +33,7 @@ def advised(*differences: Difference, method: Method = Method.WINDOWS) -> dict[s
     partitions = tuple(
         PartitionResult(topic="orders", partition=number, remote_topic="a.orders", method=method) for number in range(3)
     )
-    verdict = Verdict(flow="a->b", began_ms=0, ended_ms=0, partitions=partitions, differences=differences)
+    verdict = VerificationResult(flow="a->b", began_ms=0, ended_ms=0, partitions=partitions, differences=differences)
     return {f"{step.place} {step.mends}": step.action for step in repair_plan(verdict, file="mm2.properties")}
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mirrorless.verify.comparison import ComparedWindow
-from mirrorless.verify.findings import Difference, Kind, Method, PartitionResult, Verdict, by_topic
+from mirrorless.verify.findings import Difference, DifferenceKind, Method, PartitionResult, VerificationResult, by_topic
 from mirrorless.verify.page import page
 from mirrorless.verify.repair import Step
 from mirrorless.verify.report import summary, to_json, write, write_parquet
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 _PARQUET = ("partitions.parquet", "differences.parquet", "windows.parquet")
 
 
-def difference(kind: Kind = Kind.MISSING, **fields: object) -> Difference:
+def difference(kind: DifferenceKind = DifferenceKind.MISSING, **fields: object) -> Difference:
     return Difference(kind=kind, topic="orders", remote_topic="a.orders", partition=1, **fields)  # type: ignore[arg-type]
 
 
-def verdict(*differences: Difference, troubles: tuple[str, ...] = (), topic: str = "orders") -> Verdict:
+def verdict(*differences: Difference, troubles: tuple[str, ...] = (), topic: str = "orders") -> VerificationResult:
     partition = PartitionResult(
         topic=topic, partition=1, remote_topic=f"a.{topic}", method=Method.WINDOWS, records=7, windows=2, different=1
     )
-    return Verdict(
+    return VerificationResult(
         flow="a->b", began_ms=0, ended_ms=1500, partitions=(partition,), differences=differences, troubles=troubles
     )
 
@@ -45,7 +45,7 @@ def verdict(*differences: Difference, troubles: tuple[str, ...] = (), topic: str
         (verdict(difference(), troubles=("no answer",)), 1),
     ],
 )
-def test_the_exit_status(found: Verdict, status: int) -> None:
+def test_the_exit_status(found: VerificationResult, status: int) -> None:
     assert found.status == status
 
 
@@ -83,7 +83,9 @@ def test_reports_go_to_s3(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_page_holds_everything_and_needs_nothing() -> None:
-    found = verdict(difference(Kind.CHANGED, fields=("value",), upstream=1_234), troubles=("<b>x</b>",), topic="<i>")
+    found = verdict(
+        difference(DifferenceKind.CHANGED, fields=("value",), upstream=1_234), troubles=("<b>x</b>",), topic="<i>"
+    )
     html = page([found], [[Step("orders-1", "changed", "copy it & again")]])
     assert "changed in value" in html
     assert "1,234" in html
@@ -96,7 +98,7 @@ def test_the_page_holds_everything_and_needs_nothing() -> None:
 
 
 def test_many_topics_and_differences_stay_readable() -> None:
-    many = Verdict(
+    many = VerificationResult(
         flow="a->b",
         began_ms=0,
         ended_ms=1,
@@ -111,5 +113,5 @@ def test_many_topics_and_differences_stay_readable() -> None:
 
 
 def test_partitions_add_up_by_topic() -> None:
-    (topic,) = by_topic(verdict(difference(), difference(Kind.CONFIG)))
+    (topic,) = by_topic(verdict(difference(), difference(DifferenceKind.CONFIG)))
     assert (topic.records, topic.windows, topic.different, topic.differences) == (7, 2, 1, 1)

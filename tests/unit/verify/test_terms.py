@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from mirrorless.errors import ConfigurationError
-from mirrorless.verify.comparison import Terms
+from mirrorless.verify.comparison import ComparisonTerms
 
 
 def test_what_is_given() -> None:
-    found = Terms.read(topics="orders, pay.*,", since="2026-01-31T12:00:00Z", percent=25)
+    found = ComparisonTerms.read(topics="orders, pay.*,", since="2026-01-31T12:00:00Z", percent=25)
     assert (found.topics, found.since_ms, found.share) == (("orders", "pay.*"), 1769860800000, 0.25)
-    assert Terms.read(topics=".*", since=None, percent=None) == Terms()
+    assert ComparisonTerms.read(topics=".*", since=None, percent=None) == ComparisonTerms()
 
 
 @pytest.mark.parametrize(
@@ -23,5 +23,5 @@ def test_what_is_given() -> None:
 )
 def test_what_cannot_be(topics: str, since: str | None, line: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        Terms.read(topics=topics, since=since, percent=None)
+        ComparisonTerms.read(topics=topics, since=since, percent=None)
     assert str(caught.value).startswith(line)

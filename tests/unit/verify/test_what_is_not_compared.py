@@ -13,10 +13,17 @@ from mirrorless.errors import ClusterError
 from mirrorless.metadata.planning import Admins
 from mirrorless.settings import Cluster, Flow
 from mirrorless.verify import comparison
-from mirrorless.verify.comparison import Comparison, Terms
-from mirrorless.verify.findings import DIFFERENT, IDENTICAL, NOT_COMPARED, Difference, Kind, Verdict
+from mirrorless.verify.comparison import ComparisonTerms, FlowComparison
+from mirrorless.verify.findings import (
+    DIFFERENT,
+    IDENTICAL,
+    NOT_COMPARED,
+    Difference,
+    DifferenceKind,
+    VerificationResult,
+)
 from mirrorless.verify.group_offsets import GroupsCompared
-from mirrorless.verify.settings_of_topics import Metadata, compare_metadata
+from mirrorless.verify.metadata_diff import Metadata, compare_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +37,7 @@ FLOW = Flow(
     sync_topic_configs_enabled=False,
     sync_topic_acls_enabled=False,
 )
-CHANGED = Difference(kind=Kind.CHANGED, topic="orders", remote_topic="a.orders", partition=0)
+CHANGED = Difference(kind=DifferenceKind.CHANGED, topic="orders", remote_topic="a.orders", partition=0)
 
 
 class FakeAdmin:
@@ -133,10 +140,10 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> type[_Pairing]:
     return _Pairing
 
 
-def run(monkeypatch: pytest.MonkeyPatch, metadata: Metadata, *, topics: str = ".*") -> Verdict:
+def run(monkeypatch: pytest.MonkeyPatch, metadata: Metadata, *, topics: str = ".*") -> VerificationResult:
     monkeypatch.setattr(comparison, "compare_metadata", lambda *_, **__: metadata)
-    terms = Terms.read(topics=topics, since=None, percent=None)
-    return Comparison(cast("SparkSession", None), FLOW, terms, say=lambda _: None).run()
+    terms = ComparisonTerms.read(topics=topics, since=None, percent=None)
+    return FlowComparison(cast("SparkSession", None), FLOW, terms, say=lambda _: None).run()
 
 
 @pytest.mark.usefixtures("compared")

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mirrorless.local.kafka import ClusterSpec, start_clusters
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from mirrorless.local.ready_settings import refuse_foreign, write_ready_settings
 
 if TYPE_CHECKING:
-    from mirrorless.local.kafka import EmbeddedCluster
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 
 @click.command

@@ -8,8 +8,8 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from mirrorless.copy.reset import Reset, Resetter, flow_of
-from mirrorless.protocol.wire import EARLIEST, LATEST
+from mirrorless.copy.resume.reset import Reset, Resetter, flow_of
+from mirrorless.protocol.cluster_client import EARLIEST, LATEST
 from mirrorless.settings import load
 from mirrorless.settings.values import timestamp_ms
 

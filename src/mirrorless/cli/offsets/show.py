@@ -11,7 +11,7 @@ from mirrorless.cli.tables import print_table
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.filters import replicated_topics
-from mirrorless.offsets.translator import Translator
+from mirrorless.offsets.translation_service import Translator
 from mirrorless.settings import Flow, load
 
 _FIELDS = ("topic", "partition", "from", "to", "downstream", "target_end", "runs", "mirrormaker_syncs")

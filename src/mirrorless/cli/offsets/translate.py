@@ -13,10 +13,10 @@ from rich.table import Table
 from mirrorless.cli.tables import print_table
 from mirrorless.client import MirrorClient
 from mirrorless.clusters.topics import partition_counts
-from mirrorless.copy.copied_topics import CopiedTopics
+from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import ClusterError, ConfigurationError
-from mirrorless.metadata.other_copies import UNCHECKED, CreatedAgain
 from mirrorless.metadata.planning import Admins
+from mirrorless.metadata.recreated_topics import UNCHECKED, CreatedAgain
 from mirrorless.offsets.checkpoints import remote_topic
 from mirrorless.policy import policy_for
 from mirrorless.settings import load

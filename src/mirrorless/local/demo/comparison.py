@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from mirrorless.clusters.reading import waiting
+from mirrorless.clusters.consumers import waiting
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _SILENCE_S = 30.0
 
 
 @dataclass(slots=True)
-class Comparison:
+class DemoComparison:
     """What came of it: `records` were compared and found equal, `differences` are one line each, the first ten."""
 
     topic: str
@@ -50,12 +50,12 @@ def compare(
     remote_topic: str,
     partitions: int,
     advanced: Callable[[int], None],
-) -> Comparison:
+) -> DemoComparison:
     """Compare key, value, headers, timestamp and order; `source` and `target` are bootstrap servers.
 
     The source is read committed, as the copy reads it; the target uncommitted, so that nothing can hide there.
     """
-    result = Comparison(topic=topic, partitions=partitions)
+    result = DemoComparison(topic=topic, partitions=partitions)
     with (
         _Side(source, topic, partitions, "read_committed") as left,
         _Side(target, remote_topic, partitions, "read_uncommitted") as right,
@@ -71,7 +71,7 @@ def compare(
     return result
 
 
-def _match(result: Comparison, partition: int, left: _Side, right: _Side) -> int:
+def _match(result: DemoComparison, partition: int, left: _Side, right: _Side) -> int:
     ours, theirs = left.queues[partition], right.queues[partition]
     count = min(len(ours), len(theirs))
     for _ in range(count):

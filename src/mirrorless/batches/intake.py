@@ -1,0 +1,255 @@
+"""What a fetch brought for one partition, as batches that can be stamped: most as they came, the rest rebuilt.
+
+The table in section 3 of the design, row by row. Offsets are upstream.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mirrorless.batches.batch_filter import AbortedTransactions, fits_as_it_is, refusal
+from mirrorless.batches.header import CONTROL, TRANSACTIONAL, BatchHeader, FormatError, scan
+from mirrorless.batches.legacy import convert, legacy_end
+from mirrorless.batches.passthrough import Ready, is_tiny, unopened
+from mirrorless.batches.rebuild import merge, rebuild
+from mirrorless.batches.reverse_copy import NO_OPPOSITE, LoopedBatch, OppositeCopy
+from mirrorless.batches.single_record import is_lone, take_lone
+from mirrorless.batches.stamp import body_of, is_intact
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator
+
+    from mirrorless.batches.rebuild import Rebuilt
+    from mirrorless.batches.single_record import Lone
+
+_MANY = 4
+_LONG_RUN = 16
+_REBUILT_BYTES = 256 << 10
+_MAGIC_AT = 16
+
+
+class PassedTo(NamedTuple):
+    """Nothing is left before `offset`: what was there went before this, or was a marker, aborted, or compacted away."""
+
+    offset: int
+    leader_epoch: int = -1
+
+
+class _IntakeRules(NamedTuple):
+    """Which batches are rebuilt: larger than `max_batch_bytes`, or to be put among others, into `rebuilt_bytes`.
+
+    `leader_epoch` is the source's at the end of what was fetched.
+    """
+
+    goes_among_others: Callable[[BatchHeader], bool]
+    max_batch_bytes: int | None
+    rebuilt_bytes: int
+    leader_epoch: int
+
+
+class _Run(NamedTuple):
+    """Headers of batches, each with the byte where it begins, and the lone records behind them."""
+
+    plain: list[tuple[BatchHeader, int]]
+    lone: Lone | None
+
+    @property
+    def leader_epoch(self) -> int:
+        """The source's at the run's end."""
+        return (self.plain[-1][0] if self.lone is None else self.lone.last).partition_leader_epoch
+
+
+def take_in(
+    records: bytes | memoryview,
+    aborted: Iterable[tuple[int, int]],
+    *,
+    wanted_from: int,
+    until: int | None,
+    max_batch_bytes: int | None,
+    verify: bool = False,
+    views: bool = False,
+    merge_below: int = 0,
+    opposite: OppositeCopy = NO_OPPOSITE,
+) -> Iterator[Ready | PassedTo]:
+    """Yield what goes over, in order, from offset `wanted_from` up to `until`; no batch above `max_batch_bytes`.
+
+    Checksums are compared where a batch is unusual, with `verify` everywhere; else the target compares them. A batch of
+    which one record alone is larger comes as it is. Tiny batches are coalesced where there are many of them: one batch
+    a partition fits a produce request, so one by one each would cost a round trip. `merge_below` has batches of fewer
+    bytes put together into such of about that size, where a round trip costs more than opening them. With `views`,
+    bodies may be such of `records`. Raises `FormatError` for what cannot go over, and `LoopedBatch` for what the
+    `opposite` copy brought back, after everything before it.
+    """
+    limit = max_batch_bytes if max_batch_bytes is not None else max(_REBUILT_BYTES, merge_below)
+    if len(records) > _MAGIC_AT and records[_MAGIC_AT] < 2:
+        end = legacy_end(records)
+        for built in convert(records[:end], max_bytes=limit, wanted_from=wanted_from):
+            yield Ready(built.header, built.body, built.first_offset, built.last_offset)
+            wanted_from = built.last_offset + 1
+        records = records[end:]
+    whole, begins = (
+        ([], 0)
+        if merge_below
+        else unopened(
+            records,
+            wanted_from=wanted_from,
+            until=until,
+            max_batch_bytes=max_batch_bytes,
+            verify=verify,
+            views=views,
+            opposite=opposite,
+        )
+    )
+    if whole:
+        yield from whole
+        wanted_from = whole[-1].last_offset + 1
+        if begins == len(records):
+            return
+        records = records[begins:]
+    runs, failure = _runs(records, wanted_from, until, opposite)
+    leader_epoch = runs[-1].leader_epoch if runs else -1
+    coalesce = any(run.lone for run in runs) or sum(_tiny(header) for run in runs for header, _ in run.plain) >= _MANY
+
+    def goes_among_others(header: BatchHeader) -> bool:
+        return header.size_bytes < merge_below or (coalesce and _tiny(header))
+
+    rules = _IntakeRules(goes_among_others, max_batch_bytes, limit, leader_epoch)
+    follower = AbortedTransactions(aborted)
+    reached = wanted_from
+    for run in runs:
+        batches = _data_batches(records, run.plain, follower, wanted_from=wanted_from, until=until)
+        reached, worse = yield from _one_by_one(batches, reached, rules)
+        if worse is not None:
+            failure = worse
+            break
+        if run.lone is not None:
+            yield from _ready(merge([(0, run.lone.records)], max_bytes=limit), leader_epoch)
+            reached = run.lone.last.next_offset
+    yield PassedTo(reached, leader_epoch)
+    if failure is not None:
+        raise failure
+
+
+def _tiny(header: BatchHeader) -> bool:
+    return is_tiny(header.size_bytes, header.attributes, header.record_count)
+
+
+def _one_by_one(
+    batches: Iterator[tuple[int, tuple[BatchHeader, bytes] | None]],
+    reached: int,
+    rules: _IntakeRules,
+) -> Generator[Ready, None, tuple[int, FormatError | None]]:
+    """Yield batches as they came or rebuilt; returns the offset behind them, and what is wrong with the next one."""
+    loose: list[tuple[BatchHeader, bytes]] = []
+    loose_from = reached
+    failure: FormatError | None = None
+    while True:
+        try:
+            passed, batch = next(batches)
+        except StopIteration:
+            break
+        except FormatError as error:
+            failure = error
+            break
+        if batch is not None:
+            header, body = batch
+            whole = fits_as_it_is(header, wanted_from=reached, max_bytes=rules.max_batch_bytes)
+            if whole and not rules.goes_among_others(header):
+                if loose:
+                    yield from _together(loose, loose_from, rules)
+                    loose = []
+                loose_from = header.next_offset
+                yield Ready(header, body, header.base_offset, header.last_offset, rules.leader_epoch)
+            else:
+                loose.append(batch)
+        reached = passed
+    yield from _together(loose, loose_from, rules)
+    return reached, failure
+
+
+def _together(loose: list[tuple[BatchHeader, bytes]], wanted_from: int, rules: _IntakeRules) -> Iterator[Ready]:
+    """Rebuild batches; a tiny one that stands alone between others has nothing to be put among."""
+    if len(loose) == 1:
+        ((header, body),) = loose
+        if fits_as_it_is(header, wanted_from=wanted_from, max_bytes=rules.max_batch_bytes):
+            yield Ready(header, body, header.base_offset, header.last_offset, rules.leader_epoch)
+            return
+    yield from _ready(rebuild(loose, max_bytes=rules.rebuilt_bytes, wanted_from=wanted_from), rules.leader_epoch)
+
+
+def _runs(
+    records: bytes | memoryview, wanted_from: int, until: int | None, opposite: OppositeCopy
+) -> tuple[list[_Run], FormatError | LoopedBatch | None]:
+    """Part a fetch into long runs of lone records, all of them wanted, and what lies between them.
+
+    The second value is what ended them early, if anything did.
+    """
+    runs: list[_Run] = []
+    plain: list[tuple[BatchHeader, int]] = []
+    log = b""
+    tried = start = 0
+    failure: FormatError | LoopedBatch | None = None
+    while True:
+        lone: Lone | None = None
+        try:
+            for found in scan(records, start):
+                if opposite.made(found[0]) and _is_wanted(found[0], wanted_from, until):
+                    failure = LoopedBatch(found[0].base_offset)
+                    break
+                plain.append(found)
+                if len(plain) < 2 or plain[-2][1] < tried or not (is_lone(found[0]) and is_lone(plain[-2][0])):
+                    continue
+                log = log or bytes(records)
+                run = take_lone(log, plain[-2][1], wanted_from=wanted_from, until=until, opposite=opposite)
+                tried = found[1] if run is None else run.end
+                if run is not None and len(run.records.rests) >= _LONG_RUN:
+                    lone = run
+                    break
+        except FormatError as error:
+            failure = error
+        if lone is None:
+            return [*runs, _Run(plain, None)] if plain else runs, failure
+        runs.append(_Run(plain[:-2], lone))
+        plain, start = [], lone.end
+
+
+def _is_wanted(header: BatchHeader, wanted_from: int, until: int | None) -> bool:
+    return header.next_offset > wanted_from and (until is None or header.base_offset < until)
+
+
+def _ready(rebuilt: Iterable[Rebuilt], leader_epoch: int) -> Iterator[Ready]:
+    for built in rebuilt:
+        yield Ready(built.header, built.body, built.first_offset, built.last_offset, leader_epoch)
+
+
+def _data_batches(
+    records: bytes | memoryview,
+    headers: Iterable[tuple[BatchHeader, int]],
+    aborted: AbortedTransactions,
+    *,
+    wanted_from: int,
+    until: int | None,
+) -> Iterator[tuple[int, tuple[BatchHeader, bytes] | None]]:
+    """Yield the offset behind each batch, with the batch if its records were committed; checks every checksum."""
+    for header, at in headers:
+        if until is not None and header.base_offset >= until:
+            yield max(until, wanted_from), None
+            return
+        body = body_of(records, at, header)
+        if not is_intact(records, at, header, body):
+            reason = f"the batch {header.base_offset} to {header.last_offset} does not match its checksum"
+            raise _unfit(reason, header)
+        dropped = header.attributes & (TRANSACTIONAL | CONTROL) and aborted.drops(header, records, at)
+        if header.next_offset <= wanted_from:
+            continue
+        if dropped:
+            yield header.next_offset, None
+            continue
+        if (reason_against := refusal(header)) is not None:
+            raise _unfit(reason_against, header)
+        yield header.next_offset, (header, body)
+
+
+def _unfit(reason: str, header: BatchHeader) -> FormatError:
+    behind = header.next_offset if header.last_offset_delta >= 0 else None
+    return FormatError(reason, offset=header.base_offset, next_offset=behind, size_bytes=header.size_bytes)

@@ -1,0 +1,93 @@
+"""Batches that go over as they came: what nearly every fetch brings, so it is looked at in one loop.
+
+Only their headers are read. A damaged one keeps a wrong checksum (`stamp.stamp`), by which the target refuses it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mirrorless.batches.header import CODEC_MASK, CODECS, HEADER_BYTES, BatchHeader
+from mirrorless.batches.reverse_copy import NO_OPPOSITE, OppositeCopy
+from mirrorless.batches.stamp import is_intact
+
+_MAGIC = 2
+_LENGTH_COUNTS_FROM = 12
+_TINY_BYTES = 4_096
+_SMALL_BYTES = 16 << 10
+_FEW_RECORDS = 64
+_END_OF_TIME = 1 << 63
+
+
+class Ready(NamedTuple):
+    """A dense batch, to be stamped; its records were at `base_offset` to `last_offset`, with or without holes.
+
+    `leader_epoch` is the source's at its last record, or at the end of what was fetched with it: never older.
+    """
+
+    header: BatchHeader
+    body: bytes | memoryview
+    base_offset: int
+    last_offset: int
+    leader_epoch: int = -1
+
+
+def unopened(
+    records: bytes | memoryview,
+    *,
+    wanted_from: int,
+    until: int | None,
+    max_batch_bytes: int | None,
+    verify: bool,
+    views: bool,
+    opposite: OppositeCopy = NO_OPPOSITE,
+) -> tuple[list[Ready], int]:
+    """Return the batches in front that are wanted whole and may be appended as they are, and the byte behind them.
+
+    With `views` their bodies are such of `records`, but for those that were verified.
+
+    There begins one with anything unusual: another message format, holes, a transaction, append times or a delete
+    horizon (`admission.fits_as_it_is`), a wrong length or, with `verify`, checksum, a tiny batch, one that is larger
+    than `max_batch_bytes` or not all there; one from offset `until` on; or one of the `opposite` copy.
+    """
+    found: list[Ready] = []
+    end = len(records)
+    stop = _END_OF_TIME if until is None else until
+    most = end if max_batch_bytes is None else max_batch_bytes
+    opposite_id, looped_from = opposite
+    at = 0
+    while end - at >= HEADER_BYTES:
+        header = BatchHeader.parse(records, at)
+        base_offset, length, epoch, magic, _, attributes, last_delta, _, _, producer, _, _, record_count = header
+        size = length + _LENGTH_COUNTS_FROM
+        if not (
+            magic == _MAGIC
+            and 0 <= attributes < len(CODECS)  # so without any other attribute
+            and record_count == last_delta + 1
+            and wanted_from <= base_offset < stop
+            and size <= most
+            and at + size <= end
+            and (producer != opposite_id or base_offset < looped_from)
+            and (size >= _SMALL_BYTES or not is_tiny(size, attributes, record_count))
+        ):
+            break
+        body = records[at + HEADER_BYTES : at + size]
+        if verify or not views:
+            body = bytes(body)
+            if verify and not is_intact(records, at, header, body):
+                break
+        last_offset = base_offset + last_delta
+        found.append(Ready(header, body, base_offset, last_offset, epoch))
+        wanted_from = last_offset + 1
+        at += size
+    return found, at
+
+
+def is_tiny(size_bytes: int, attributes: int, record_count: int) -> bool:
+    """Whether a batch costs more as one of many than its records do that are put among others.
+
+    Not compressed ones are cheap to open: a batch of its own costs as much as about sixty of their records.
+    """
+    if size_bytes < _TINY_BYTES:
+        return True
+    return not attributes & CODEC_MASK and record_count <= _FEW_RECORDS and size_bytes < _SMALL_BYTES

@@ -1,0 +1,62 @@
+"""What a cluster would make of a new topic: a creation that is only validated, whose answer has all configs (KIP-525).
+
+It shows the cluster's defaults without a right on the cluster: brokers authorize it by `CREATE`, and the configs by
+`DESCRIBE_CONFIGS` on the topic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka import errors as kafka_errors
+from kafka.protocol.admin.topics import CreateTopicsRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_TIMEOUT_MS: Final = 15_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectiveConfigs:
+    """The answer to a creation that is only validated.
+
+    `error_code` is 0 if the topic could be created, else `reason` says why not. `configs` are all that it would have,
+    None where we have no right to see them, and from brokers before 2.4; likewise the `replication_factor`.
+    """
+
+    error_code: int
+    reason: str
+    configs: Mapping[str, str | None] | None
+    replication_factor: int | None
+
+
+def ask_creation(
+    ask: Callable[[Any], Any], topic: str, *, partitions: int, replication_factor: int, config: Mapping[str, str]
+) -> EffectiveConfigs:
+    """Ask what would become of a new topic; `ask` sends a request to the controller and returns its answer."""
+    new = CreateTopicsRequest.CreatableTopic(
+        name=topic,
+        num_partitions=partitions,
+        replication_factor=replication_factor,
+        assignments=[],
+        configs=[
+            CreateTopicsRequest.CreatableTopic.CreatableTopicConfig(name=name, value=value)
+            for name, value in config.items()
+        ],
+    )
+    (found,) = ask(CreateTopicsRequest(topics=[new], timeout_ms=_TIMEOUT_MS, validate_only=True)).topics
+    configs = getattr(found, "configs", None)
+    factor = getattr(found, "replication_factor", None)
+    return EffectiveConfigs(
+        error_code=found.error_code,
+        reason=found.error_message or kafka_errors.for_code(found.error_code).__name__,
+        configs=None if not configs else {one.name: one.value for one in configs},
+        replication_factor=None if factor is None or factor < 1 else factor,
+    )
+
+
+def ask_controller(client: Any, request: Any) -> Any:  # noqa: ANN401 -- the library's messages
+    """Send any request to the controller with kafka-python's admin client; raises its errors."""
+    return client._manager.run(client._send_request_to_controller, request, lambda _: (), False)

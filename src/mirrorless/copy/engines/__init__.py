@@ -1,0 +1,1 @@
+"""What runs leases, and talks with their slots while they run."""

@@ -1,0 +1,171 @@
+"""How a local run talks with its slots: a folder with a stop mark, and a file of reports for every lease and slot.
+
+On AWS the driver alone has such a folder, for what its own processes say to each other: slots may run on other
+machines, their leases are ended by time, and their reports come back through Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from mirrorless.copy.partition.lease_rows import Report
+
+_STOP = "stop"
+_HELD = "held-"
+_LEFT = ".left"
+_TROUBLE = "trouble"
+_UNREACHABLE = "unreachable"
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """The folder of one flow's run; without one, nothing stops a lease early and nobody watches it.
+
+    `for_slots` is false where the slots do not have the folder.
+    """
+
+    folder: str | None = None
+    for_slots: bool = True
+
+    def ask_to_stop(self) -> None:
+        """Let every lease end as soon as what is in flight has arrived."""
+        if self.folder is not None:
+            (Path(self.folder) / _STOP).touch()
+
+    def begin(self) -> None:
+        """Take a stop that was asked for back: another run begins."""
+        for path in self._paths(_STOP, f"{_HELD}*"):
+            path.unlink(missing_ok=True)
+
+    def stopping(self) -> bool:
+        """Whether a stop was asked for."""
+        return self.folder is not None and (Path(self.folder) / _STOP).exists()
+
+    def complain(self, text: str, *, unreachable: bool = False) -> None:
+        """Leave one line about why no lease could be planned; an empty one takes it back.
+
+        `unreachable` says that nobody wanted this: a cluster does not answer.
+        """
+        if self.folder is not None:
+            mark = Path(self.folder) / _UNREACHABLE
+            if unreachable:
+                mark.touch()
+            else:
+                mark.unlink(missing_ok=True)
+            _write(Path(self.folder) / _TROUBLE, text)
+
+    def complaint(self) -> str:
+        """The line that was left, empty if there is none."""
+        path = Path(self.folder or "") / _TROUBLE
+        return path.read_text() if self.folder is not None and path.exists() else ""
+
+    def planned(self) -> bool:
+        """Whether a lease was planned, or it was said why none could be."""
+        return self.folder is not None and (Path(self.folder) / _TROUBLE).exists()
+
+    def unreachable(self) -> bool:
+        """Whether what was complained of is that no lease could be planned."""
+        return self.folder is not None and (Path(self.folder) / _UNREACHABLE).exists()
+
+    def of(self, lease: int, slot: int) -> SlotControl:
+        """The part of one slot in one lease."""
+        return SlotControl(self, lease, slot)
+
+    def hold(self, held: bool, *, lease: int, slot: int) -> None:
+        """Leave a mark as long as a slot copies on behind its lease."""
+        if self.folder is not None:
+            path = Path(self.folder) / f"{_HELD}{lease}-{slot}"
+            if held:
+                path.touch()
+            else:
+                path.unlink(missing_ok=True)
+
+    def held(self) -> bool:
+        """Whether a slot copies on behind its lease."""
+        return bool(self._paths(f"{_HELD}*"))
+
+    def leave(self, *, lease: int, slot: int, reports: list[Report]) -> None:
+        """Leave reports of what was copied behind a lease's end; see `left`."""
+        if self.folder is not None:
+            _write(Path(self.folder) / f"{lease}-{slot}{_LEFT}", _packed(reports))
+
+    def left(self) -> list[list[Report]]:
+        """Take the reports that were left since this was asked last."""
+        found = [(path, _read(path)) for path in self._paths(f"*{_LEFT}")]
+        for path, _ in found:
+            path.unlink(missing_ok=True)
+        return [reports for _, reports in found]
+
+    def publish(self, *, lease: int, slot: int, reports: list[Report]) -> None:
+        """Leave a slot's reports for whoever watches."""
+        if self.folder is not None:
+            _write(Path(self.folder) / f"{lease}-{slot}.json", _packed(reports))
+
+    def collect(self) -> dict[tuple[int, int], list[Report]]:
+        """The latest reports by lease and slot; leases before the newest are final, and their files are taken away."""
+        found = {}
+        for path in self._paths("*.json"):
+            lease, _, slot = path.stem.partition("-")
+            found[int(lease), int(slot)] = _read(path)
+        newest = max((number for number, _ in found), default=0)
+        for number, slot_number in found:
+            if number < newest:
+                (Path(self.folder or "") / f"{number}-{slot_number}.json").unlink(missing_ok=True)
+        return found
+
+    def _paths(self, *patterns: str) -> list[Path]:
+        folder = self.folder
+        return [] if folder is None else [path for pattern in patterns for path in Path(folder).glob(pattern)]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotControl:
+    """`lease.Watch` of one slot in one lease."""
+
+    control: Control
+    lease: int
+    slot: int
+
+    @property
+    def watched(self) -> bool:
+        """Whether there is a folder to leave reports in."""
+        return self.control.folder is not None
+
+    def stopping(self) -> bool:
+        """Whether a stop was asked for."""
+        return self.control.stopping()
+
+    def observe(self, reports: list[Report]) -> None:
+        """Leave the slot's reports for whoever watches."""
+        self.control.publish(lease=self.lease, slot=self.slot, reports=reports)
+
+    def holding(self) -> None:
+        """Mark that the slot copies on behind its lease."""
+        self.control.hold(True, lease=self.lease, slot=self.slot)
+
+    def handed_over(self) -> None:
+        """Take the mark away: the next lease has the copy."""
+        self.control.hold(False, lease=self.lease, slot=self.slot)
+
+    def landed(self, reports: list[Report]) -> None:
+        """Leave what was copied behind the lease, and take the mark away."""
+        if any(report.records for report in reports):
+            self.control.leave(lease=self.lease, slot=self.slot, reports=reports)
+        self.control.hold(False, lease=self.lease, slot=self.slot)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file so that nobody finds half of it."""
+    scratch = path.with_suffix(".part")
+    scratch.write_text(text)
+    scratch.replace(path)
+
+
+def _packed(reports: list[Report]) -> str:
+    return json.dumps([report.as_row() for report in reports])
+
+
+def _read(path: Path) -> list[Report]:
+    return [Report(**row) for row in json.loads(path.read_text())]

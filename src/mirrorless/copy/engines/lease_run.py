@@ -1,0 +1,113 @@
+"""Runs leases in this process: one slot a flow, whose connections are kept from lease to lease."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.copy.partition.lease_rows import LeaseRow, Report
+from mirrorless.copy.partition.state import PartitionState
+from mirrorless.copy.slot.lease import LeaseTerms
+from mirrorless.copy.slot.worker import Slot
+from mirrorless.errors import ClusterError, ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mirrorless.copy.engines.control import Control
+    from mirrorless.copy.flow.reference import FlowRef
+    from mirrorless.settings import Flow
+
+_PAUSE_S: Final = 2.0
+_SECOND_S: Final = 10.0
+"""Where another run was first, how soon it is looked for again."""
+_HOLDOVER_S: Final = 30.0
+"""What Spark needs between two leases, many times over; where the query has ended, nobody takes over."""
+
+_slots: dict[str, Slot] = {}
+
+
+def run_lease(
+    place: FlowRef, rows: Sequence[LeaseRow], *, control: Control, lease: int, slot: int, holdover: bool = False
+) -> list[Report]:
+    """Copy `rows` for one lease, in this process's slot for the flow; returns a report a partition.
+
+    With `holdover`, a flow's only slot copies on behind the lease until the next one takes over; with several slots the
+    next one's partitions are others, and may be dealt to another process.
+
+    A cluster that cannot be reached is in the reports, and so is a configuration that this process cannot read, so that
+    the query lives on and the next lease tries again.
+    """
+    watch = control.of(lease, slot)
+    try:
+        known = _ready(place)
+        terms = _terms(known.flow, place, rows, holdover=holdover)
+        reports = known.copy(rows, terms=terms, watch=watch, slot=slot)
+        states = {report.state for report in reports}
+        if known.login_refused or (
+            PartitionState.RESUMING in states and states <= {PartitionState.RESUMING, PartitionState.HALTED}
+        ):
+            _forget(place)  # perhaps the brokers moved: the next lease asks the bootstrap servers again, and logs in
+        return reports
+    except (ClusterError, ConfigurationError) as error:
+        _forget(place)
+        reports = [_unreached(row, error) for row in rows]
+        watch.observe(reports)
+        if not control.stopping():
+            time.sleep(_PAUSE_S)
+        return reports
+
+
+def _ready(place: FlowRef) -> Slot:
+    """The slot that is kept for the flow, with its configuration as it is now, or a new one."""
+    known = _slots.get(place.flow)
+    try:
+        flow = place.load()
+    except ConfigurationError:
+        if known is None:
+            raise
+        flow = known.flow  # somebody is editing the file; the driver complains
+    if known is not None and (known.login_refused or known.flow.connections != flow.connections):
+        _forget(place)
+        known = None
+    if known is None:
+        known = _slots[place.flow] = Slot(flow)
+    known.flow = flow
+    return known
+
+
+def _terms(flow: Flow, place: FlowRef, rows: Sequence[LeaseRow], *, holdover: bool) -> LeaseTerms:
+    slots = max((row.slots for row in rows), default=1)
+    is_first = all(row.is_first for row in rows)
+    return LeaseTerms(
+        seconds=flow.lease_seconds if is_first else min(flow.lease_seconds, _SECOND_S),
+        bounded=place.bounded,
+        holdover_s=_HOLDOVER_S if holdover and slots == 1 and not place.bounded else 0.0,
+        pass_gaps=flow.on_gap == "continue",
+        leave_out=flow.errors_tolerance == "all",
+        bytes_per_second=flow.max_bytes_per_second and flow.max_bytes_per_second / slots,
+    )
+
+
+def _forget(place: FlowRef) -> None:
+    if (known := _slots.pop(place.flow, None)) is not None:
+        known.close()
+
+
+def _unreached(row: LeaseRow, error: ClusterError | ConfigurationError) -> Report:
+    passes = error.retriable or isinstance(error, ConfigurationError)
+    return Report(
+        topic=row.topic,
+        partition=row.partition,
+        remote_topic=row.remote_topic,
+        state="unreachable" if passes else "halted",
+        records=0,
+        copied_bytes=0,
+        first_offset=None,
+        next_offset=None if row.last_offset is None else row.last_offset + 1,
+        lag_records=row.lag_records,
+        latency_ms=None,
+        began_ms=None,
+        ended_ms=None,
+        error=str(error),
+    )

@@ -1,0 +1,153 @@
+"""The copy of one flow as a job: a query, and when it has done what it was started for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from pyspark.errors import PySparkException
+
+from mirrorless.copy.engines.spark.query import start_copy
+from mirrorless.copy.partition.lease_rows import summary, without_lease
+from mirrorless.copy.progress.run_marks import run_in, take_back
+from mirrorless.errors import MirrorlessError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from mirrorless.clusters.topics import Place
+    from mirrorless.copy.engines.control import Control
+    from mirrorless.copy.flow.reference import FlowRef
+    from mirrorless.copy.partition.lease_rows import Report
+
+LANDING_S: Final = 3.5
+"""How long a lease may take to end once a stop was asked for."""
+_FRUITLESS_LEASES: Final = 3
+GAVE_UP: Final = (
+    f"gave up before the end: {_FRUITLESS_LEASES} leases in a row copied nothing; what holds it up is told before this,"
+    " and another run goes on from here"
+)
+"""What a copy with an end says that does not reach it."""
+_LOOK_EVERY_S: Final = 0.1
+_TICK_S: Final = 0.02
+_IDLE: Final = "Waiting for data to arrive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyOutcome:
+    """How a job ended: `complete` says that a copy with an end reached it, `stuck` that it gave up before."""
+
+    complete: bool
+    stuck: bool
+
+
+def copy_flow(
+    spark: SparkSession,
+    place: FlowRef,
+    *,
+    checkpoint: str,
+    control: Control,
+    on_lease: Callable[[list[Report]], None],
+    on_trouble: Callable[[str], None] | None = None,
+) -> CopyOutcome:
+    """Copy until `control` asks for a stop, or a copy with an end is at it, or gives up; raises what ended the query.
+
+    `on_lease` hears every finished lease, and of one that could not be planned, since a cluster does not answer, that
+    all partitions are out of reach; not of one that nobody wanted: of a flow that is paused. `on_trouble` hears once
+    what is wrong with planning, where nobody looks at `control`, and that a copy with an end gives up: after three
+    leases in a row that got nowhere.
+    """
+    job = _Job(place, control, on_lease, on_trouble)
+    query = start_copy(spark, place, checkpoint=checkpoint, control=control, on_reports=job.lease_ended)
+    failure = None
+    try:
+        job.wait(query)
+        failure = query.exception()  # before the stop, which may well have a query fail that is in the middle
+        with suppress(PySparkException):  # it does not end in time: the session is about to
+            query.stop()
+    finally:
+        job.tell_left()
+    if control.folder is not None and control.stopping():
+        with suppress(MirrorlessError):
+            take_back(place.load(), run_in(control.folder))
+    if not job.landed.is_set() and failure is not None:
+        raise failure
+    return CopyOutcome(complete=job.complete, stuck=job.stuck)
+
+
+class _Job:
+    def __init__(
+        self,
+        place: FlowRef,
+        control: Control,
+        on_lease: Callable[[list[Report]], None],
+        on_trouble: Callable[[str], None] | None,
+    ) -> None:
+        self._bounded = place.bounded
+        self._control = control
+        self._on_lease = on_lease
+        self._on_trouble = on_trouble
+        self._trouble = ""
+        self._last: list[Report] = []
+        self._fruitless = 0
+        self._reached: dict[Place, int] = {}
+        self.landed = threading.Event()
+        self.complete = False
+        self.stuck = False
+
+    def wait(self, query: StreamingQuery) -> None:
+        """Wait until no other lease is wanted, and what was in flight has arrived."""
+        until: float | None = None
+        while query.isActive:
+            landed = self.landed.wait(_LOOK_EVERY_S)
+            if landed or self._control.stopping():
+                until = until or time.monotonic() + LANDING_S
+                at_rest = landed or query.status["message"] == _IDLE
+                if (at_rest and not self._control.held()) or time.monotonic() >= until:
+                    break
+                time.sleep(_TICK_S)
+
+    def lease_ended(self, reports: list[Report]) -> None:
+        self.tell_left()
+        trouble = self._control.complaint()
+        if trouble and trouble != self._trouble and self._on_trouble is not None:
+            self._on_trouble(trouble)
+        self._trouble = trouble
+        if reports:
+            self._last = reports
+        elif self._control.unreachable():
+            reports = [without_lease(report, trouble) for report in self._last]
+        if reports or not trouble:
+            self._on_lease(reports)
+        if self._bounded and not self._control.stopping():
+            self._at_the_end(reports)
+        if self._control.stopping():
+            self.landed.set()
+
+    def tell_left(self) -> None:
+        """Tell what slots copied behind a lease's end when no other lease took over from them."""
+        for reports in self._control.left():
+            self._on_lease(reports)
+
+    def _at_the_end(self, reports: list[Report]) -> None:
+        totals = summary(reports)
+        # Of all that were ever reported: what is caught up has no part in the next lease.
+        before = sum(self._reached.values()) if self._reached else -1
+        self._reached |= {(report.topic, report.partition): report.next_offset or 0 for report in reports}
+        # What waits for another run waits as long as that runs, or was killed a short while ago.
+        advanced = sum(self._reached.values()) > before or any(report.waits for report in reports)
+        self._fruitless = 0 if advanced else self._fruitless + 1
+        self.complete = totals.over and not totals.errors
+        self.stuck = not totals.over and self._fruitless >= _FRUITLESS_LEASES
+        if self.stuck and self._on_trouble is not None:
+            self._on_trouble(GAVE_UP)
+        if totals.over or self.stuck:
+            # Before this returns, or Spark would begin another lease.
+            self._control.ask_to_stop()
+            self.landed.set()

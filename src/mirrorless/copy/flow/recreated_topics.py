@@ -1,0 +1,61 @@
+"""Finds source topics that were deleted and created again since the flow copied them: asks both clusters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from confluent_kafka import KafkaError, KafkaException
+
+from mirrorless.clusters.topics import topic_ids
+from mirrorless.copy.progress.topic import ProgressTopic
+from mirrorless.copy.progress.topic_ids import copied_id, created_again
+from mirrorless.errors import ClusterUnavailable
+from mirrorless.metadata.recreated_topics import CreatedAgain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mirrorless.metadata.planning import Admins
+    from mirrorless.settings import Flow
+
+
+class CopiedTopics:
+    """What the progress topic says of the source topics that a flow has copied; kept, it reads only what is new."""
+
+    def __init__(self, flow: Flow, admins: Admins) -> None:
+        self._flow = flow
+        self._admins = admins
+        self._progress: ProgressTopic | None = None
+
+    def created_again(self, partitions: Mapping[str, int] | None) -> CreatedAgain:
+        """Return which of the source topics in `partitions` (how many each has) are not the copied ones.
+
+        None is for a source that does not answer: then only those are known at which the copy has halted. Raises
+        `ClusterUnavailable`; a progress topic that may not be read is an answer.
+        """
+        if self._progress is None:
+            self._progress = ProgressTopic(self._flow, self._admins.target, must_exist=False)
+        try:
+            progress = self._progress.read()
+        except ClusterUnavailable as error:
+            if not _is_refused(error):
+                raise
+            return CreatedAgain(unknown=str(error))
+        if self._progress.refused is not None:
+            return CreatedAgain(unknown=self._progress.refused)
+        ids: Mapping[str, str] = {}
+        if partitions is not None:
+            copied = {topic for (topic, _), known in progress.items() if topic in partitions and copied_id(known)}
+            ids, _ = topic_ids(self._admins.source, copied)
+        alias = self._flow.source.alias
+        return CreatedAgain(topics=created_again(progress, ids=ids, partitions=partitions, alias=alias))
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._progress is not None:
+            self._progress.close()
+
+
+def _is_refused(error: ClusterUnavailable) -> bool:
+    cause = error.__cause__
+    return isinstance(cause, KafkaException) and cause.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED

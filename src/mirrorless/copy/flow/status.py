@@ -1,0 +1,118 @@
+"""How a flow is at the moment, told from the topics alone, whoever copies it and wherever."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.compaction import policies
+from mirrorless.clusters.identity import ends_of
+from mirrorless.clusters.target_state import TargetStates
+from mirrorless.clusters.topics import high_watermarks, partition_counts, topic_ids, undescribed
+from mirrorless.copy.progress.topic import ProgressTopic
+from mirrorless.copy.progress.topic_ids import created_again
+from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.recreated_topics import left_alone
+from mirrorless.metadata.state_topics import progress_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from mirrorless.clusters.target_state import TargetState
+    from mirrorless.clusters.topics import Place
+    from mirrorless.copy.progress.records import Halt, Known, Stop
+    from mirrorless.settings import Flow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowStatus:
+    """A flow's target state, and how far the progress topic says that its partitions were copied.
+
+    `lag_records` is in offsets of the source: markers, holes and what retention took are counted too. `begun` are the
+    partitions with progress. `halted` says where and why partitions are halted, by source topic and partition: at gaps
+    that wait for a decision, or for another reason. `unknown` are partitions whose end the source did not report.
+    `created_again` are lines on remote topics that are left alone, since their source topic is another one now; `gone`
+    are copied topics that the source does not have any more, with their remote topics, as long as these are there.
+    `problems` are lines on a progress topic that would lose its records.
+    """
+
+    state: TargetState
+    topics: int
+    partitions: int
+    begun: int
+    lag_records: int
+    halted: Mapping[Place, Halt | Stop]
+    unknown: Mapping[Place, str]
+    created_again: tuple[str, ...] = ()
+    gone: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+def status_of(flow: Flow) -> FlowStatus:
+    """Look at both ends; writes nothing. Raises `ClusterError`, or `SameClusterError` if there is only one."""
+    source, target = Admin(flow.source), Admin(flow.target)
+    at_source, at_target = source.metadata(), target.metadata()
+    ends_of(flow, source=source, target=target, at_source=at_source, at_target=at_target)
+    counts = partition_counts(at_source)
+    topics = replicated(flow, counts)
+    places = [(topic, partition) for topic in topics for partition in range(counts[topic])]
+    ends, unknown = high_watermarks(source, places)
+    remote_counts = partition_counts(at_target)
+    known = _known(flow, target) if flow.offset_storage_topic in remote_counts else {}
+    ids, _ = topic_ids(source, {topic for topic, _ in known if topic in topics})
+    replaced = created_again(
+        known, ids=ids, partitions={topic: counts[topic] for topic in topics}, alias=flow.source.alias
+    )
+    with closing(TargetStates(flow, admin=target)) as states:
+        state = states.read()
+    return FlowStatus(
+        state=state,
+        topics=len(topics),
+        partitions=len(places),
+        begun=sum(place in known and known[place].progress is not None for place in places),
+        lag_records=sum(max(0, end - _next_offset(known.get(place))) for place, end in ends.items()),
+        halted={place: halt for place in places if (halt := _halt(known.get(place))) is not None},
+        unknown=unknown,
+        problems=_problems(flow, target, partition_counts(at_target)),
+        created_again=tuple(left_alone(topics[topic], reason) for topic, reason in sorted(replaced.items())),
+        gone=gone(flow, known, source={*counts, *undescribed(at_source)}, target=remote_counts),
+    )
+
+
+def gone(flow: Flow, known: Iterable[Place], *, source: Collection[str], target: Collection[str]) -> dict[str, str]:
+    """Copied topics that `source` does not have any more, with their remote topics, of those in `target`."""
+    return {
+        topic: remote
+        for topic, remote in replicated(flow, {topic for topic, _ in known} - set(source)).items()
+        if remote in target
+    }
+
+
+def line_on_gone(flow: Flow, topic: str, remote_topic: str) -> str:
+    """Say that a copied topic is not on the source any more."""
+    return (
+        f"{topic} was copied and is not on {flow.source.alias} any more: it was deleted, or this user may not describe "
+        f"it; {remote_topic} keeps what was copied, delete it if it is not needed"
+    )
+
+
+def _known(flow: Flow, target: Admin) -> dict[Place, Known]:
+    with closing(ProgressTopic(flow, target)) as topic:
+        return topic.read()
+
+
+def _problems(flow: Flow, target: Admin, there: Mapping[str, int]) -> tuple[str, ...]:
+    topic = progress_topic(flow)
+    wrong = policies(target, [topic.name] if topic.name in there else []).wrong
+    return tuple(f"topic {name} on {target.alias} has {topic.complaint(policy)}" for name, policy in wrong.items())
+
+
+def _next_offset(known: Known | None) -> int:
+    return 0 if known is None or known.progress is None else known.progress.last_offset + 1
+
+
+def _halt(known: Known | None) -> Halt | Stop | None:
+    """Where and why a partition is halted."""
+    return None if known is None else known.standing_halt or known.standing_stop

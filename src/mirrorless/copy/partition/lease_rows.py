@@ -1,0 +1,204 @@
+"""What travels between driver and slots: a row per partition out, a report per partition back.
+
+The Arrow schemas and the Spark schemas are derived from the dataclasses, so that the integer widths always agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from mirrorless.copy.progress.records import Known
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ENDED = frozenset({"caught up", "halted"})
+_TYPES: dict[str, tuple[str, pa.DataType]] = {
+    "str": ("string", pa.string()),
+    "int": ("bigint", pa.int64()),
+    "bool": ("boolean", pa.bool_()),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseRow:
+    """One partition for one lease: where it goes and where the progress topic says it is.
+
+    `known` is what that topic says, as `Known.to_json` writes it; its `last_offset` stands beside it, because lags are
+    computed with it. `source_end` is the source's last stable offset when the lease was planned; a bounded lease ends
+    there. `slots` is how many share the flow. `is_first` says that no other run of the flow's copy was there before
+    this one; where one is, it alone copies records by which the target may have forgotten the producer. One row of each
+    slot that looks for new partitions has `planned`, what the plan knows (`newcomers.planned_text`). `is_new` says that
+    the partition appeared after topic discovery last looked (`discovered.is_new`).
+    """
+
+    topic: str
+    partition: int
+    remote_topic: str
+    source_end: int
+    last_offset: int | None = None
+    known: str | None = None
+    slots: int = 1
+    is_first: bool = True
+    planned: str | None = None
+    is_new: bool = False
+
+    @property
+    def lag_records(self) -> int:
+        """Offsets between the progress and the source's end; markers, holes and what retention took are counted too."""
+        return max(0, self.source_end - (0 if self.last_offset is None else self.last_offset + 1))
+
+    def said(self) -> Known:
+        """What the progress topic says of the partition."""
+        return Known() if self.known is None else Known.from_json(self.known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One partition after (or during) a lease.
+
+    `records` and `copied_bytes` were acknowledged in this lease, from upstream `first_offset` on; `next_offset` is the
+    next to copy, `lag_records` what the source has beyond it (markers and holes included), `latency_ms` from the last
+    copied record's timestamp to its acknowledgement. `began_ms` is when the first batch came, `ended_ms` when the last
+    one was acknowledged. `left_out` counts records or batches that could not go over, `gaps` what was passed over by
+    `mirrorless.on.gap`, `foreign` offsets of the remote partition that another writer took; `events` says of each, in a
+    line, where and why. `batches` were acknowledged; over these are the least, greatest and average latency, and the
+    age, from a batch's newest record to when the batch was fetched. `fetch_throttle_ms` and `produce_throttle_ms` say
+    how long the source's and the target's leader had the copy wait, because a quota is used up (KIP-219). `waits` says
+    that the partition is left to another run of the flow's copy, which was there first.
+    """
+
+    topic: str
+    partition: int
+    remote_topic: str
+    state: str
+    records: int
+    copied_bytes: int
+    first_offset: int | None
+    next_offset: int | None
+    lag_records: int
+    latency_ms: int | None
+    began_ms: int | None
+    ended_ms: int | None
+    left_out: int = 0
+    gaps: int = 0
+    foreign: int = 0
+    events: str = ""
+    error: str | None = None
+    batches: int = 0
+    latency_min_ms: int | None = None
+    latency_max_ms: int | None = None
+    latency_avg_ms: int | None = None
+    age_ms: int | None = None
+    age_min_ms: int | None = None
+    age_max_ms: int | None = None
+    age_avg_ms: int | None = None
+    fetch_throttle_ms: int = 0
+    produce_throttle_ms: int = 0
+    waits: bool = False
+
+    def as_row(self) -> dict[str, Any]:
+        """The report as a row of `REPORT_SCHEMA`."""
+        return dict(zip(_REPORT_FIELDS, _report_values(self), strict=True))
+
+
+def without_lease(report: Report, reason: str) -> Report:
+    """Return what becomes of a partition of the last lease when the next one cannot be planned; halted stays halted."""
+    halted = report.state == "halted"
+    return Report(
+        topic=report.topic,
+        partition=report.partition,
+        remote_topic=report.remote_topic,
+        state=report.state if halted else "unreachable",
+        records=0,
+        copied_bytes=0,
+        first_offset=None,
+        next_offset=report.next_offset,
+        lag_records=report.lag_records,
+        latency_ms=None,
+        began_ms=None,
+        ended_ms=None,
+        error=report.error if halted else reason,
+    )
+
+
+_REPORT_FIELDS = tuple(item.name for item in fields(Report))
+_report_values = attrgetter(*_REPORT_FIELDS)  # `asdict` takes twenty times as long, for copies that nobody needs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What the reports of a lease, or of several, come to.
+
+    `over` says that no partition has anything left to do: each is caught up or halted. `left_out`, `gaps` and `foreign`
+    are as in `Report`, the throttle times those of the partition that waited longest. `errors` are one line each,
+    none twice.
+    """
+
+    partitions: int
+    records: int
+    copied_bytes: int
+    lag_records: int
+    latency_ms: int | None
+    seconds: float
+    over: bool
+    left_out: int
+    gaps: int
+    foreign: int
+    fetch_throttle_ms: int
+    produce_throttle_ms: int
+    errors: tuple[str, ...]
+
+    @property
+    def records_per_s(self) -> float:
+        """Records a second between the first batch that came and the last that was acknowledged."""
+        return self.records / self.seconds if self.seconds else 0.0
+
+    def as_fields(self) -> dict[str, Any]:
+        """Fields for a log line."""
+        return asdict(self)
+
+
+def summary(reports: Iterable[Report]) -> Summary:
+    """Add up reports; those of one lease for `lag_records` and `over` to mean anything."""
+    reports = list(reports)
+    began = min((report.began_ms for report in reports if report.began_ms is not None), default=0)
+    ended = max((report.ended_ms for report in reports if report.ended_ms is not None), default=0)
+    return Summary(
+        partitions=len(reports),
+        records=sum(report.records for report in reports),
+        copied_bytes=sum(report.copied_bytes for report in reports),
+        lag_records=sum(report.lag_records for report in reports),
+        latency_ms=max((report.latency_ms for report in reports if report.latency_ms is not None), default=None),
+        seconds=max(0, ended - began) / 1000,
+        left_out=sum(report.left_out for report in reports),
+        gaps=sum(report.gaps for report in reports),
+        foreign=sum(report.foreign for report in reports),
+        fetch_throttle_ms=max((report.fetch_throttle_ms for report in reports), default=0),
+        produce_throttle_ms=max((report.produce_throttle_ms for report in reports), default=0),
+        over=all(report.state in _ENDED for report in reports),
+        errors=tuple(dict.fromkeys(report.error for report in reports if report.error is not None)),
+    )
+
+
+def spark_schema(row: type[LeaseRow | Report]) -> str:
+    """Spark's DDL for a row class, its fields in order."""
+    return ", ".join(f"{name} {spark}" for name, spark, _ in _columns(row))
+
+
+def arrow_schema(row: type[LeaseRow | Report]) -> pa.Schema:
+    """Arrow's schema for a row class, of the same widths as Spark's."""
+    return pa.schema([pa.field(name, arrow) for name, _, arrow in _columns(row)])
+
+
+def _columns(row: type[LeaseRow | Report]) -> list[tuple[str, str, pa.DataType]]:
+    return [(item.name, *_TYPES[str(item.type).split(" ", maxsplit=1)[0]]) for item in fields(row)]
+
+
+def as_tuple(row: LeaseRow) -> tuple[Any, ...]:
+    """A lease's row as Spark's data source wants it."""
+    return tuple(getattr(row, item.name) for item in fields(row))

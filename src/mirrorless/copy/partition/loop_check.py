@@ -1,0 +1,36 @@
+"""Where a copy back, by a flow of another file, is a loop, and what is said of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mirrorless.batches.reverse_copy import NO_OPPOSITE, OppositeCopy
+from mirrorless.errors import Loop
+
+if TYPE_CHECKING:
+    from mirrorless.copy.partition.lease_rows import LeaseRow
+    from mirrorless.copy.partition.state import PartitionCopy
+    from mirrorless.copy.progress.records import Announcement
+
+
+def opposite_copy(producer_id: int, announced: Announcement | None, row: LeaseRow) -> OppositeCopy:
+    """Return the copy back by this producer: a loop from the end on at which the announced epoch found the source.
+
+    Announcements of earlier releases do not have it: then from the end on at which the lease found it, if it did.
+    """
+    since = None if announced is None else announced.source_end
+    if since is None:
+        since = row.source_end or None  # 0 may be an end that is not known
+    return NO_OPPOSITE if since is None else OppositeCopy(producer_id, since)
+
+
+def loop_at(copy: PartitionCopy, offset: int) -> Loop:
+    """Return the error of a record at upstream `offset` that another flow brought here from the target."""
+    topic, partition = copy.place
+    remote, _ = copy.remote_place
+    reason = (
+        f"another flow copied this record here from {remote}-{partition} of the target after this flow began, so the "
+        f"two copy in a loop; stop the other flow, or leave {topic} out of one of them (topics.exclude), then run "
+        f"`mirrorless offsets reset FILE --topic {topic} --to latest`, or --to an offset, to resume after these records"
+    )
+    return Loop(reason, topic=topic, partition=partition, offset=offset)

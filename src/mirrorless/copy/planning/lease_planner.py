@@ -1,0 +1,305 @@
+"""Plans a lease: looks at both clusters and the progress, and says for every partition where its copy is."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kafka.errors import KafkaError, RetriableError
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.compaction import policies
+from mirrorless.clusters.identity import ends_of
+from mirrorless.clusters.kafka_python import admin_client
+from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
+from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts, topic_ids, undescribed
+from mirrorless.copy.flow.status import gone, line_on_gone
+from mirrorless.copy.planning.assignment import deal
+from mirrorless.copy.planning.mm2_coexistence import CompetingMirrorMaker2
+from mirrorless.copy.progress.discovered_topics import is_new, starts_at_latest
+from mirrorless.copy.progress.recovery import create_again, write_again
+from mirrorless.copy.progress.run_marks import RENEW_S, MarkWriter, key_of
+from mirrorless.copy.progress.topic import ProgressTopic
+from mirrorless.copy.progress.topic_ids import copied_id, is_another
+from mirrorless.copy.slot.added_partitions import LOOKING_SLOTS, PartitionCounts, planned_text, row_of
+from mirrorless.errors import ClusterError, ClusterUnavailable, FlowPaused
+from mirrorless.metadata.loop_check import refuse_loops
+from mirrorless.metadata.plan import replicated
+from mirrorless.metadata.state_topics import progress_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from kafka.admin import KafkaAdminClient
+
+    from mirrorless.clusters.topics import Place
+    from mirrorless.copy.partition.lease_rows import LeaseRow
+    from mirrorless.copy.progress.records import Known
+    from mirrorless.settings import Flow
+
+_DISCOVERIES = 2
+"""So many times topics are looked for until a partition that is not on the target is worth a line."""
+_log = logging.getLogger(__name__)
+
+
+class LeasePlanner:
+    """Keeps connections to both ends of a flow between leases; `bounded` fixes the source's end at the first plan.
+
+    `run` names the run of the flow's copy, from which other runs differ; `stopping` says that it is to end.
+
+    `waiting` says why partitions were left out of the last plan, or may get nowhere in it; empty if there are none.
+    `news` is what only the last plan has to report.
+    `missing` says that some brokers of the source did not answer it.
+    """
+
+    def __init__(
+        self, flow: Flow, *, bounded: bool, run: str | None = None, stopping: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.flow = flow
+        self._bounded = bounded
+        self._run, self._stopping = run or str(uuid.uuid4()), stopping
+        self._mark: MarkWriter | None = None
+        self._ends: dict[Place, int] = {}
+        self._source = Admin(flow.source)
+        self._target = Admin(flow.target)
+        self._progress = ProgressTopic(flow, self._target)
+        self._rival = CompetingMirrorMaker2(flow)
+        self._unmade: dict[Place, float] = {}
+        self._gone: set[str] = set()
+        self.waiting = self.news = ""
+        self.missing = False
+        self._sizes: Sizes | None = Sizes(flow)
+        self._states = TargetStates(flow, admin=self._target)
+
+    def refuse_paused(self) -> None:
+        """Raise `FlowPaused` if the flow's target state is not STARTED, `ClusterUnavailable` if that is not known."""
+        state = self._states.read()
+        if state is not TargetState.STARTED:
+            raise FlowPaused(flow=self.flow.name, state=state, topic=configs_topic(self.flow).name)
+
+    def plan(self, flow: Flow) -> list[list[LeaseRow]]:
+        """One list of rows a slot; `flow` is the configuration as it is now, with the same `connections`.
+
+        Raises `ClusterError` if an end does not answer, `SameClusterError` if there is only one cluster, `LoopError` if
+        topics would be replicated in a loop, and `MirrorMaker2Runs` if another copies the same, or may.
+        """
+        self.flow = flow
+        source, target = self._source.metadata(), self._target.metadata()
+        ends_of(flow, source=self._source, target=self._target, at_source=source, at_target=target)
+        counts = PartitionCounts(partition_counts(source), partition_counts(target))
+        refuse_loops(flow, counts.source.keys() | counts.target.keys())
+        remote = replicated(flow, counts.source)
+        copied = counts.copied(remote)
+        places = [(topic, partition) for topic, count in copied.items() for partition in range(count)]
+        kept = self._kept_badly(counts.target)
+        ends, unknown = self._source_ends(places)
+        known, waiting = self._rival.read(self._progress, ends.keys() & set(places))
+        kept = self._written_again() or kept
+        if known and not counts.source:
+            # A broker that has just started may know of no topics for some seconds (2.8 and 3.9 with ZooKeeper).
+            raise ClusterUnavailable(
+                f"it shows no topics, but {len(known)} partitions of it were copied: its broker has just started, or "
+                "the flow's user lost DESCRIBE on them",
+                cluster=flow.source.alias,
+            )
+        unmade = self._not_made(counts.source, copied)
+        self._note_gone(gone(flow, known, source={*counts.source, *undescribed(source)}, target=counts.target))
+        self.waiting = str(self._rival.may_run(waiting)) if waiting else kept or unknown or unmade
+        places = [place for place in places if place in ends and place not in waiting]
+        seen = self._progress.discovered.partitions if starts_at_latest(flow) else {}
+        rows = [
+            row_of(place, remote[place[0]], ends[place], known.get(place), is_new=is_new(place, seen))
+            for place in places
+        ]
+        if self._bounded:
+            rows = self._worth_a_look(rows, known)
+        weights = self._lag_bytes(rows)
+        piles = deal(rows, slots=flow.tasks_max, weight=lambda row: weights[row.topic, row.partition])
+        is_first = self._is_first() if rows else True
+        dealt = [[replace(row, slots=len(piles), is_first=is_first) for row in pile] for pile in piles]
+        if not self._bounded:
+            for pile in dealt[:LOOKING_SLOTS]:
+                pile[0] = replace(pile[0], planned=planned_text(copied))
+        return dealt
+
+    def close(self) -> None:
+        """Close what was opened."""
+        if self._mark is not None:
+            self._mark.close()
+        self._progress.close()
+        self._states.close()
+        if self._sizes is not None:
+            self._sizes.close()
+
+    def _is_first(self) -> bool:
+        """Whether no other run of this flow's copy was there before this one; raises `ClusterError`.
+
+        A run whose own mark is not valid, since it cannot be renewed, is not.
+        """
+        marks = self._progress.marks
+        if self._mark is None or self._mark.key != key_of(self.flow, self._run):
+            if self._mark is not None:
+                self._mark.close()
+            self._mark = None
+            mark = MarkWriter(self.flow, self._run, stopping=self._stopping)
+            mark.claim()
+            self._mark = mark
+            self._progress.read()  # a claim counts from where it is in the topic
+            if marks.may_be_alive(self.flow, now_ms=int(time.time() * 1000), besides=self._run):
+                time.sleep(RENEW_S + 1)
+                self._progress.read()
+        first = marks.first(self.flow, now_ms=int(time.time() * 1000), now=time.monotonic())
+        return first is not None and first.run == self._run
+
+    def _note_gone(self, topics: Mapping[str, str]) -> None:
+        """Report a topic that was copied and is not on the source any more, once as long as that is so."""
+        lines = [line_on_gone(self.flow, topic, topics[topic]) for topic in sorted(topics.keys() - self._gone)]
+        self.news = "; ".join(lines)
+        self._gone = set(topics)
+
+    def _kept_badly(self, there: Collection[str]) -> str:
+        """A line on a progress topic that is not compacted, which a run does not begin with; raises `ClusterError`.
+
+        One that was deleted since it was read is created again.
+        """
+        topic = progress_topic(self.flow)
+        if topic.name not in there:
+            if self._progress.was_read:
+                create_again(self.flow, self._target)
+            return ""
+        policy = policies(self._target, [topic.name]).wrong.get(topic.name)
+        if policy is None:
+            return ""
+        line = f"topic {topic.name} has {topic.complaint(policy)}"
+        if not self._progress.was_read:
+            raise ClusterError(line, cluster=self.flow.target.alias)
+        return f"cluster {self.flow.target.alias}: {line}"
+
+    def _written_again(self) -> str:
+        """Write what the progress topic has lost by being deleted, and return a line on it; empty if it has not."""
+        if not self._progress.lost:
+            return ""
+        told = write_again(self.flow, self._progress.lost)
+        self._progress.found_again()
+        return told
+
+    def _not_made(self, counts: Mapping[str, int], copied: Mapping[str, int]) -> str:
+        """A line on partitions that the target has lacked for longer than topic discovery takes to make them."""
+        now = time.monotonic()
+        lacking = [(topic, partition) for topic, there in copied.items() for partition in range(there, counts[topic])]
+        self._unmade = {place: self._unmade.get(place, now) for place in lacking}
+        patience_s = _DISCOVERIES * self.flow.refresh_topics_interval_seconds
+        late = [place for place, since in self._unmade.items() if now - since >= patience_s]
+        if not late:
+            return ""
+        topic, partition = late[0]
+        return (
+            f"{len(late)} partitions are not copied, since {self.flow.target.alias} lacks them, among them "
+            f"{topic}-{partition}: topic discovery says why it cannot make them"
+        )
+
+    def _worth_a_look(self, rows: list[LeaseRow], known: Mapping[Place, Known]) -> list[LeaseRow]:
+        """Partitions with something to copy, of which a side has less than was copied, or of another topic."""
+        progress = {place: said.progress for place, said in known.items() if said.progress is not None}
+        remote_ends, _ = last_stable_offsets(self._target, [(row.remote_topic, row.partition) for row in rows])
+
+        def is_short(row: LeaseRow) -> bool:
+            copied = progress.get((row.topic, row.partition))
+            if copied is None:
+                return False
+            remote_end = remote_ends.get((row.remote_topic, row.partition))
+            last = -1 if copied.last_downstream is None else copied.last_downstream
+            lost = remote_end is not None and last >= remote_end
+            return lost or copied.last_offset >= row.source_end
+
+        idle = [row for row in rows if row.lag_records == 0 and not is_short(row)]
+        said = {(row.topic, row.partition): known.get((row.topic, row.partition)) for row in idle}
+        ids, _ = topic_ids(self._source, {topic for (topic, _), one in said.items() if copied_id(one)})
+        left = {place for place, one in said.items() if not is_another(one, ids.get(place[0]))}
+        return [row for row in rows if (row.topic, row.partition) not in left]
+
+    def _source_ends(self, places: list[Place]) -> tuple[Mapping[Place, int], str]:
+        """Where the source's partitions end, and a line on those of which it does not say.
+
+        These have the end that was known last, if any: their slot, which has connections of its own, asks for itself,
+        and reports what it meets.
+        """
+        if self._bounded and self._ends:
+            return self._ends, ""
+        # With what open transactions hold back: it is there, and waited for.
+        ends, missing = high_watermarks(self._source, places)
+        text = ""
+        self.missing = bool(missing)
+        if missing:
+            (topic, partition), reason = next(iter(missing.items()))
+            text = f"the end of {len(missing)} partitions is not known, among them {topic}-{partition}: {reason}"
+            if self._bounded:
+                raise ClusterUnavailable(text, cluster=self.flow.source.alias)
+            ends |= {place: self._ends.get(place, 0) for place in missing}
+        self._ends = ends
+        return ends, text
+
+    def anew(self) -> LeasePlanner:
+        """Return a planner with clients that log in anew, which goes on from what this one knows; it is closed then.
+
+        A client keeps the login that it was made with, and it may have been exchanged since. Raises `MirrorlessError`
+        where none can be made, and this one goes on.
+        """
+        planner = LeasePlanner(self.flow, bounded=self._bounded, run=self._run, stopping=self._stopping)
+        planner._ends, planner._rival, planner._unmade = self._ends, self._rival, self._unmade
+        planner._gone = self._gone
+        planner._mark, self._mark = self._mark, None
+        planner._progress.follow(self._progress)
+        self.close()
+        return planner
+
+    def _lag_bytes(self, rows: list[LeaseRow]) -> dict[Place, int]:
+        """How much each partition has left to copy, in bytes; in records, where sizes may not be asked for."""
+        lags = {(row.topic, row.partition): row.lag_records for row in rows}
+        if self._sizes is None or not any(lags.values()):
+            return lags
+        try:
+            sizes = self._sizes.read()
+        except KafkaError as error:
+            _log.warning(
+                "%s: sizes of partitions are not known, records are counted instead: %s", self.flow.name, error
+            )
+            self._sizes.close()
+            if not isinstance(error, RetriableError):
+                self._sizes = None
+            return lags
+        # As if the log began at offset 0: good enough to tell a hot partition from an idle one.
+        return {
+            place: max(lag, lag * sizes.get(place, 0) // max(1, self._ends.get(place, 1)))
+            for place, lag in lags.items()
+        }
+
+
+class Sizes:
+    """Bytes of every partition of a flow's source on its brokers' disks (`DescribeLogDirs`, KIP-113)."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._cluster = flow.source
+        self._client: KafkaAdminClient | None = None
+
+    def read(self) -> dict[Place, int]:
+        """The largest replica's bytes of every partition; raises kafka-python's errors."""
+        if self._client is None:
+            self._client = admin_client(self._cluster)
+        sizes: dict[Place, int] = {}
+        for broker in self._client.describe_log_dirs():
+            for log_dir in broker["log_dirs"]:
+                for topic in log_dir["topics"]:
+                    for part in topic["partitions"]:
+                        place = topic["name"], part["partition_index"]
+                        sizes[place] = max(sizes.get(place, 0), part["partition_size"])
+        return sizes
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None

@@ -1,0 +1,71 @@
+"""What the progress topic said before it was deleted, written into the topic that has its name now.
+
+Without it every partition would halt, since nothing says where its copy was; or begin from scratch, where the target
+remembers nothing of it either. What a process read last may be older than the copy is: so is progress at any time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.copy.progress.records import Known, SourcePartition
+from mirrorless.copy.progress.writer import ProgressWriter
+from mirrorless.errors import ClusterUnavailable
+from mirrorless.metadata.actions import CreateTopic
+from mirrorless.metadata.plan import plan_internal_topics
+from mirrorless.metadata.topic_creation import create
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.topics import Place
+    from mirrorless.settings import Flow
+
+_FLUSH_S: Final = 15.0
+
+
+def lacking(before: Known, now: Known | None) -> Known:
+    """Return what was known `before` of a partition and is not `now`; what is newer stays as it is."""
+    now = now or Known()
+    return Known(
+        progress=before.progress if now.progress is None else None,
+        announced={epoch: one for epoch, one in before.announced.items() if epoch not in now.announced},
+        halt=before.halt if now.halt is None else None,
+    )
+
+
+def create_again(flow: Flow, target: Admin) -> None:
+    """Create the progress topic, as topic discovery would; raises `ClusterUnavailable` where that is not possible."""
+    name = flow.offset_storage_topic
+    planned = plan_internal_topics(flow, source=(), target=())
+    wanted = [one for one in planned if isinstance(one, CreateTopic) and one.topic == name]
+    error, _ = create(target, wanted)[name]
+    if error is not None:
+        reason = f"topic {name} was deleted and cannot be created again; nothing is copied without it: {error}"
+        raise ClusterUnavailable(reason, cluster=flow.target.alias)
+
+
+def write_again(flow: Flow, lost: Mapping[Place, Known]) -> str:
+    """Write what is lost into the progress topic, and return a line on it; raises `ClusterUnavailable`."""
+    progress_writer = ProgressWriter(
+        topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer")
+    )
+    for (topic, partition), known in lost.items():
+        where = SourcePartition(flow.source.alias, topic, partition, flow.connector_name)
+        for epoch, one in known.announced.items():
+            progress_writer.write(where.announcement_key(epoch), one.to_bytes())
+        if known.halt is not None:
+            progress_writer.write(where.halt_key(), known.halt.to_bytes())
+        if known.progress is not None:
+            progress_writer.write(where.progress_key(), known.progress.to_bytes())
+    if not progress_writer.flush(_FLUSH_S) or progress_writer.failures:
+        reason = (
+            progress_writer.error or f"{flow.offset_storage_topic} does not take what it said before it was deleted"
+        )
+        raise ClusterUnavailable(reason, cluster=flow.target.alias)
+    return (
+        f"topic {flow.offset_storage_topic} on {flow.target.alias} was deleted and created again; "
+        f"the progress of {len(lost)} partitions was written into it again"
+    )

@@ -1,0 +1,137 @@
+"""Reads the progress topic of a flow: once from the beginning, then only what is new."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.clusters.replay import Replay
+from mirrorless.copy.progress.discovered_topics import DiscoveredTopics
+from mirrorless.copy.progress.records import Known, Progress, parse
+from mirrorless.copy.progress.recovery import lacking
+from mirrorless.copy.progress.run_marks import RunMarks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.topics import Place
+    from mirrorless.copy.progress.records import Said
+    from mirrorless.settings import Flow
+
+
+_OURS: Final = b'"sequence"'
+
+
+class ProgressTopic:
+    """What the progress topic says of a flow's source partitions; `admin` is a client of the target.
+
+    `others` says when (monotonic seconds) progress was seen that MirrorMaker 2 wrote after the topic was first read.
+    `complete` says whether it was read to its end the last time. Without `must_exist` a topic that does not exist, or
+    may not be seen (`refused`), is an empty one. `marks` are those of runs of the flow's copy, `discovered` the
+    source's topics as they were at the last look. `lost` is what the topic said before it was deleted and created
+    again, and does not say now. `was_read` says whether it was ever read to its end.
+    """
+
+    def __init__(self, flow: Flow, admin: Admin, *, must_exist: bool = True) -> None:
+        self._alias = flow.source.alias
+        self._connector = flow.connector_name
+        self._known: dict[Place, Known] = {}
+        self._before: dict[Place, Known] | None = None
+        self.was_read = self.complete = False
+        self.others: dict[Place, float] = {}
+        self.marks = RunMarks(flow.source.alias)
+        self.discovered = DiscoveredTopics(flow.source.alias)
+        self.lost: dict[Place, Known] = {}
+        self._topic_id: str | None = None
+        # Without the topic nothing is known of how far the copy is, which is not the same as that nothing was copied.
+        self._replay = Replay(topic=flow.offset_storage_topic, cluster=flow.target, admin=admin, must_exist=must_exist)
+
+    @property
+    def refused(self) -> str | None:
+        """Why the topic might not be seen when it was read last; None where it is there, or does not exist."""
+        return self._replay.refused
+
+    def read(self, *, stopping: Callable[[], bool] = lambda: False) -> dict[Place, Known]:
+        """Catch up with the topic's end and return what is known; raises `ClusterUnavailable`.
+
+        Once `stopping` says so the rest is left to the next read.
+        """
+        last: dict[bytes | None, bytes | None] = {}
+        for key, value, offset in self._replay.read(self._forget, stopping=stopping):
+            is_news = self.was_read and self._before is None
+            if self.marks.take(key, value, offset, now=time.monotonic(), is_news=is_news):
+                continue
+            if self.discovered.take(key, value):
+                continue
+            if is_news and value is not None and _OURS not in value:
+                self._note_other(key, value)
+            last[key] = value
+        # Of most keys there are many records, of which only the last one need be parsed.
+        for key, value in last.items():
+            self._take(key, value)
+        self.complete = self._replay.complete
+        if not self.complete:
+            return self._known
+        if self._before is not None:
+            self._note_others_since(self._before)
+            if self._topic_id is not None and self._topic_id != self._replay.topic_id:
+                self.lost |= self._before
+        self._before, self.was_read = None, True
+        self._topic_id = self._replay.topic_id
+        left = {place: lacking(one, self._known.get(place)) for place, one in self.lost.items()}
+        self.lost = {place: one for place, one in left.items() if one != Known()}
+        return self._known
+
+    def found_again(self) -> None:
+        """Take what was lost as known: it was written into the topic."""
+        for place, one in self.lost.items():
+            known = self._known.setdefault(place, Known())
+            for said in (*one.announced.values(), one.halt, one.progress):
+                if said is not None:
+                    known.take(said)
+        self.lost = {}
+
+    def follow(self, earlier: ProgressTopic) -> None:
+        """Take over what another reader knew before the first read, so that what others wrote since is noted."""
+        self._before = earlier._known if earlier.was_read and earlier._before is None else earlier._before
+        self.was_read, self.others = earlier.was_read, earlier.others
+        self._topic_id, self.lost = earlier._topic_id, earlier.lost
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._replay.close()
+
+    def _forget(self) -> None:
+        if self.was_read and self._before is None:  # else what is known is but a part
+            self._before = self._known
+        self._known = {}
+        self.marks.forget()
+        self.discovered.forget()
+
+    def _take(self, key: bytes | None, value: bytes | None) -> None:
+        if (read := self._parse(key, value)) is not None:
+            place, said = read
+            self._known.setdefault(place, Known()).take(said)
+
+    def _note_other(self, key: bytes | None, value: bytes) -> None:
+        match self._parse(key, value):
+            case (place, Progress(sequence=None) as said) if self._known.get(place, Known()).progress != said:
+                self.others[place] = time.monotonic()  # one that is known already was written again by us
+
+    def _note_others_since(self, before: Mapping[Place, Known]) -> None:
+        """Note what was written while the topic could not be read, where it is the last that was said."""
+        for place, known in self._known.items():
+            match known.progress:
+                case Progress(sequence=None) if place not in before or before[place].progress != known.progress:
+                    self.others[place] = time.monotonic()
+
+    def _parse(self, key: bytes | None, value: bytes | None) -> tuple[Place, Said | None] | None:
+        """Read a record that is about this flow; None for any other."""
+        read = parse(key, value)
+        if read is None or read[0].cluster != self._alias:
+            return None
+        where, said = read
+        if isinstance(said, Progress | None) and where.connector != self._connector:
+            return None
+        return (where.topic, where.partition), said

@@ -1,0 +1,263 @@
+"""Where a partition's copy goes on: what the progress says, held against what the target has (design, section 5).
+
+Pure decisions. The progress may be older than the target; it is never newer unless the target lost something. Only what
+the target has replicated counts: a leader's producer state reaches to the end of its own log, which it may still lose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mirrorless.batches.header import SEQUENCES
+from mirrorless.copy.progress.epoch_kind import AFTER_MIRRORMAKER2_TEXT, EpochKind
+from mirrorless.errors import GapKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mirrorless.copy.progress.records import Announcement, Progress
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteLogState:
+    """What the target's leader knows of one remote partition and our producer id.
+
+    `log_end` is the high watermark. `epoch` and `last_sequence` are the broker's producer state or, where it has none,
+    those in the header of the last batch if that is ours; None if neither. `remembered` says that they are the
+    broker's: it then takes only the next sequence, where an unknown producer may begin anywhere. `foreign_tail` says
+    that the last batch is another producer's. `unreplicated` is how many offsets the leader's own log reaches beyond
+    the high watermark, None where it does not say; it was asked for after the producer state. Whose they are is not
+    known where the producer is forgotten, by the age of its records, which of old records may be at once
+    (`ProducerStateManager.isProducerExpired`).
+    """
+
+    log_end: int
+    epoch: int | None = None
+    last_sequence: int | None = None
+    remembered: bool = False
+    foreign_tail: bool = False
+    unreplicated: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Continue:
+    """Continue incarnation `epoch`: from upstream offset `walk_from` skip `walk_records` records, then append.
+
+    `sequence` is that of the first record to append; `last_downstream` the target's offset of the one before it.
+    """
+
+    epoch: int
+    walk_from: int
+    walk_records: int
+    sequence: int
+    last_downstream: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Announce incarnation `epoch`, then append from upstream offset `start`; None is the flow's start position."""
+
+    epoch: int
+    start: int | None
+    kind: EpochKind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """The target has not replicated what it holds; it will, or its next leader will not have it. Ask again."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """Something that was there is not any more: a gap, to be handled by policy.
+
+    `records` is how many acknowledged records the target lost, or does not have between others that it took; None where
+    that cannot be known.
+    """
+
+    reason: str
+    kind: GapKind
+    records: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unexplained:
+    """The target holds records of an epoch that is not known: another writer began it, or its announcement is lost.
+
+    Read the progress topic again. Only this decision depends on it being fresh: all others hold for one that is older
+    than the target's state.
+    """
+
+    epoch: int
+
+
+Decision = Continue | Start | Wait | Lost | Unexplained
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Base:
+    """A known pair: the record at upstream `offset` has `sequence` and belongs at the target's `downstream`."""
+
+    epoch: int
+    offset: int
+    sequence: int
+    downstream: int
+
+
+def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], target: RemoteLogState) -> Decision:
+    """Choose how to go on; `announced` are the epochs that the progress topic knows."""
+    if target.unreplicated and not target.remembered:
+        return Wait(
+            reason=f"{target.unreplicated} records on the leader of the remote partition are not replicated yet"
+        )
+    if progress is not None and (progress.epoch is None or progress.sequence is None):
+        return _behind_mirrormaker(progress.last_offset + 1, announced, target)
+    newest = announced[max(announced)] if announced else None
+    if newest is not None and _is_next(newest, progress, target):
+        passed = newest.start
+        if progress is not None and progress.epoch == newest.epoch:
+            passed = max(passed, progress.last_offset + 1)  # markers, and what was aborted
+        return Continue(
+            epoch=newest.epoch,
+            walk_from=passed,
+            walk_records=0,
+            sequence=0,
+            last_downstream=target.log_end - 1,
+        )
+    if progress is None or progress.epoch is None or progress.sequence is None:
+        return _without_progress(announced, target)
+    downstream = 0 if progress.last_downstream is None else progress.last_downstream + 1
+    base = _Base(
+        epoch=progress.epoch, offset=progress.last_offset + 1, sequence=progress.sequence, downstream=downstream
+    )
+    if target.epoch is not None and target.last_sequence is not None and target.epoch > base.epoch:
+        return _from_announcement(target.epoch, target.last_sequence, announced, target)
+    if base.downstream > target.log_end:
+        return _lost(base.downstream, target)
+    if target.epoch is None or target.last_sequence is None:
+        return _forgotten(base, target)
+    ahead = (target.last_sequence + 1 - base.sequence) % SEQUENCES
+    if target.epoch < base.epoch or ahead >= SEQUENCES // 2:
+        return Lost(
+            reason=f"the target is at epoch {target.epoch}, sequence {target.last_sequence}, behind the acknowledged "
+            f"epoch {base.epoch}, sequence {(base.sequence - 1) % SEQUENCES}: it lost records",
+            kind=GapKind.TARGET_LOST,
+            records=SEQUENCES - ahead if target.epoch == base.epoch else base.sequence,
+        )
+    return _ahead(base, ahead, target)
+
+
+def _lost(downstream: int, target: RemoteLogState) -> Lost:
+    """The target does not reach to where it was: `downstream` is the offset that was to come next."""
+    return Lost(
+        reason=f"the remote partition ends at {target.log_end}, before the acknowledged record "
+        f"{downstream - 1}: the target lost records, or the remote topic was created again",
+        kind=GapKind.TARGET_LOST,
+        records=downstream - target.log_end,
+    )
+
+
+def _is_next(newest: Announcement, progress: Progress | None, target: RemoteLogState) -> bool:
+    """Whether the newest epoch was announced and nothing is appended in it yet, so that it begins now."""
+    if progress is not None and progress.epoch is not None and progress.epoch > newest.epoch:
+        return False
+    if progress is not None and progress.epoch == newest.epoch and progress.sequence:
+        return False  # it was begun
+    if target.log_end < newest.downstream:
+        return False  # the target lost what was there when it was announced
+    if target.epoch is None or target.last_sequence is None:
+        # Forgotten: only the length of the log can tell that nothing was appended.
+        return progress is not None and target.log_end == newest.downstream
+    if target.epoch >= newest.epoch:
+        return False
+    return newest.after is None or newest.after == (target.epoch, (target.last_sequence + 1) % SEQUENCES)
+
+
+def _ahead(base: _Base, records: int, target: RemoteLogState) -> Decision:
+    """Go on `records` behind `base`, if they are replicated.
+
+    More of them than the leader's own log has room for cannot be waited for: it took some without others before them.
+    """
+    late = base.downstream + records - target.log_end
+    if target.unreplicated is not None and late > target.unreplicated:
+        missing = late - target.unreplicated
+        return Lost(
+            reason=f"the target's last sequence in epoch {base.epoch} counts {missing} records more than its log has "
+            f"from offset {base.downstream} on: it refused records behind upstream offset {base.offset - 1} and took "
+            "later ones",
+            kind=GapKind.TARGET_HOLE,
+            records=missing,
+        )
+    if late > 0:
+        return Wait(reason=f"{late} records on the leader of the remote partition are not replicated yet")
+    return Continue(
+        epoch=base.epoch,
+        walk_from=base.offset,
+        walk_records=records,
+        sequence=(base.sequence + records) % SEQUENCES,
+        last_downstream=base.downstream + records - 1,
+    )
+
+
+def _forgotten(base: _Base, target: RemoteLogState) -> Decision:
+    """The target does not remember us. What its log grew by since the progress was ours, unless another wrote there."""
+    if target.foreign_tail and target.log_end > base.downstream:
+        return Lost(
+            reason=f"another producer wrote to the remote partition behind the acknowledged record "
+            f"{base.downstream - 1}, and the target has forgotten how far this copy was",
+            kind=GapKind.UNEXPLAINED,
+            records=None,
+        )
+    return _ahead(base, target.log_end - base.downstream, target)
+
+
+def _without_progress(announced: Mapping[int, Announcement], target: RemoteLogState) -> Decision:
+    if target.epoch is None or target.last_sequence is None:
+        # Nothing was appended by us. An epoch announced already is announced again; the first announcement holds.
+        epoch = max(announced, default=0)
+        if epoch in announced and announced[epoch].downstream > target.log_end:
+            return Start(
+                epoch=epoch + 1,
+                start=announced[epoch].start,
+                kind=EpochKind.FIRST_COPY,
+                reason="first copy, the target is shorter now",
+            )
+        return Start(epoch=epoch, start=None, kind=EpochKind.FIRST_COPY, reason="first copy")
+    return _from_announcement(target.epoch, target.last_sequence, announced, target)
+
+
+def _behind_mirrormaker(start: int, announced: Mapping[int, Announcement], target: RemoteLogState) -> Decision:
+    known = -1 if target.epoch is None else target.epoch
+    if target.last_sequence is not None and known not in announced:
+        return Unexplained(epoch=known)
+    stands = None if target.last_sequence is None else (known, (target.last_sequence + 1) % SEQUENCES)
+    begun = [
+        epoch
+        for epoch, one in announced.items()
+        if one.goes_on_from(start) and epoch > known and one.after in (None, stands)
+    ]
+    if not begun and target.last_sequence is not None and announced[known].goes_on_from(start):
+        # Our own incarnation behind this very position, whose first progress was not written yet.
+        return _from_announcement(known, target.last_sequence, announced, target)
+    if begun and announced[max(begun)].downstream > target.log_end:
+        return _lost(announced[max(begun)].downstream, target)
+    epoch = max(begun) if begun else max([known, *announced]) + 1
+    return Start(epoch=epoch, start=start, kind=EpochKind.AFTER_MIRRORMAKER2, reason=AFTER_MIRRORMAKER2_TEXT)
+
+
+def _from_announcement(
+    epoch: int, last_sequence: int, announced: Mapping[int, Announcement], target: RemoteLogState
+) -> Decision:
+    if epoch not in announced:
+        return Unexplained(epoch=epoch)
+    announcement = announced[epoch]
+    if announcement.downstream > target.log_end:
+        return _lost(announcement.downstream, target)
+    base = _Base(epoch=epoch, offset=announcement.start, sequence=0, downstream=announcement.downstream)
+    # Sequences wrap; how often, the length of the log says.
+    wraps = max(0, target.log_end - base.downstream - last_sequence - 1) // SEQUENCES
+    return _ahead(base, last_sequence + 1 + wraps * SEQUENCES, target)

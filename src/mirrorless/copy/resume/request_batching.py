@@ -1,0 +1,61 @@
+"""What many partitions ask for one by one in the same turn of the event loop, asked as one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from kafka.future import Future
+
+from mirrorless.protocol.leaders import NotNow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
+
+    from mirrorless.protocol.event_loop import EventLoop
+
+Group = TypeVar("Group", bound="Hashable")
+Question = TypeVar("Question", bound="Hashable")
+Answer = TypeVar("Answer")
+
+
+class RequestBatcher(Generic[Group, Question, Answer]):
+    """Gathers the questions of a group (say, a broker) and hands them to `ask`, which answers all of them.
+
+    A question is a request, and a request costs either end some tenths of a millisecond: thousands of partitions that
+    begin at once would spend seconds with it. An answer that is an exception is raised to whom it is for; what `ask`
+    raises, to all. Whose answer is missing hears `NotNow`.
+    """
+
+    def __init__(
+        self,
+        net: EventLoop,
+        ask: Callable[[Group, Sequence[Question]], Coroutine[Any, Any, Mapping[Question, Answer | Exception]]],
+    ) -> None:
+        self._net = net
+        self._ask = ask
+        self._waiting: dict[Group, dict[Question, Any]] = defaultdict(dict)
+
+    async def one(self, group: Group, question: Question) -> Answer:
+        """Ask one question; `ask` hears of it when everybody else who is ready has asked too."""
+        waiting = self._waiting[group]
+        if not waiting:
+            self._net.call_soon(self._flush(group))
+        if question not in waiting:
+            waiting[question] = Future()
+        found: Answer = await waiting[question]
+        return found
+
+    async def _flush(self, group: Group) -> None:
+        asked = self._waiting.pop(group)
+        try:
+            answers = await self._ask(group, list(asked))
+        except Exception as error:  # noqa: BLE001 -- it is raised where it was asked
+            answers = dict.fromkeys(asked, error)
+        for question, future in asked.items():
+            # Whoever waits must hear something, or its partition would stand still without a word.
+            answer = answers.get(question, NotNow("a broker's answer leaves out some of what it was asked"))
+            if isinstance(answer, Exception):
+                future.failure(answer)
+            else:
+                future.success(answer)

@@ -1,0 +1,222 @@
+"""Begins a new incarnation of a copy on purpose: from somewhere else, or into a remote topic that was emptied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kafka import errors as kafka_errors
+
+from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.copy.flow.connections import FlowConnections
+from mirrorless.copy.progress.epoch_kind import EpochKind
+from mirrorless.copy.progress.records import Announcement, Known, Progress, SourcePartition
+from mirrorless.copy.progress.writer import ProgressWriter
+from mirrorless.copy.resume.epochs import Epochs
+from mirrorless.copy.resume.producer_id import producer_id
+from mirrorless.errors import ClusterError, ConfigurationError
+from mirrorless.metadata.plan import replicated
+from mirrorless.protocol import cluster_client as wires
+from mirrorless.protocol.broker_errors import error_for
+from mirrorless.protocol.leaders import by_leader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+
+    from mirrorless.clusters.topics import Place
+    from mirrorless.protocol.cluster_client import ClusterClient
+    from mirrorless.settings import Flow
+
+_FLUSH_S = 30.0
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset:
+    """One partition that shall begin again: from upstream `start`, in `epoch`; `position` is the next offset as of now.
+
+    `end` is the source's last stable offset, `remote_begin` and `remote_end` what the remote partition holds.
+    `stood_at` is the epoch of its last record of ours, None where the target does not remember it.
+    """
+
+    topic: str
+    partition: int
+    remote_topic: str
+    position: int | None
+    start: int
+    end: int
+    remote_begin: int
+    remote_end: int
+    epoch: int
+    topic_id: str | None
+    stood_at: int | None = None
+
+    @property
+    def repeated(self) -> int:
+        """Offsets that were copied and will be again, and of which the remote partition may still hold some."""
+        if self.position is None or self.remote_begin == self.remote_end:
+            return 0
+        return max(0, min(self.position, self.end) - self.start)
+
+    @property
+    def skipped(self) -> int:
+        """Offsets that were not copied and will not be."""
+        return max(0, self.start - (0 if self.position is None else self.position))
+
+
+class Resetter:
+    """Connections to both ends of a flow for as long as a reset takes; raises `ClusterError` where one fails."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+        self._ends = FlowConnections(flow)
+        self._source, self._target = self._ends.source, self._ends.target
+
+    def plan(self, topic: str, to: int, *, partitions: Collection[int] = ()) -> list[Reset]:
+        """Look at these partitions of a source topic, at all if none is named.
+
+        `to` is `EARLIEST`, `LATEST`, an offset, or minus a time in ms. Raises `ConfigurationError` for a topic that the
+        flow does not replicate, and for a partition that one side does not have. Nothing is written.
+        """
+        remote = replicated(self._flow, {topic: 1}).get(topic)
+        if remote is None:
+            raise ConfigurationError(f"flow {self._flow.name} does not replicate this topic", key="topic", value=topic)
+        return self._run(lambda: self._plan(topic, remote, to, partitions))
+
+    def apply(self, resets: Sequence[Reset]) -> None:
+        """Announce the new epochs and write the new progress; a copy that runs follows at its next lease."""
+        self._run(lambda: self._announce(resets))
+        flow = self._flow
+        progress_writer = ProgressWriter(
+            topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer")
+        )
+        for one in resets:
+            where = SourcePartition(flow.source.alias, one.topic, one.partition, flow.connector_name)
+            # MirrorMaker 2 would go on from here too.
+            progress = Progress(
+                last_offset=one.start - 1, sequence=0, epoch=one.epoch, last_downstream=one.remote_end - 1
+            )
+            progress_writer.write(where.progress_key(), progress.to_bytes())
+        if not progress_writer.flush(_FLUSH_S) or progress_writer.failures:
+            reason = progress_writer.error or f"{flow.offset_storage_topic} does not take the new positions"
+            raise ClusterError(f"{reason}; the new epochs are announced, repeat the reset", cluster=flow.target.alias)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._ends.close()
+
+    def _run(self, work: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
+        try:
+            return self._ends.run(work)
+        except kafka_errors.KafkaError as error:
+            raise ClusterError(str(error), cluster=f"{self._flow.source.alias} or {self._flow.target.alias}") from error
+
+    async def _plan(self, topic: str, remote: str, to: int, wanted: Collection[int]) -> list[Reset]:
+        await self._ends.connect(self._flow, topics={topic}, remote_topics={remote})
+        partitions = self._source.partition_count(topic)
+        if not partitions:
+            raise ConfigurationError(f"{self._flow.source.alias} has no such topic", key="topic", value=topic)
+        remote_partitions = self._target.partition_count(remote)
+        if not remote_partitions:
+            raise ConfigurationError(_range(remote, 0), key="topic", value=topic)
+        numbers = sorted(set(wanted)) or range(min(partitions, remote_partitions))
+        for number in numbers:
+            for name, count in ((topic, partitions), (remote, remote_partitions)):
+                if not 0 <= number < count:
+                    raise ConfigurationError(_range(name, count), key="partition", value=str(number))
+        known = self._ends.progress.read()
+        places, remotes = ([(name, number) for number in numbers] for name in (topic, remote))
+        first, end = [await self._offsets(self._source, places, at) for at in (wires.EARLIEST, wires.LATEST)]
+        remembered = await self._epochs({(remote, number): (topic, number) for number in numbers})
+        begins, ends = [await self._offsets(self._target, remotes, at) for at in (wires.EARLIEST, wires.LATEST)]
+        timed = await self._offsets(self._source, places, -to) if to < wires.EARLIEST else {}
+        topic_id = self._source.topic_id(topic)
+        resets = []
+        for place, there in zip(places, remotes, strict=True):
+            start = {wires.EARLIEST: first[place], wires.LATEST: end[place]}.get(to, to)
+            if timed:
+                start = end[place] if timed[place] < 0 else timed[place]
+            now = known.get(place, Known())
+            stood_at = remembered.get(there)
+            epochs = [-1 if stood_at is None else stood_at, *now.announced]
+            if now.progress is not None and now.progress.epoch is not None:
+                epochs.append(now.progress.epoch)
+            resets.append(
+                Reset(
+                    topic=topic,
+                    partition=place[1],
+                    remote_topic=remote,
+                    position=None if now.progress is None else now.progress.last_offset + 1,
+                    start=min(max(start, first[place]), end[place]),
+                    end=end[place],
+                    remote_begin=begins[there],
+                    remote_end=ends[there],
+                    epoch=max(epochs) + 1,
+                    topic_id=None if topic_id is None else str(topic_id),
+                    stood_at=stood_at,
+                )
+            )
+        return resets
+
+    async def _epochs(self, remotes: Mapping[Place, Place]) -> dict[Place, int]:
+        """The epoch that the target's brokers remember of our producer on each remote partition, if they do."""
+        found: dict[Place, int] = {}
+        for node, led in by_leader(self._target, remotes).items():
+            wanted = {there: producer_id(self._source.cluster_id, *remotes[there]) for there in led}
+            for there, state in (await self._target.producers(node, wanted)).items():
+                if isinstance(state, int):
+                    raise error_for(state)
+                if state is not None:
+                    found[there] = state.epoch
+        return found
+
+    async def _offsets(self, wire: ClusterClient, places: Sequence[Place], at: int) -> dict[Place, int]:
+        isolation = wires.READ_COMMITTED if wire is self._source else wires.READ_UNCOMMITTED
+        found: dict[Place, int] = {}
+        for node, led in by_leader(wire, places).items():
+            for place, one in (await wire.offsets(node, led, at=at, isolation=isolation)).items():
+                if one.error_code:
+                    raise error_for(one.error_code)
+                found[place] = one.offset
+        return found
+
+    async def _announce(self, resets: Sequence[Reset]) -> None:
+        flow = self._flow
+        epochs = Epochs(
+            net=self._ends.net,
+            source=self._source,
+            target=self._target,
+            source_alias=flow.source.alias,
+            source_id=self._source.cluster_id,
+            progress_topic=flow.offset_storage_topic,
+        )
+        for one in resets:
+            wanted = Announcement(
+                epoch=one.epoch,
+                start=one.start,
+                downstream=one.remote_end,
+                kind=EpochKind.RESET,
+                reason=f"reset to {one.start}",
+                topic_id=one.topic_id,
+                stood_at=one.stood_at,
+                source_end=one.end,
+            )
+            if await epochs.announce((one.topic, one.partition), wanted) != wanted:
+                raise ClusterError(
+                    f"{one.topic}-{one.partition}: another process began epoch {one.epoch} just now; repeat the reset",
+                    cluster=flow.target.alias,
+                )
+
+
+def _range(topic: str, count: int) -> str:
+    return f"{topic} has partitions 0 to {count - 1}" if count else f"{topic} is not there yet"
+
+
+def flow_of(flows: Sequence[Flow], topic: str) -> Flow:
+    """The one flow that replicates `topic`; raises `ConfigurationError` if there is none or more than one."""
+    found = [flow for flow in flows if replicated(flow, {topic: 1})]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(flow.name for flow in found or flows)
+    reason = f"more than one flow replicates it: {names}; name one with --flow" if found else f"no flow of {names} does"
+    raise ConfigurationError(reason, key="topic", value=topic)

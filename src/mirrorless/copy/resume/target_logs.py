@@ -1,0 +1,114 @@
+"""Asks the target's leaders what they hold of remote partitions, a few requests for all that one of them leads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka import errors as kafka_errors
+
+from mirrorless.batches.header import BatchHeader, FormatError, scan
+from mirrorless.copy.resume.decision import RemoteLogState
+from mirrorless.errors import MirrorlessError
+from mirrorless.protocol import cluster_client as wires
+from mirrorless.protocol.broker_errors import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mirrorless.clusters.topics import Place
+    from mirrorless.copy.partition.state import PartitionCopy
+    from mirrorless.protocol.cluster_client import ClusterClient
+    from mirrorless.protocol.requests import Offset, ProducerState
+
+_TAILS_AT_ONCE = 200
+_Tail = BatchHeader | kafka_errors.KafkaError | None
+"""Header of a last batch, or why it could not be read; None where it is of an older format."""
+
+
+async def states_of(
+    target: ClusterClient, node: int, copies: Sequence[PartitionCopy]
+) -> dict[PartitionCopy, RemoteLogState | kafka_errors.KafkaError | MirrorlessError]:
+    """What the leader `node` holds of each copy's remote partition, or why it does not say.
+
+    Raises `TROUBLE` and kafka-python's errors where it does not answer at all.
+    """
+    places = [copy.remote_place for copy in copies]
+    # In this order: what is remembered, or stands in the log, has had time to be replicated when the end is asked for.
+    known = await target.producers(node, {copy.remote_place: copy.producer_id for copy in copies})
+    log_ends = await target.log_ends(node, places)
+    starts = await target.offsets(node, places, at=wires.EARLIEST)
+    ends = await target.offsets(node, places, at=wires.LATEST)
+    untold = [
+        copy for copy in copies if known[copy.remote_place] is None and not copy.is_at(ends[copy.remote_place].offset)
+    ]
+    asked = {copy.remote_place: ends[copy.remote_place].offset - 1 for copy in untold}
+    tails = await _tails(target, node, {place: at for place, at in asked.items() if starts[place].offset <= at})
+    found: dict[PartitionCopy, RemoteLogState | kafka_errors.KafkaError | MirrorlessError] = {}
+    for copy in copies:
+        place = copy.remote_place
+        try:
+            for answer in (starts[place], ends[place]):
+                if answer.error_code:
+                    raise refusal(answer.error_code, right="READ", topic=place[0])
+            found[copy] = _state(copy, known[place], ends[place].offset, log_ends.get(place), tails)
+        except (kafka_errors.KafkaError, MirrorlessError) as error:
+            found[copy] = error
+    return found
+
+
+async def _tails(target: ClusterClient, node: int, wanted: Mapping[Place, int]) -> dict[Place, _Tail]:
+    """Headers of the batches at these offsets; some at a time, for what is answered is kept as a whole until then."""
+    found: dict[Place, _Tail] = {}
+    places = list(wanted.items())
+    for at in range(0, len(places), _TAILS_AT_ONCE):
+        answers = await target.read_each_at(node, dict(places[at : at + _TAILS_AT_ONCE]))
+        for place, answer in answers.items():
+            found[place] = answer if isinstance(answer, kafka_errors.KafkaError) else _last_batch(answer)
+    return found
+
+
+def _state(
+    copy: PartitionCopy,
+    known: ProducerState | int | None,
+    end: int,
+    log_end: Offset | None,
+    tails: Mapping[Place, _Tail],
+) -> RemoteLogState:
+    """What a leader said of one remote partition; `tails` has its last batch, where it was asked for.
+
+    Where the broker has forgotten the producer, or cannot be asked, that batch says it.
+    """
+    if isinstance(known, int):
+        raise refusal(known, right="READ", topic=copy.row.remote_topic)
+    # Brokers of other make may not tell the end of their own log.
+    told = log_end is not None and not log_end.error_code and log_end.offset >= 0
+    unreplicated = max(0, log_end.offset - end) if log_end is not None and told else None
+    if known is not None:
+        return RemoteLogState(
+            log_end=end,
+            epoch=known.epoch,
+            last_sequence=known.last_sequence,
+            remembered=True,
+            unreplicated=unreplicated,
+        )
+    if copy.remote_place not in tails:
+        return RemoteLogState(log_end=end, unreplicated=unreplicated)
+    last = tails[copy.remote_place]
+    if isinstance(last, kafka_errors.KafkaError):
+        raise last
+    if last is None or last.producer_id != copy.producer_id:
+        return RemoteLogState(log_end=end, foreign_tail=True, unreplicated=unreplicated)
+    return RemoteLogState(
+        log_end=end, epoch=last.producer_epoch, last_sequence=last.last_sequence, unreplicated=unreplicated
+    )
+
+
+def _last_batch(records: bytes | memoryview) -> BatchHeader | None:
+    """Header of the last batch; None where it is of an older format, which is not ours."""
+    last = None
+    try:
+        for header, _at in scan(records):
+            last = header
+    except FormatError:
+        return None
+    return last

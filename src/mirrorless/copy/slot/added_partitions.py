@@ -1,0 +1,202 @@
+"""Partitions that appear while a lease runs: found within seconds, and copied by the slots that are there.
+
+A lease is planned once; a topic that discovery makes a moment later would wait for the next one. So the first slots of
+a flow look at both clusters every second, each for its share.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+import zlib
+from dataclasses import dataclass, field, replace
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.topics import high_watermarks, partition_counts
+from mirrorless.copy.partition.lease_rows import LeaseRow
+from mirrorless.copy.progress.discovered_topics import is_new, starts_at_latest
+from mirrorless.copy.progress.topic import ProgressTopic
+from mirrorless.errors import MirrorlessError
+from mirrorless.metadata.loop_check import refuse_loops
+from mirrorless.metadata.plan import replicated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mirrorless.clusters.topics import Place
+    from mirrorless.copy.progress.records import Known
+    from mirrorless.settings import Flow
+
+LOOKING_SLOTS: Final = 4
+"""So many slots share what comes until the next lease deals it: a look asks for all topics of both clusters."""
+_EVERY_S: Final = 1.0
+_SHARE: Final = 50
+"""Looks at clusters with very many topics come less often, so that they take a fiftieth of the time at most."""
+_log = logging.getLogger(__name__)
+
+
+class PartitionCounts(NamedTuple):
+    """Topics of both clusters, with how many partitions they have."""
+
+    source: Mapping[str, int]
+    target: Mapping[str, int]
+
+    def copied(self, remote: Mapping[str, str]) -> dict[str, int]:
+        """How many partitions of each source topic have one on the target; `remote` is by source topic."""
+        return {topic: min(self.source[topic], self.target.get(name, 0)) for topic, name in remote.items()}
+
+
+def planned_text(counts: Mapping[str, int]) -> str:
+    """How many partitions of each source topic a plan knows, for a lease's row."""
+    return json.dumps(counts, ensure_ascii=False, separators=(",", ":"))
+
+
+def new_places(planned: Mapping[str, int], copied: Mapping[str, int]) -> list[Place]:
+    """Partitions that a plan does not know, by the counts of both."""
+    return [(topic, partition) for topic, count in copied.items() for partition in range(planned.get(topic, 0), count)]
+
+
+def is_share_of(place: Place, slot: int, slots: int) -> bool:
+    """Whether a new partition is for one of these slots; every process gives the same answer."""
+    return zlib.crc32(f"{place[0]}-{place[1]}".encode()) % min(slots, LOOKING_SLOTS) == slot
+
+
+@dataclass(eq=False, slots=True)
+class _Lease:
+    """What one lease looks for: `row` is one of its rows, `planned` grows with what is found."""
+
+    flow: Flow
+    row: LeaseRow
+    planned: dict[str, int]
+    slot: int
+    seen: PartitionCounts | None = field(default=None)
+
+
+class AddedPartitions:
+    """Looks for partitions that no plan knows, in a thread of its own, for one lease after the other."""
+
+    def __init__(self) -> None:
+        self._lease: _Lease | None = None
+        self._found: SimpleQueue[tuple[_Lease, LeaseRow]] = SimpleQueue()
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, flow: Flow, rows: Iterable[LeaseRow], *, slot: int) -> None:
+        """Look from now on for what the plan of `rows` does not know, if this is one of the slots that shall look."""
+        carries = next((row for row in rows if row.planned is not None), None)
+        if carries is None or carries.planned is None:
+            self._lease = None
+            return
+        self._lease = _Lease(flow, carries, json.loads(carries.planned), slot)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="newcomers", daemon=True)
+            self._thread.start()
+
+    def found(self) -> list[LeaseRow]:
+        """Take what was found for the lease since this was asked last."""
+        rows: list[LeaseRow] = []
+        try:
+            while True:
+                lease, row = self._found.get_nowait()
+                if lease is self._lease:
+                    rows.append(row)
+        except Empty:
+            return rows
+
+    def end(self) -> None:
+        """Stop looking; what was found and not taken is the next lease's."""
+        self._lease = None
+
+    def close(self) -> None:
+        """Stop for good; the thread ends when the clusters have answered it."""
+        self._lease = None
+        self._closed.set()
+
+    def _run(self) -> None:
+        pause_s = _EVERY_S
+        look: _Look | None = None
+        while not self._closed.wait(pause_s):
+            lease = self._lease
+            if lease is None:
+                continue
+            began = time.monotonic()
+            try:
+                if look is None or look.flow != lease.flow:
+                    if look is not None:
+                        look.close()
+                    look = _Look(lease.flow)
+                for row in look.rows(lease):
+                    self._found.put((lease, row))
+            except Exception as error:  # noqa: BLE001 -- also of a policy of the user's own; the next look may do
+                _log.log(
+                    logging.DEBUG if isinstance(error, MirrorlessError) else logging.WARNING,
+                    "%s: no look for new partitions: %s",
+                    lease.flow.name,
+                    error,
+                )
+            pause_s = max(_EVERY_S, (time.monotonic() - began) * _SHARE)
+        if look is not None:
+            look.close()
+
+
+class _Look:
+    """Connections to both ends of a flow."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self._source, self._target = Admin(flow.source), Admin(flow.target)
+        self._progress = ProgressTopic(flow, self._target)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._progress.close()
+
+    def rows(self, lease: _Lease) -> list[LeaseRow]:
+        """A row of each partition of the slot's share that appeared since the last look; raises `ClusterError`."""
+        counts = PartitionCounts(partition_counts(self._source.metadata()), partition_counts(self._target.metadata()))
+        if counts == lease.seen:
+            return []
+        refuse_loops(self.flow, counts.source.keys() | counts.target.keys())
+        remote = replicated(self.flow, counts.source)
+        copied = counts.copied(remote)
+        places = [
+            place for place in new_places(lease.planned, copied) if is_share_of(place, lease.slot, lease.row.slots)
+        ]
+        rows = self._planned(places, remote, lease.row) if places else []
+        lease.planned |= {topic: max(count, lease.planned.get(topic, 0)) for topic, count in copied.items()}
+        lease.seen = counts
+        return rows
+
+    def _planned(self, places: list[Place], remote: Mapping[str, str], like: LeaseRow) -> list[LeaseRow]:
+        ends, _ = high_watermarks(self._source, places)
+        known = self._progress.read()
+        seen = self._progress.discovered.partitions if starts_at_latest(self.flow) else {}
+        rows = [
+            row_of(place, remote[place[0]], ends.get(place, 0), said, is_new=is_new(place, seen))
+            for place in places
+            if not _is_mirrormakers(said := known.get(place))
+        ]
+        return [replace(row, slots=like.slots, is_first=like.is_first) for row in rows]
+
+
+def row_of(place: Place, remote_topic: str, end: int, known: Known | None, *, is_new: bool) -> LeaseRow:
+    """A lease's row of one partition, whose source ends at `end`."""
+    progress = known.progress if known else None
+    return LeaseRow(
+        topic=place[0],
+        partition=place[1],
+        remote_topic=remote_topic,
+        source_end=end,
+        last_offset=progress.last_offset if progress else None,
+        known=known.to_json() if known else None,
+        is_new=is_new,
+    )
+
+
+def _is_mirrormakers(known: Known | None) -> bool:
+    """Whether MirrorMaker 2 was the last to copy it, and may still: the next plan looks into that."""
+    return known is not None and known.progress is not None and known.progress.sequence is None

@@ -1,0 +1,30 @@
+"""How long the target's brokers remember a producer (`producer.id.expiration.ms`)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from kafka import errors as kafka_errors
+
+from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS
+from mirrorless.protocol.requests import describe_broker, described_configs
+
+if TYPE_CHECKING:
+    from mirrorless.protocol.cluster_client import ClusterClient
+
+_NAME: Final = "producer.id.expiration.ms"
+_ANSWER_MS: Final = 5_000
+
+
+async def producer_expiry_ms(target: ClusterClient) -> int:
+    """Return the shortest of the brokers'; Kafka's default where none tells, as without DESCRIBE_CONFIGS.
+
+    Each broker has its own and is asked for it; one that does not answer is left out.
+    """
+    found: list[int] = []
+    for node in target.brokers():
+        with suppress(kafka_errors.KafkaError, ValueError):
+            response = await target.ask(describe_broker(node, [_NAME]), node, timeout_ms=_ANSWER_MS)
+            found += [int(value) for value in described_configs(response).values()]
+    return min(found, default=PRODUCER_EXPIRY_MS)

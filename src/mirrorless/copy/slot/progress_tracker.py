@@ -1,0 +1,205 @@
+"""What a lease leaves behind: progress and halts in the progress topic, reports for whoever watches."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+from mirrorless.copy.partition.lease_rows import Report
+from mirrorless.copy.partition.state import PartitionState
+from mirrorless.copy.progress.records import Halt, SourcePartition, Stop
+from mirrorless.errors import GapKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mirrorless.copy.offset_syncs.feed import SyncFeed
+    from mirrorless.copy.partition.state import PartitionCopy, Pending
+    from mirrorless.copy.progress.records import LeaveOut
+    from mirrorless.copy.progress.writer import ProgressWriter
+    from mirrorless.errors import Gap, PartitionError
+    from mirrorless.settings import Flow
+
+_EVERY_S = 1.0
+_LONG_OPEN_S = 60.0
+"""As long as a transaction may take if nothing else is said (`transaction.timeout.ms`)."""
+_LOOK_S = 0.1
+_WRITING_S = 0.005
+"""Of a look: thousands of partitions take turns, since nothing is copied while progress is written."""
+
+
+class ProgressTracker:
+    """Keeps account of a flow's copies; `syncs` takes the pairs of offsets, unless none are wanted."""
+
+    def __init__(self, progress_writer: ProgressWriter, flow: Flow, *, syncs: SyncFeed | None = None) -> None:
+        self._progress_writer = progress_writer
+        self._syncs = syncs
+        self._flow = flow
+        self._unwritten: dict[PartitionCopy, None] = {}
+        self._next_look = 0.0
+
+    def moved(self, copy: PartitionCopy) -> None:
+        """Note that a copy's position changed."""
+        self._unwritten[copy] = None
+        if copy.stop is not None and copy.is_beyond(copy.stop):
+            self.caught_up(copy)
+
+    def caught_up(self, copy: PartitionCopy) -> None:
+        """Delete why a copy had halted before: it is beyond that, or has nothing left to copy."""
+        if copy.stop is not None:
+            copy.stop = None
+            self._progress_writer.write(self._where(copy).stop_key(), None)
+
+    def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int, *, now_ms: int) -> None:
+        """Note that the target holds a batch from `base_offset` on, as was heard at `now_ms`."""
+        if self._syncs is not None:
+            self._syncs.appended(copy, pending, base_offset, now_ms=now_ms)
+
+    def interrupted(self, copy: PartitionCopy) -> None:
+        """Note that a copy is resumed or halted: what it appends next may not follow what it appended last."""
+        if self._syncs is not None:
+            self._syncs.rest(copy)
+
+    def dropped(self, copy: PartitionCopy) -> None:
+        """Write how far a copy came, and forget it."""
+        if copy in self._unwritten:
+            self._write(copy)
+        self.interrupted(copy)
+
+    def tick(self, now: float) -> None:
+        """Write what is due, of progress and of offset syncs; looked at a few times a second."""
+        if now < self._next_look:
+            return
+        self._next_look = now + _LOOK_S
+        self.write(now)
+        self._progress_writer.poll()
+        if self._syncs is not None:
+            self._syncs.tick()
+
+    def write(self, now: float | None) -> None:
+        """Write progress that changed, each partition at most once a second; all of it where `now` is None.
+
+        Those that wait longest come first, and not for long: what is left is written later.
+        """
+        until = time.monotonic() + _WRITING_S
+        for copy in list(self._unwritten):
+            if now is not None:
+                if now - copy.written_at < _EVERY_S:
+                    continue
+                if time.monotonic() > until:
+                    break
+            self._write(copy)
+
+    def halted(self, copy: PartitionCopy, gap: Gap) -> None:
+        """Keep a gap, so that nobody forgets it; what nothing explains is found again anyway."""
+        if gap.kind is GapKind.UNEXPLAINED or copy.halted_at is not None:
+            return
+        progress = copy.known_progress
+        copy.halt = Halt(
+            epoch=copy.newest_epoch,
+            offset=copy.fetch_from if gap.offset is None else gap.offset,
+            kind=gap.kind,
+            reason=gap.reason,
+            records=gap.records,
+            position=0 if progress is None else progress.last_offset + 1,
+        )
+        self._progress_writer.write(self._where(copy).halt_key(), copy.halt.to_bytes())
+
+    def stopped(self, copy: PartitionCopy, error: PartitionError) -> None:
+        """Write why a copy halts, for the status; a gap that waits for a decision is kept by `halted`."""
+        if copy.halted_at is not None:
+            return
+        progress = copy.known_progress
+        copied_to = 0 if progress is None else progress.last_offset + 1
+        stop = Stop(epoch=copy.newest_epoch, offset=max(error.offset or 0, copied_to), reason=error.reason)
+        if stop != copy.stop:
+            copy.stop = stop
+            self._progress_writer.write(self._where(copy).stop_key(), stop.to_bytes())
+
+    def left_out(self, copy: PartitionCopy, what: LeaveOut) -> bool:
+        """Write where something lies that is about to be left out, and wait until it is written; says whether it was.
+
+        It may be there twice, if this process dies before it can go on; it is never missing.
+        """
+        failures = self._progress_writer.failures
+        if self._flow.dead_letter_topic:
+            self._progress_writer.dead_letter(self._flow.dead_letter_topic, self._where(copy), what)
+        return self._progress_writer.flush(5.0) and self._progress_writer.failures == failures
+
+    def land(self, seconds: float) -> None:
+        """Write the progress and the offset syncs of everything and wait for them, so long in all."""
+        until = time.monotonic() + seconds
+        self.write(None)
+        if not self._progress_writer.flush(seconds) and self._progress_writer.error is None:
+            self._progress_writer.error = f"progress was not acknowledged by {self._progress_writer.topic} in time"
+        if self._syncs is not None:
+            self._syncs.land(max(0.1, until - time.monotonic()))
+
+    def reports(self, copies: Iterable[PartitionCopy]) -> list[Report]:
+        """Say what every partition did so far."""
+        return [self._report(copy) for copy in copies]
+
+    def _write(self, copy: PartitionCopy) -> None:
+        del self._unwritten[copy]
+        progress = copy.progress()
+        if progress is not None and self._syncs is not None:
+            progress = progress._replace(run=self._syncs.run_at(copy, progress))
+        if progress is not None and progress != copy.written:
+            self._progress_writer.write(self._where(copy).progress_key(), progress.to_bytes())
+            copy.written = progress
+            copy.written_at = time.monotonic()
+
+    def _where(self, copy: PartitionCopy) -> SourcePartition:
+        return SourcePartition(self._flow.source.alias, *copy.place, self._flow.connector_name)
+
+    def _report(self, copy: PartitionCopy) -> Report:
+        stats = copy.stats
+        end = copy.source_end if copy.open is None else max(copy.source_end, copy.open.log_end)
+        waits = _waits(copy)
+        progress = copy.known_progress if copy.acked is None else copy.progress()
+        next_offset = None if progress is None else progress.last_offset + 1
+        return Report(
+            topic=copy.row.topic,
+            partition=copy.row.partition,
+            remote_topic=copy.row.remote_topic,
+            state=str(copy.state if waits is None else PartitionState.WAITING),
+            records=stats.records,
+            copied_bytes=stats.copied_bytes,
+            first_offset=stats.first_offset,
+            next_offset=next_offset,
+            lag_records=max(0, end - (next_offset or 0)),
+            latency_ms=stats.latency.last,
+            began_ms=stats.began_ms,
+            ended_ms=stats.ended_ms,
+            left_out=stats.left_out,
+            gaps=stats.gaps,
+            foreign=stats.foreign,
+            events="\n".join(stats.events),
+            error=copy.error
+            or waits
+            or self._progress_writer.error
+            or (None if self._syncs is None else self._syncs.error),
+            batches=stats.latency.count,
+            latency_min_ms=stats.latency.least,
+            latency_max_ms=stats.latency.greatest,
+            latency_avg_ms=stats.latency.average,
+            age_ms=stats.age.last,
+            age_min_ms=stats.age.least,
+            age_max_ms=stats.age.greatest,
+            age_avg_ms=stats.age.average,
+            fetch_throttle_ms=stats.fetch_throttle_ms,
+            produce_throttle_ms=stats.produce_throttle_ms,
+            waits=copy.retry_at == math.inf,
+        )
+
+
+def _waits(copy: PartitionCopy) -> str | None:
+    """What there is to say of a transaction that holds a copy back for long."""
+    held_by = copy.held_by
+    if held_by is None or (open_s := time.monotonic() - held_by.since) < _LONG_OPEN_S:
+        return None
+    return (
+        f"{copy.row.topic}-{copy.row.partition}: a transaction has been open at offset {held_by.offset} for "
+        f"{open_s:.0f} s; what lies behind it, {held_by.log_end - held_by.offset} offsets, is copied once it ends"
+    )

@@ -1,0 +1,176 @@
+"""Runs leases in a Spark worker: connections are opened at the first one and kept for those that follow."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from mirrorless.batches import checksum
+from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.clusters.internal_topics import offset_syncs_topic
+from mirrorless.copy.flow.connections import FlowConnections
+from mirrorless.copy.offset_syncs.feed import SyncFeed
+from mirrorless.copy.offset_syncs.writer import SyncWriter
+from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS
+from mirrorless.copy.partition.size_limit import SizeLimits
+from mirrorless.copy.progress.writer import ProgressWriter
+from mirrorless.copy.resume.epochs import Epochs
+from mirrorless.copy.resume.resolver import PositionResolver
+from mirrorless.copy.slot.added_partitions import AddedPartitions
+from mirrorless.copy.slot.lease import Lease, LeaseTerms
+from mirrorless.copy.slot.producer_expiry import producer_expiry_ms
+from mirrorless.copy.slot.progress_tracker import ProgressTracker
+from mirrorless.protocol.cluster_client import EARLIEST, LATEST
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mirrorless.copy.partition.lease_rows import LeaseRow, Report
+    from mirrorless.copy.partition.state import Left
+    from mirrorless.copy.slot.lease import LeaseObserver
+    from mirrorless.settings import Flow
+
+_PAUSE_S = 2.0
+_EXPIRY_EVERY_S = 300.0
+_SECOND_S = 10.0
+"""Where another run was first, how soon it is looked for again."""
+_HOLDOVER_S = 30.0
+"""What Spark needs between two leases, many times over; where the query has ended, nobody takes over."""
+
+# Every failed connection is told once, in the reports; the library would tell it on stderr, several times a second.
+logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    lease: Lease
+    flow: Flow
+
+
+class Slot:
+    """Connections to both clusters of one flow, and the copy that goes on between two leases."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self._held: _Held | None = None
+        self._expiry_ms, self._expiry_due = PRODUCER_EXPIRY_MS, 0.0
+        checksum.prepare()
+        # Whatever needs a token or a file may fail, and leaves nothing behind as long as nothing was started.
+        self._progress_writer = ProgressWriter(
+            topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer")
+        )
+        self._syncs = SyncWriter(offset_syncs_topic(flow)) if flow.emit_offset_syncs_enabled else None
+        self._ends = FlowConnections(flow)
+        self._added = AddedPartitions()
+        self._ends.start()
+
+    def copy(self, rows: Sequence[LeaseRow], *, terms: LeaseTerms, watch: LeaseObserver, slot: int = 0) -> list[Report]:
+        """Copy the partitions of `rows` for one lease, and those that appear meanwhile, as far as they are this slot's.
+
+        Raises `ClusterError` if an end cannot be reached.
+        """
+
+        async def copy() -> list[Report]:
+            await self._ends.connect(
+                self.flow, topics={row.topic for row in rows}, remote_topics={row.remote_topic for row in rows}
+            )
+            lease = await self._lease(rows, replace(terms, remembered_ms=await self._remembered_ms()), watch)
+            reports = await lease.run()
+            self._held = _Held(lease, self.flow)
+            return reports
+
+        self._added.begin(self.flow, rows, slot=slot)
+        try:
+            return self._ends.run(copy)
+        finally:
+            self._added.end()
+
+    @property
+    def login_refused(self) -> bool:
+        """Whether a broker of either end did not let us in: a slot of its own reads the login anew."""
+        return self._ends.source.login_refused or self._ends.target.login_refused
+
+    def close(self) -> None:
+        """End a copy that still goes on, and close all connections."""
+        try:
+            self._ends.run(self._land)
+        finally:
+            self._added.close()
+            self._ends.close()
+
+    async def _remembered_ms(self) -> int:
+        """How old a record the target certainly remembers our producer by: half of what it forgets, for clocks differ.
+
+        Asked for at times, since it may be changed while brokers run.
+        """
+        now = time.monotonic()
+        if now >= self._expiry_due:
+            self._expiry_ms = await producer_expiry_ms(self._ends.target)
+            self._expiry_due = now + _EXPIRY_EVERY_S
+        return self._expiry_ms // 2
+
+    async def _lease(self, rows: Sequence[LeaseRow], terms: LeaseTerms, watch: LeaseObserver) -> Lease:
+        """The lease before, if its copy still goes on and can be what is asked for; else a new one."""
+        held, self._held = self._held, None
+        if held is None:
+            return self._begin(rows, terms, watch, {})
+        goes_on = await held.lease.recall()
+        if goes_on and held.flow == self.flow and held.lease.renew(rows, terms, watch):
+            return held.lease
+        return self._begin(rows, terms, watch, await held.lease.leave())
+
+    async def _land(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            await held.lease.recall()
+            await held.lease.land()
+
+    def _begin(
+        self, rows: Sequence[LeaseRow], terms: LeaseTerms, watch: LeaseObserver, left: Mapping[tuple[str, int], Left]
+    ) -> Lease:
+        flow = self.flow
+        ends = self._ends
+        feed = None
+        if self._syncs is not None and flow.emit_offset_syncs_enabled:
+            feed = SyncFeed(self._syncs, lag_max=flow.offset_lag_max, index_records=flow.sync_index_records)
+        tracker = ProgressTracker(self._progress_writer, flow, syncs=feed)
+        epochs = Epochs(
+            net=ends.net,
+            source=ends.source,
+            target=ends.target,
+            source_alias=flow.source.alias,
+            source_id=ends.source.cluster_id,
+            progress_topic=flow.offset_storage_topic,
+            start_at=start_of(flow),
+        )
+        resolver = PositionResolver(
+            source=ends.source,
+            target=ends.target,
+            epochs=epochs,
+            reread=ends.progress.read,
+            left_out=tracker.left_out,
+        )
+        return Lease(
+            net=ends.net,
+            source=ends.source,
+            target=ends.target,
+            tracker=tracker,
+            limits=SizeLimits(flow.target),
+            resolver=resolver,
+            source_id=ends.source.cluster_id,
+            target_id=ends.target.cluster_id,
+            rows=rows,
+            terms=terms,
+            watch=watch,
+            left=left,
+            added=self._added,
+        )
+
+
+def start_of(flow: Flow) -> int:
+    """Where partitions without progress begin: `EARLIEST`, `LATEST`, or a timestamp in ms."""
+    if flow.start_timestamp_ms is not None:
+        return flow.start_timestamp_ms
+    return LATEST if flow.auto_offset_reset == "latest" else EARLIEST

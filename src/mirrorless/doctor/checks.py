@@ -1,0 +1,213 @@
+"""All checks of one flow, in an order in which each may rely on those before it."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.groups import list_groups
+from mirrorless.clusters.identity import ends_of
+from mirrorless.clusters.replication_factors import broker_count
+from mirrorless.clusters.topics import partition_counts, replica_counts
+from mirrorless.doctor.clocks import clock_agrees
+from mirrorless.doctor.connectivity import reach
+from mirrorless.doctor.examples import literals
+from mirrorless.doctor.findings import Finding, Status, some_of
+from mirrorless.doctor.internal_topics import End, internal_topics, replication_factors
+from mirrorless.doctor.limits import LIMITS, RecordLimits
+from mirrorless.doctor.mirrormaker2 import signs_of_mirrormaker2
+from mirrorless.doctor.probes import Probes
+from mirrorless.doctor.rights_check import Names, rights_there
+from mirrorless.errors import ClusterError, CopiedClusterIdError, LoopError, SameClusterError
+from mirrorless.filters import group_filter_for, replicated_topics
+from mirrorless.metadata.loop_check import refuse_loops
+from mirrorless.metadata.plan import came_back, replicated
+from mirrorless.rights import Function, Side, functions_of, needed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from confluent_kafka.admin import ClusterMetadata
+
+    from mirrorless.settings import Cluster, Flow
+
+_IDS: Final = "cluster ids"
+_LOOPS: Final = "loops"
+_COPYING: Final = frozenset({Function.TOPIC_DISCOVERY, Function.CONFIG_SYNC, Function.PARTITION_COPY})
+_OF_GROUPS: Final = frozenset({Function.CHECKPOINT, Function.VERIFY_COPY})
+
+# What a failed connection means is in the findings; the library would tell it on stderr too.
+logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
+
+def examine(flow: Flow, functions: Iterable[Function] | None = None) -> list[Finding]:
+    """Check both ends of a flow, for all of its functions or for some, without writing anything.
+
+    Raises ConfigurationError for a policy or a filter that cannot be used.
+    """
+    chosen = functions_of(flow) if functions is None else frozenset(functions)
+    clusters = {Side.SOURCE: flow.source, Side.TARGET: flow.target}
+    wanted = {row.side for row in needed(flow, chosen)}
+    found: list[Finding] = []
+    ends: dict[Side, ClusterMetadata] = {}
+    for side in (side for side in Side if side in wanted):
+        steps, metadata = reach(clusters[side])
+        found += steps
+        if metadata is not None:
+            ends[side] = metadata
+    return [*found, *_Examination(flow, chosen, clusters, wanted, ends).all()]
+
+
+class _Examination:
+    """The checks behind those of `reaching`; `ends` are the sides that could be reached, with their metadata."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        functions: frozenset[Function],
+        clusters: Mapping[Side, Cluster],
+        wanted: set[Side],
+        ends: Mapping[Side, ClusterMetadata],
+    ) -> None:
+        self._flow = flow
+        self._functions = functions
+        self._clusters = clusters
+        self._wanted = wanted
+        self._metadata = ends
+        self._admins = {side: Admin(clusters[side]) for side in ends}
+        self._ends = {
+            side: End(side, clusters[side].alias, replica_counts(metadata), broker_count(metadata))
+            for side, metadata in ends.items()
+        }
+
+    def all(self) -> list[Finding]:
+        """Every check; those that need an end that cannot be reached are not checked."""
+        found = [self._ids()] if len(self._wanted) > 1 else []
+        if any(one.status is Status.FAILED for one in found):
+            return found  # one cluster at both ends: whatever else is found would be about another flow
+        with ExitStack() as stack:
+            probes = {side: stack.enter_context(Probes(self._clusters[side])) for side in self._metadata}
+            for side in (side for side in Side if side in self._wanted):
+                found += self._one_end(side, probes.get(side))
+            if self._functions & _COPYING:
+                found += self._loops()
+                found += self._limits(probes)
+            if Function.PARTITION_COPY in self._functions:
+                found += self._mirrormaker2(probes)
+        return found
+
+    def _ids(self) -> Finding:
+        if (missing := self._unreached(*Side)) is not None:
+            return Finding(check=_IDS, status=Status.NOT_CHECKED, text=missing)
+        at_source, at_target = self._metadata[Side.SOURCE], self._metadata[Side.TARGET]
+        source, target = self._admins[Side.SOURCE], self._admins[Side.TARGET]
+        try:
+            ends = ends_of(self._flow, source=source, target=target, at_source=at_source, at_target=at_target)
+        except CopiedClusterIdError as error:
+            return Finding(check=_IDS, status=Status.FAILED, text=error.reason, fix=error.fix)
+        except SameClusterError as error:
+            text = f"source and target are the same cluster ({error.cluster_id})"
+            return Finding(check=_IDS, status=Status.FAILED, text=text, fix=error.fix)
+        except ClusterError as error:
+            return Finding(check=_IDS, status=Status.NOT_CHECKED, text=str(error))
+        text = f"they differ: {ends.source_id}, {ends.target_id}"
+        if at_source.cluster_id == at_target.cluster_id:
+            text += f"; both report {at_source.cluster_id}, and mirrorless.cluster.id tells them apart"
+        return Finding(check=_IDS, status=Status.OK, text=text)
+
+    def _loops(self) -> list[Finding]:
+        """Say of a flow with a way back whether a topic would be replicated in a loop."""
+        if not self._flow.circle:
+            return []
+        topics = {topic for end in self._ends.values() for topic in end.topics}
+        try:
+            refuse_loops(self._flow, topics)
+        except LoopError as error:
+            names = ", ".join(error.path)
+            text = f"topic {error.topic} would be replicated in a loop by {names}, which all keep its name"
+            fix = "leave it out of one of them (topics.exclude), or use DefaultReplicationPolicy"
+            return [Finding(check=_LOOPS, status=Status.FAILED, text=text, fix=fix)]
+        ways = ", ".join(one.name for one in self._flow.circle)
+        return [Finding(check=_LOOPS, status=Status.OK, text=f"no topic would come back by {ways}")]
+
+    def _one_end(self, side: Side, probes: Probes | None) -> list[Finding]:
+        alias = self._clusters[side].alias
+        if probes is None:
+            reason = f"{alias} cannot be reached"
+            checks = ("rights", "internal topics", "replication factors", "clock")
+            return [Finding(check=one, status=Status.NOT_CHECKED, text=reason, cluster=alias) for one in checks]
+        flow, end = self._flow, self._ends[side]
+        found = rights_there(flow, side, probes=probes, names=self._names(), functions=self._functions)
+        factors = replication_factors(flow, end, functions=self._functions)
+        topics = internal_topics(flow, end, admin=self._admins[side], probes=probes, functions=self._functions)
+        return [*found, factors, *topics, clock_agrees(probes, alias)]
+
+    def _names(self) -> Names:
+        """What can be seen of the source; nothing where it cannot be reached."""
+        metadata, admin = self._metadata.get(Side.SOURCE), self._admins.get(Side.SOURCE)
+        if metadata is None or admin is None:
+            return Names((), ())
+        groups: list[str] = []
+        if self._functions & _OF_GROUPS:
+            try:
+                groups = sorted(filter(group_filter_for(self._flow).selects, list_groups(admin)[0]))
+            except ClusterError:
+                groups = []
+        return Names(tuple(replicated(self._flow, partition_counts(metadata))), tuple(groups))
+
+    def _limits(self, probes: Mapping[Side, Probes]) -> list[Finding]:
+        alias = self._flow.target.alias
+        found: list[Finding] = []
+        reason = self._unreached(*Side)
+        if reason is None:
+            counts = partition_counts(self._metadata[Side.SOURCE])
+            remote = replicated(self._flow, counts)
+            limits = RecordLimits(
+                flow=self._flow,
+                source=self._admins[Side.SOURCE],
+                target=self._admins[Side.TARGET],
+                probes=probes[Side.TARGET],
+                remote=remote,
+                counts=counts,
+                replicas=self._ends[Side.TARGET].replicas,
+            )
+            found.append(self._topics(remote))
+            try:
+                return [*found, *limits.check()]
+            except ClusterError as error:
+                reason = str(error)
+        undone = [Finding(check=check, status=Status.NOT_CHECKED, text=reason, cluster=alias) for check in LIMITS]
+        return [*found, *undone]
+
+    def _topics(self, remote: Mapping[str, str]) -> Finding:
+        """Say what would be replicated; a topic that is named and cannot be seen would be left out silently."""
+        alias = self._flow.source.alias
+        unseen = [topic for topic in literals(self._flow.topics, replicated_topics(self._flow)) if topic not in remote]
+        if unseen:
+            text = f"{some_of(unseen)} cannot be seen, and would not be replicated"
+            fix = "correct topics, create what is not there yet, or grant DESCRIBE on it"
+            return Finding(check="topics", status=Status.WARNING, text=text, cluster=alias, fix=fix)
+        if returned := came_back(self._flow, remote):
+            return Finding(check="topics", status=Status.WARNING, text=returned[0], cluster=alias)
+        if not remote:
+            text = "no topic that can be seen would be replicated"
+            fix = "correct topics or topics.exclude, or grant DESCRIBE on those to replicate"
+            return Finding(check="topics", status=Status.WARNING, text=text, cluster=alias, fix=fix)
+        return Finding(check="topics", status=Status.OK, text=f"{len(remote)} to replicate", cluster=alias)
+
+    def _mirrormaker2(self, probes: Mapping[Side, Probes]) -> list[Finding]:
+        reason = self._unreached(Side.TARGET)
+        if reason is None:
+            topics = set(self._ends[Side.TARGET].topics)
+            try:
+                return signs_of_mirrormaker2(self._flow, probes=probes[Side.TARGET], topics=topics)
+            except ClusterError as error:
+                reason = str(error)
+        alias = self._flow.target.alias
+        return [Finding(check="MirrorMaker 2", status=Status.NOT_CHECKED, text=reason, cluster=alias)]
+
+    def _unreached(self, *sides: Side) -> str | None:
+        missing = [self._clusters[side].alias for side in sides if side not in self._metadata]
+        return f"{' and '.join(missing)} cannot be reached" if missing else None

@@ -1,0 +1,131 @@
+"""What becomes of the copy job: decided from the target state and the runs that Glue tells of. No I/O.
+
+| state | runs | decision |
+|---|---|---|
+| STARTED | one is under way | leave it |
+| STARTED | several are | stop all but the oldest |
+| STARTED | none; the last ones failed at once | wait: 1, 2, 4, 8, at most 15 minutes since the last failure |
+| STARTED | none; the last one's end is final | nothing |
+| STARTED | none | start one |
+| PAUSED, STOPPED | some are under way | stop them |
+| PAUSED, STOPPED | none | nothing |
+
+Two runs of a flow do no harm (design, section 5); they cost twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, Protocol
+
+from mirrorless.clusters.target_state import TargetState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_UNDER_WAY: Final = frozenset({"STARTING", "RUNNING", "WAITING"})
+_ENDING: Final = frozenset({"STOPPING"})
+_FAILED: Final = frozenset({"FAILED", "ERROR", "TIMEOUT"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long to wait behind runs that failed within `quick_s`: `first_s`, then twice as long each time."""
+
+    quick_s: float = 300.0
+    first_s: float = 60.0
+    longest_s: float = 900.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRun:
+    """A run of the job as Glue tells of it; `ended` is None while it is under way.
+
+    `final` says that another one would end as it did: a copy on one machine knows that of itself, Glue never.
+    """
+
+    id: str
+    state: str
+    started: datetime
+    ended: datetime | None = None
+    final: bool = False
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it copies or is about to."""
+        return self.state in _UNDER_WAY
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether it is being stopped: another one cannot start yet."""
+        return self.state in _ENDING
+
+    def failed_within(self, seconds: float) -> bool:
+        """Whether it failed so soon that the next one is likely to."""
+        ended = self.ended or self.started
+        return self.state in _FAILED and (ended - self.started).total_seconds() < seconds
+
+
+class JobRuns(Protocol):
+    """Where a job's runs are, and are started and stopped."""
+
+    patience: Patience
+
+    def latest(self) -> list[JobRun]:
+        """Return the latest runs, in any order."""
+
+    def stop(self, runs: Sequence[str]) -> None:
+        """Let these runs end."""
+
+    def start(self) -> str:
+        """Start a run and return its id; an empty one where another invocation was faster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Whether to start a run, which to stop, and why."""
+
+    start: bool = False
+    stop: tuple[str, ...] = ()
+    reason: str
+
+
+def decide(
+    state: TargetState,
+    runs: Sequence[JobRun],
+    *,
+    now: datetime,
+    patience: Patience = Patience(),
+) -> Decision:
+    """Decide as the table says; `runs` may be in any order."""
+    runs = sorted(runs, key=lambda run: run.started)
+    under_way = [run for run in runs if run.is_under_way]
+    if state is not TargetState.STARTED:
+        if under_way:
+            return Decision(stop=tuple(run.id for run in under_way), reason=f"the flow is {state.value}")
+        return Decision(reason=f"the flow is {state.value}")
+    if under_way:
+        first, *others = under_way
+        if others:
+            return Decision(stop=tuple(run.id for run in others), reason=f"{first.id} was there first")
+        return Decision(reason=f"{first.id} is {first.state}")
+    if any(run.is_ending for run in runs):
+        return Decision(reason="a run is being stopped; the next one starts behind it")
+    if runs and runs[-1].final:
+        return Decision(reason=f"{runs[-1].id} is {runs[-1].state}, and the next one would be")
+    if (until := _wait_until(runs, patience)) is not None and now < until:
+        return Decision(reason=f"the last runs failed at once; the next one starts at {until:%H:%M:%S} UTC")
+    return Decision(start=True, reason=f"{runs[-1].id} is {runs[-1].state}" if runs else "there was no run yet")
+
+
+def _wait_until(runs: Sequence[JobRun], patience: Patience) -> datetime | None:
+    failures = 0
+    for run in reversed(runs):
+        if not run.failed_within(patience.quick_s):
+            break
+        failures += 1
+    if not failures:
+        return None
+    pause_s = min(patience.first_s * 2 ** min(failures - 1, 10), patience.longest_s)
+    return (runs[-1].ended or runs[-1].started).astimezone(UTC) + timedelta(seconds=pause_s)

@@ -1,0 +1,102 @@
+"""What a function tells on one machine: to whoever shows the run, once."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+_LOG: Final = logging.getLogger(__name__)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from mirrorless.errors import MirrorlessError
+    from mirrorless.functions.runtime_context import Level
+    from mirrorless.local.displays import Display
+    from mirrorless.metadata.actions import Problem
+    from mirrorless.metadata.sync_pass import SyncPass
+    from mirrorless.settings import Flow
+
+
+class DisplaySink:
+    """A function's sink to a display.
+
+    What went wrong in two invocations in a row is told once. `found` is the last pass over metadata, `last` the
+    last answer.
+    """
+
+    def __init__(self, flow: str, function: str, display: Display, *, ended: Callable[[], bool]) -> None:
+        self.found: SyncPass | None = None
+        self.last: Mapping[str, Any] = {}
+        self._flow = flow
+        self._function = function
+        self._display = display
+        self.ended = ended
+        self._noted: set[str] = set()
+        self._failed: set[tuple[str, str | None]] = set()
+        self._problems: set[Problem] = set()
+        self._before: set[str] = set()
+        self._now: set[str] = set()
+
+    def fresh(self) -> None:
+        """Another invocation is about to begin."""
+        self._before, self._now = self._now, set()
+
+    @property
+    def went_well(self) -> bool:
+        """Whether nothing went wrong in the last invocation."""
+        return not self._now
+
+    def trouble(self, text: str, *, certain: bool = False) -> None:
+        """Tell what went wrong, unless it did so the last time.
+
+        Once the run is to end only what is `certain`: clusters may go away with it, and what was begun is done again.
+        """
+        told = text in self._before | self._now
+        self._now.add(text)
+        if self.ended() and not certain:
+            _LOG.debug("%s: %s: at the end: %s", self._flow, self._function, text)
+        elif not told:
+            self._display.trouble(self._flow, f"{self._function}: {text}")
+
+    def begin(self, *, flow: str, request: str) -> None:
+        """Nothing: every line says which flow it is of."""
+
+    def tell(self, level: Level, text: str, **fields: object) -> None:
+        """Tell errors and warnings, unless the run ends: then all that was begun is left."""
+        if level in ("error", "warning"):
+            said = ", ".join(f"{name} {value}" for name, value in fields.items())
+            self.trouble(f"{text}: {said}" if said else text)
+
+    def discovered(self, found: SyncPass) -> None:
+        """Show the pass; notes and warnings once, and failures unless they were the same the last time."""
+        self.found = found
+        failed = {(one.action.topic, one.error) for one in found.failures}
+        fresh = tuple(one for one in found.applied if (one.action.topic, one.error) not in self._failed)
+        problems = tuple(one for one in found.problems if one not in self._problems)
+        self._failed, self._problems = failed, set(found.problems)
+        self._display.discovered(self._flow, replace(found, applied=fresh, problems=problems))
+        for warning in found.warnings:
+            if warning not in self._noted:
+                self._noted.add(warning)
+                self._display.warning(self._flow, warning)
+        for note in found.notes:
+            if note not in self._noted:
+                self._noted.add(note)
+                self._display.note(self._flow, note)
+
+    def measured(self, flow: Flow, values: Mapping[str, Sequence[float]]) -> None:
+        """Hand the values on."""
+        for name, measured in values.items():
+            self._display.measured(flow.name, name, measured)
+
+    def done(self, function: str, answer: Mapping[str, Any]) -> None:
+        """Show what a pass of the checkpoints came to."""
+        self.last = answer
+        if function == "checkpoint" and "groups" in answer:
+            fields = {key: value for key, value in answer.items() if key != "flow" and (value or key == "groups")}
+            self._display.checkpointed(self._flow, fields)
+
+    def failed(self, error: MirrorlessError) -> None:
+        """Nothing: whoever called the function is raised the error, and tells it."""

@@ -1,0 +1,125 @@
+"""The very handlers that Lambda calls, each in a thread of its own, one event after the other."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.errors import MirrorlessError
+from mirrorless.functions.runtime_context import within
+from mirrorless.local.events import schedule_event
+from mirrorless.local.lambda_context import LocalContext
+from mirrorless.local.script_loader import attribute_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mirrorless.functions.runtime_context import RuntimeContext
+    from mirrorless.local.display_sink import DisplaySink
+    from mirrorless.local.wiring import FunctionSpec
+
+_A_YEAR_S: Final = 365 * 86_400.0
+
+
+class LocalFunction:
+    """One function of one flow; its handler is loaded for it alone, and never runs twice at once.
+
+    `ended` says that the run is to end: what is under way then has no time left, and nothing else begins.
+    """
+
+    def __init__(
+        self,
+        spec: FunctionSpec,
+        surroundings: RuntimeContext,
+        sink: DisplaySink,
+        *,
+        flow: str,
+        ended: Callable[[], bool],
+    ) -> None:
+        self.sink = sink
+        self._spec = spec
+        self._surroundings = surroundings
+        self._ended = ended
+        self._name = f"{spec.name} of {flow}"
+        self._handler: Callable[[Mapping[str, Any], LocalContext], Mapping[str, Any]] = attribute_of(
+            spec.folder / "app.py", "handler", module=self._name, of=f"function {spec.name}"
+        )
+        self._lock = threading.Lock()
+        self._events: queue.SimpleQueue[tuple[Mapping[str, Any], threading.Event] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._every_s: float | None = None
+        self._due = 0.0
+
+    def invoke(
+        self, event: Mapping[str, Any], *, ended: Callable[[], bool] | None = None, limited: bool = True
+    ) -> Mapping[str, Any]:
+        """Call the handler in this thread; raises what it raises. `ended` replaces the run's own.
+
+        One that is not `limited` has all the time it needs: there is no next invocation that would go on.
+        """
+        context = LocalContext(timeout_s=self._spec.timeout_s if limited else _A_YEAR_S, ended=ended or self._ended)
+        with self._lock, within(self._surroundings):
+            self.sink.fresh()
+            return self._handler(event, context)
+
+    def attempt(
+        self, event: Mapping[str, Any], *, ended: Callable[[], bool] | None = None, limited: bool = True
+    ) -> bool:
+        """Call the handler as `invoke` does, tell what it raises, and return whether nothing went wrong."""
+        try:
+            self.invoke(event, ended=ended, limited=limited)
+        except MirrorlessError as error:
+            self.sink.trouble(str(error), certain=not error.retriable)
+        except Exception as error:  # noqa: BLE001 -- on Lambda too the next event finds the function there
+            self.sink.trouble(f"{type(error).__name__}: {error}", certain=True)
+        return self.sink.went_well
+
+    def hand(self, event: Mapping[str, Any]) -> threading.Event:
+        """Let the function handle an event when its turn comes; what is returned is set then."""
+        handled = threading.Event()
+        self._events.put((event, handled))
+        return handled
+
+    def start(self, *, every_s: float | None, first_s: float = 0.0) -> None:
+        """Begin to handle events, and ticks of a schedule of so many seconds, the first one `first_s` from now."""
+        self._every_s = every_s
+        self._due = time.monotonic() + first_s
+        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Wake up whatever waits for an event; `ended` says already that there is none."""
+        self._events.put(None)
+
+    def join(self, *, until: float) -> None:
+        """Wait for the end until the monotonic time `until`; whatever is under way may be done again."""
+        if self._thread is not None:
+            self._thread.join(max(0.0, until - time.monotonic()))
+
+    def _run(self) -> None:
+        while not self._ended():
+            wait_s = None if self._every_s is None else self._due - time.monotonic()
+            if wait_s is not None and wait_s <= 0:
+                self._tick()
+                continue
+            try:
+                item = self._events.get(timeout=wait_s)
+            except queue.Empty:
+                continue
+            if item is None:
+                break
+            event, handled = item
+            self.attempt(event)
+            handled.set()
+
+    def _tick(self) -> None:
+        assert self._every_s is not None
+        late_s = time.monotonic() - self._due
+        self.attempt(schedule_event(self._spec.name, at=time.time() - late_s))
+        self._due += self._every_s
+        # Ticks that came while the function was busy are refused on Lambda, and here.
+        behind_s = time.monotonic() - self._due
+        if behind_s > self._every_s:
+            self._due += behind_s // self._every_s * self._every_s

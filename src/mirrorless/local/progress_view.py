@@ -1,0 +1,108 @@
+"""What a running copy looks like from outside: its slots' reports, added up by partition and by topic."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.copy.partition.state import PartitionState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mirrorless.copy.engines.control import Control
+    from mirrorless.copy.partition.lease_rows import Report
+
+_RATE_WINDOW_S = 3.0
+PASSING: Final = (PartitionState.RESUMING, PartitionState.WAITING)
+"""States in which a partition is tried again, and needs nobody."""
+_WORST_FIRST = ("halted", "unreachable", "resuming", "waiting", "copying", "caught up")
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicView:
+    """One topic since the run began: counts are totals, rates are over the last seconds, `lag_records` is left to copy.
+
+    `state` and `error` are those of the partition that is worst off; `latency_ms` is the largest of its partitions'.
+    """
+
+    topic: str
+    partitions: int
+    records: int
+    copied_bytes: int
+    records_per_s: float
+    bytes_per_s: float
+    lag_records: int
+    latency_ms: int | None
+    state: str
+    error: str | None
+
+
+class ProgressView:
+    """Adds up the reports of one flow's run."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+        self._finished: dict[Place, tuple[int, int]] = {}
+        self._current: dict[tuple[int, int], list[Report]] = {}
+        self._latest: dict[Place, Report] = {}
+        self._history: dict[str, deque[tuple[float, int, int]]] = defaultdict(deque)
+
+    @property
+    def complaint(self) -> str:
+        """Why no lease can be planned at the moment, empty if one can."""
+        return self._control.complaint()
+
+    def look(self) -> list[TopicView]:
+        """Read what is new and return every topic, by name."""
+        self._current |= self._control.collect()
+        newest = max((lease for lease, _ in self._current), default=0)
+        for lease, slot in [key for key in self._current if key[0] < newest]:
+            for report in self._current.pop((lease, slot)):
+                self._add_finished(report)
+        totals = dict(self._finished)
+        for reports in self._current.values():
+            for report in reports:
+                place = report.topic, report.partition
+                records, size = self._finished.get(place, (0, 0))
+                totals[place] = records + report.records, size + report.copied_bytes
+                self._latest[place] = report
+        by_topic: dict[str, list[Report]] = defaultdict(list)
+        for report in self._latest.values():
+            by_topic[report.topic].append(report)
+        now = time.monotonic()
+        return [self._view(topic, by_topic[topic], totals, now) for topic in sorted(by_topic)]
+
+    def _add_finished(self, report: Report) -> None:
+        place = report.topic, report.partition
+        records, size = self._finished.get(place, (0, 0))
+        self._finished[place] = records + report.records, size + report.copied_bytes
+        self._latest[place] = report
+
+    def _view(
+        self, topic: str, reports: Iterable[Report], totals: dict[Place, tuple[int, int]], now: float
+    ) -> TopicView:
+        reports = sorted(reports, key=lambda report: _WORST_FIRST.index(report.state))
+        records = sum(totals.get((topic, report.partition), (0, 0))[0] for report in reports)
+        size = sum(totals.get((topic, report.partition), (0, 0))[1] for report in reports)
+        history = self._history[topic]
+        history.append((now, records, size))
+        while now - history[0][0] > _RATE_WINDOW_S:
+            history.popleft()
+        seconds = max(now - history[0][0], 1e-3)
+        return TopicView(
+            topic=topic,
+            partitions=len(reports),
+            records=records,
+            copied_bytes=size,
+            records_per_s=(records - history[0][1]) / seconds,
+            bytes_per_s=(size - history[0][2]) / seconds,
+            lag_records=sum(report.lag_records for report in reports),
+            latency_ms=max((report.latency_ms for report in reports if report.latency_ms is not None), default=None),
+            state=reports[0].state,
+            error=next((report.error for report in reports if report.error is not None), None),
+        )

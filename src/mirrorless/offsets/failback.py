@@ -1,0 +1,183 @@
+"""The way back: a group that went on in a remote topic returns to the topic that it was copied from.
+
+A group that failed over from A to B reads `A.t` there. When it returns, the flow B->A says where it goes on in `t`: the
+flow A->B knows the pairs, read from the other side. MirrorMaker 2 names such checkpoints (reference, section 3.8) but
+has no syncs for them, so it never writes one. Only what came over one hop goes back: of `A.C.t` the topic on A is
+`C.t`, where MirrorMaker 2's rule says `t`. A group that A->B's own checkpoints brought to where it is stands on A where
+it stands: see `echoes`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from confluent_kafka.admin import ConfigResource, ResourceType
+
+from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.filters import replicated_topics
+from mirrorless.offsets.failback_filter import FailbackFilter
+from mirrorless.offsets.record_counter import Search, Walker
+from mirrorless.offsets.translation import How, Translated, Unknown
+from mirrorless.offsets.translation_service import Translator
+from mirrorless.policy import policy_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.topics import Place
+    from mirrorless.offsets.offset_map import OffsetMap
+    from mirrorless.offsets.translation_service import Answers
+    from mirrorless.settings import Flow
+
+
+class Failback:
+    """Translates offsets in remote topics of the flow `forward` into offsets of its source.
+
+    `source` and `target` are the clients of the forward flow's ends.
+    """
+
+    def __init__(self, forward: Flow, *, source: Admin, target: Admin, wants_group: Callable[[str], bool]) -> None:
+        self._echoes = FailbackFilter(forward, target, wanted=wants_group)
+        self._alias = forward.source.alias
+        self._policy = policy_for(forward)
+        self._selects = replicated_topics(forward)
+        self._source = source
+        self._translator = Translator(forward, source=source, target=target)
+        self._walker = Walker(forward.source)
+        self._compacted: dict[str, bool] = {}
+        self._covered: dict[str, bool] = {}
+        self._deaf: str | None = None
+        self.troubles: list[str] = []
+        self.walked_records = 0
+
+    def covers(self, topic: str) -> bool:
+        """Whether the topic is a remote topic of the forward flow, over one hop; many groups ask."""
+        found = self._covered.get(topic)
+        if found is None:
+            found = self._covered[topic] = self._is_remote(topic)
+        return found
+
+    def _is_remote(self, topic: str) -> bool:
+        if self._policy.topic_source(topic) != self._alias:
+            return False
+        upstream = self._policy.upstream_topic(topic)
+        return upstream is not None and upstream == self._policy.original_topic(topic) and self._selects(upstream)
+
+    def is_home(self, topic: str) -> bool:
+        """Whether the topic is one of the forward flow's source that groups return to."""
+        return self.covers(self._policy.format_remote_topic(self._alias, topic))
+
+    def listen(self, topics: Iterable[str], *, stopping: Callable[[], bool] = lambda: False) -> str | None:
+        """Learn what the forward flow's checkpoints say of remote `topics` now; returns why that cannot be known.
+
+        The offsets of the groups must have been asked for before: a checkpoint is written before it is committed.
+        """
+        try:
+            self._echoes.read(stopping=stopping)
+            self._translator.identify(map(self._policy.original_topic, topics), stopping=stopping)
+        except ClusterUnavailable as error:
+            self._deaf = str(error)
+        else:
+            late = None if self._echoes.complete else f"{self._echoes.name} is not read to its end yet"
+            self._deaf = self._echoes.refused or late
+        return self._deaf
+
+    def echo(self, group: str, place: Place, offset: int) -> Translated | Unknown | None:
+        """Where a group is that has not moved in a remote topic: that is known without translating.
+
+        A topic at home that was created again since it was copied is another one, in which no group was.
+        """
+        home = self._policy.original_topic(place[0]), place[1]
+        if self._deaf is None and (reason := self._translator.why_not(home)) is not None:
+            return Unknown(reason)
+        last = None if self._deaf is not None else self._echoes.of(group, place, offset)
+        return None if last is None else Translated(last.upstream, How.PAIR)
+
+    def went_on(self, group: str, place: Place, offset: int) -> bool:
+        """Whether the group itself went on in a remote topic, so that it may be moved at home too."""
+        return self._deaf is None and self._echoes.went_on(group, place, offset)
+
+    def translate(
+        self,
+        wanted: Mapping[Place, Collection[int]],
+        *,
+        deadline: float,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> Answers:
+        """Translate offsets of remote topics; walks end at the monotonic time `deadline`. Raises `ClusterError`.
+
+        Where `stopping` says so before all is read that it takes, nothing has an answer yet.
+        """
+        home = {place: (self._policy.original_topic(place[0]), place[1]) for place in wanted}
+        if not self._translator.refresh(home.values(), stopping=stopping):
+            late = Unknown("the opposite flow's offset syncs are not read to their end yet")
+            return {place: dict.fromkeys(offsets, late) for place, offsets in wanted.items()}
+        self._ask_which_are_compacted({topic for topic, _ in home.values()})
+        self.troubles, self.walked_records = [], 0
+        answers: Answers = {place: {} for place in wanted}
+        searches: list[tuple[Place, Search]] = []
+        for place, offsets in wanted.items():
+            if (reason := self._translator.why_not(home[place])) is not None:
+                answers[place] = dict.fromkeys(offsets, Unknown(reason))
+                continue
+            line = self._translator.line(home[place])
+            starts: dict[tuple[int, int], list[int]] = {}
+            for offset in offsets:
+                found = look_up(offset, line, compacted=self._compacted[home[place][0]])
+                if isinstance(found, tuple):
+                    starts.setdefault(found, []).append(offset)
+                else:
+                    answers[place][offset] = found
+            for (upstream, downstream), some in starts.items():
+                records = sorted(offset - downstream for offset in some)
+                searches.append((place, Search(home[place], upstream, records, base=downstream)))
+        self._walker.walk([search for _, search in searches], deadline=deadline)
+        for place, search in searches:
+            for number in search.until:
+                at = search.counts.get(number)
+                answers[place][search.base + number] = (
+                    Translated(search.begin, How.NEAREST) if at is None else Translated(at, How.WALK)
+                )
+            self.walked_records += search.records
+            if search.trouble is not None:
+                self.troubles.append(f"{search.place[0]}-{search.place[1]}: {search.trouble}")
+        return answers
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._echoes.close()
+        self._translator.close()
+        self._walker.close()
+
+    def _ask_which_are_compacted(self, topics: Iterable[str]) -> None:
+        """Ask anew each time, because a policy may change; a topic that does not tell counts as compacted."""
+        resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
+        for resource, future in (self._source.client.describe_configs(resources) if resources else {}).items():
+            try:
+                policy = self._source.result(future)["cleanup.policy"].value
+            except ClusterError:
+                policy = "compact"
+            self._compacted[resource.name] = "compact" in (policy or "")
+
+
+def look_up(offset: int, line: OffsetMap, *, compacted: bool) -> Translated | Unknown | tuple[int, int]:
+    """Translate a downstream offset: the answer, or the pair of offsets (up, down) from where on records are counted.
+
+    `compacted` says that the source may have lost records that were copied; counting would then lead too far.
+    """
+    run, following = line.at_downstream(offset)
+    if run is None:
+        known = "it lies before every offset sync that is left" if following else "there is no offset sync yet"
+        return Unknown(known)
+    if offset <= run.end_downstream:
+        # Where runs meet on the target, what lies between them at home was never copied, so nobody read it there.
+        first = line.first_at_downstream(offset)
+        if offset == first.first_downstream == 0 < first.first_upstream:
+            return Unknown("it lies before everything that was copied")
+        return Translated(first.first_upstream + offset - first.first_downstream, How.RUN)
+    if not line.countable(run, following) or compacted:
+        return Translated(run.end_upstream, How.NEAREST)
+    if following is not None and following.shift == run.shift:
+        return Translated(offset + run.shift, How.RUN)
+    return run.end_upstream, run.end_downstream

@@ -1,0 +1,58 @@
+"""Tells a group that went on in a remote topic from one that was only brought there by the flow's own checkpoints.
+
+Where both flows of a pair commit group offsets, the flow A->B makes each group of A on B as well. To the flow B->A that
+is a group like any other, whose offset in `A.t` it would send back to `t`: for nothing at best, and over an offset that
+was reset on A, or a group that was deleted there. MirrorMaker 2 has no such way back, and so no echo.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mirrorless.clusters.internal_topics import checkpoints_topic
+from mirrorless.offsets.checkpoints import CheckpointTopic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.topics import Place
+    from mirrorless.formats import Checkpoint
+    from mirrorless.settings import Flow
+
+
+class FailbackFilter(CheckpointTopic):
+    """The checkpoints of the flow `forward`, and how far they brought each group; `admin` is its target's client.
+
+    That is read off all records that the compacted topic still has: of a group that was reset on the source the last
+    one alone does not tell.
+    """
+
+    def __init__(self, forward: Flow, admin: Admin, *, wanted: Callable[[str], bool]) -> None:
+        super().__init__(checkpoints_topic(forward), admin, wanted=wanted)
+        self._furthest: dict[tuple[str, Place], int] = {}
+
+    def note(self, checkpoint: Checkpoint) -> None:
+        """Take a checkpoint as the last one of its key.
+
+        One that went back though its group did not is of a remote topic that was made anew.
+        """
+        place = checkpoint.topic, checkpoint.partition
+        last = self.last(checkpoint.group, place)
+        super().note(checkpoint)
+        key = checkpoint.group, place
+        anew = last is not None and checkpoint.upstream >= last.upstream and checkpoint.downstream < last.downstream
+        self._furthest[key] = max(-1 if anew else self._furthest.get(key, -1), checkpoint.downstream)
+
+    def of(self, group: str, place: Place, offset: int) -> Checkpoint | None:
+        """The last checkpoint of a group, where its offset in a remote topic is that one's."""
+        last = self.last(group, place)
+        return last if last is not None and last.downstream == offset else None
+
+    def went_on(self, group: str, place: Place, offset: int) -> bool:
+        """Whether a group's offset in a remote topic lies where no checkpoint brought it."""
+        return offset > self._furthest.get((group, place), -1)
+
+    def _forget_all(self) -> None:
+        super()._forget_all()
+        self._furthest = {}

@@ -1,0 +1,278 @@
+"""What a failover would cost right now: per group and partition where it goes on, what it re-reads, what is lost."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
+from mirrorless.clusters.internal_topics import checkpoints_topic
+from mirrorless.clusters.topics import held_back, last_stable_offsets
+from mirrorless.copy.progress.topic import ProgressTopic
+from mirrorless.copy.progress.topic_ids import NOT_COPIED, is_another
+from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.filters import group_filter_for, topic_filter_for
+from mirrorless.offsets.checkpoints import CheckpointTopic, remote_topic
+from mirrorless.offsets.record_counter import Walk, Walker
+from mirrorless.offsets.translation import Translated, Unknown
+from mirrorless.offsets.translation_service import Translator
+from mirrorless.policy import policy_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from mirrorless.clusters.topics import Place
+    from mirrorless.settings import Flow
+
+_WALKING_S: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """One group on one partition, if it went over to the target now.
+
+    `source_offset` is where it is on the source, `target_offset` where it goes on; None without an answer, and `how`
+    says why. `read_again` are the most records it would read a second time, 0 where the answer is exact.
+    `checkpoint_offset` is what the checkpoints topic says, None if nothing. `not_copied` are committed records that the
+    target does not have; `not_copied_exact` tells whether they were counted or are offsets, which markers and holes
+    take too. `newest_ms` is the timestamp of the target's newest record, None if it has none. Without a source that
+    answers, offsets are those of the last checkpoint and nobody knows what was not copied.
+    """
+
+    group: str
+    topic: str
+    remote_topic: str
+    partition: int
+    source_offset: int
+    target_offset: int | None
+    how: str
+    read_again: int | None
+    checkpoint_offset: int | None
+    not_copied: int | None
+    not_copied_exact: bool
+    newest_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailoverPlan:
+    """The forecasts of a flow. `troubles` are lines about what could not be found out."""
+
+    flow: str
+    source_answers: bool
+    forecasts: tuple[Forecast, ...]
+    troubles: tuple[str, ...]
+
+
+def failover_plan(flow: Flow, *, groups: Callable[[str], bool] = lambda _: True) -> FailoverPlan:
+    """Forecast a failover of the flow's groups to its target; writes nothing.
+
+    Raises `ClusterError` if the target does not answer, ConfigurationError where the flow names a filter that is not
+    there. Where only the source does not answer, or a part of it, checkpoints are all there is.
+    """
+    selects = group_filter_for(flow).selects
+    target = Admin(flow.target)
+    topic = CheckpointTopic(checkpoints_topic(flow), target, wanted=lambda name: selects(name) and groups(name))
+    try:
+        topic.read()
+        source = Admin(flow.source)
+        try:
+            source.metadata()
+            return _Forecaster(flow, source, target, topic).plan(lambda name: selects(name) and groups(name))
+        except ClusterUnavailable as error:
+            if error.cluster != flow.source.alias:
+                raise
+            return _from_checkpoints(flow, topic, target, str(error))
+    finally:
+        topic.close()
+
+
+class _Forecaster:
+    def __init__(self, flow: Flow, source: Admin, target: Admin, topic: CheckpointTopic) -> None:
+        self._flow = flow
+        self._source = source
+        self._target = target
+        self._topic = topic
+        self._translator = Translator(flow, source=source, target=target)
+        self._source_groups = GroupOffsets(flow.source)
+        self._troubles: list[str] = []
+        self._lost: Mapping[Place, tuple[int, bool]] = {}
+        self._newest: Mapping[Place, int] = {}
+
+    def plan(self, wants_group: Callable[[str], bool]) -> FailoverPlan:
+        deadline = time.monotonic() + _WALKING_S
+        try:
+            committed = self._committed(wants_group)
+            wanted: dict[Place, set[int]] = defaultdict(set)
+            for offsets in committed.values():
+                for place, one in offsets.items():
+                    wanted[place].add(one.offset)
+            self._translator.refresh(wanted)
+            answers = self._translator.translate(wanted, deadline=deadline)
+            self._troubles += self._translator.walked.troubles
+            self._lost = self._not_copied(wanted, deadline)
+            self._newest = newest_timestamps(
+                self._target, [(self._translator.remote(topic), partition) for topic, partition in wanted]
+            )
+            forecasts = [
+                self._forecast(group, place, one, answers[place][one.offset])
+                for group, offsets in sorted(committed.items())
+                for place, one in sorted(offsets.items())
+            ]
+        finally:
+            self._translator.close()
+            self._source_groups.close()
+        return FailoverPlan(
+            flow=self._flow.name,
+            source_answers=True,
+            forecasts=tuple(forecasts),
+            troubles=tuple(self._troubles),
+        )
+
+    def _committed(self, wants_group: Callable[[str], bool]) -> dict[str, dict[Place, Committed]]:
+        selects = topic_filter_for(self._flow).selects
+        listed, troubles = list_groups(self._source)
+        self._troubles += troubles
+        chosen: dict[str, dict[Place, Committed]] = {}
+        for group, offsets in self._source_groups.committed(filter(wants_group, listed)):
+            if isinstance(offsets, str):
+                self._troubles.append(f"group {group}: {offsets}")
+            else:
+                chosen[group] = {place: one for place, one in offsets.items() if selects(place[0])}
+        return chosen
+
+    def _not_copied(self, places: Iterable[Place], deadline: float) -> dict[Place, tuple[int, bool]]:
+        """Records between what is known to be copied and the source's end, and whether they were counted."""
+        places = list(places)
+        ends, missing = last_stable_offsets(self._source, places)
+        self._troubles += [f"{topic}-{partition}: {reason}" for (topic, partition), reason in missing.items()]
+        for (topic, partition), offsets in held_back(self._source, ends).items():
+            self._troubles.append(
+                f"{topic}-{partition}: a transaction is open at offset {ends[topic, partition]}; "
+                f"{offsets} offsets from there on are not copied, and not counted here"
+            )
+        reached = {place: self._reached(place) for place in ends}
+        walks = [Walk(place, reached[place][0], [end]) for place, end in ends.items() if end > reached[place][0]]
+        walker = Walker(self._flow.source)
+        try:
+            walker.walk(walks, deadline=deadline)
+        finally:
+            walker.close()
+        counted = {walk.place: walk.counts.get(walk.until[0]) for walk in walks}
+        found: dict[Place, tuple[int, bool]] = {}
+        for place, end in ends.items():
+            copied_to, ahead, sure = reached[place]
+            records = counted.get(place)
+            most = max(0, end - copied_to) if records is None else records
+            found[place] = (max(0, most - ahead), end <= copied_to or (records is not None and sure))
+        return found
+
+    def _reached(self, place: Place) -> tuple[int, int, bool]:
+        """Upstream offset up to which all was copied, records that the target has beyond, and whether both are sure.
+
+        What the target has beyond the last progress may be another writer's; of MirrorMaker 2's part it says nothing.
+        """
+        if self._translator.why_not(place) is not None:
+            return 0, 0, True  # what the target has is a copy of another topic
+        known = self._translator.progress.get(place)
+        if known is not None and known.progress is not None and known.progress.epoch is None:
+            return known.progress.last_offset + 1, 0, False
+        line = self._translator.line(place)
+        if not line.runs:
+            return 0, self._translator.target_ends.get(place, 0), False
+        last = line.runs[-1]
+        ahead = max(0, self._translator.target_ends.get(place, 0) - last.end_downstream)
+        return last.end_upstream, ahead, ahead == 0 and line.countable(last, None)
+
+    def _forecast(self, group: str, place: Place, one: Committed, answer: Translated | Unknown) -> Forecast:
+        remote = (self._translator.remote(place[0]), place[1])
+        checkpoint = self._topic.last(group, remote)
+        translated = answer if isinstance(answer, Translated) else None
+        not_copied, exact = self._lost.get(place, (None, False))
+        return Forecast(
+            group=group,
+            topic=place[0],
+            remote_topic=remote[0],
+            partition=place[1],
+            source_offset=one.offset,
+            target_offset=None if translated is None else translated.downstream,
+            how=str(answer.how) if isinstance(answer, Translated) else answer.reason,
+            read_again=None if translated is None else self._read_again(place, one.offset, translated),
+            checkpoint_offset=None if checkpoint is None else checkpoint.downstream,
+            not_copied=not_copied,
+            not_copied_exact=exact,
+            newest_ms=self._newest.get(remote),
+        )
+
+    def _read_again(self, place: Place, offset: int, answer: Translated) -> int:
+        """The most records between the answer and the exact one, which is not known where the answer is not exact."""
+        if answer.exact:
+            return 0
+        run, following = self._translator.line(place).at(offset)
+        ceiling = self._translator.target_ends[place] if following is None else following.first_downstream
+        most = ceiling - answer.downstream
+        return max(0, most if run is None else min(most, offset - run.end_upstream))
+
+
+def _from_checkpoints(flow: Flow, topic: CheckpointTopic, target: Admin, reason: str) -> FailoverPlan:
+    newest = newest_timestamps(target, {place for offsets in topic.known.values() for place in offsets})
+    halted, troubles = _halted_at_another(flow, target)
+    return FailoverPlan(
+        flow=flow.name,
+        source_answers=False,
+        troubles=(reason, *troubles),
+        forecasts=tuple(
+            Forecast(
+                group=group,
+                topic=one.topic,
+                remote_topic=one.topic,
+                partition=one.partition,
+                source_offset=one.upstream,
+                target_offset=None if place in halted else one.downstream,
+                how=NOT_COPIED if place in halted else "checkpoint",
+                read_again=None,
+                checkpoint_offset=one.downstream,
+                not_copied=None,
+                not_copied_exact=False,
+                newest_ms=newest.get(place),
+            )
+            for group, offsets in sorted(topic.known.items())
+            for place, one in sorted(offsets.items())
+        ),
+    )
+
+
+def _halted_at_another(flow: Flow, target: Admin) -> tuple[set[Place], list[str]]:
+    """Remote partitions whose copy halted at a source topic that was created again: no checkpoint is of that topic."""
+    policy = policy_for(flow)
+    progress = ProgressTopic(flow, target, must_exist=False)
+    try:
+        known = progress.read()
+    except ClusterError as error:
+        return set(), [str(error)]
+    finally:
+        progress.close()
+    return {
+        (remote_topic(topic, source=flow.source.alias, target=flow.target.alias, policy=policy), partition)
+        for (topic, partition), one in known.items()
+        if is_another(one, None)
+    }, []
+
+
+def newest_timestamps(admin: Admin, places: Iterable[Place]) -> dict[Place, int]:
+    """Largest timestamp of each partition, ms since 1970; those without records or without an answer are left out."""
+    wanted = {TopicPartition(topic, partition): OffsetSpec.max_timestamp() for topic, partition in places}
+    found: dict[Place, int] = {}
+    for place, future in (admin.client.list_offsets(wanted) if wanted else {}).items():
+        try:
+            answer = admin.result(future)
+        except ClusterError:
+            continue  # a topic that is not there, or brokers before 3.0: an age is not worth more
+        if answer.timestamp >= 0:
+            found[place.topic, place.partition] = answer.timestamp
+    return found

@@ -1,0 +1,203 @@
+"""Translates offsets of one flow's source: asks both clusters what is needed, walks where it must, remembers walks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.clusters.internal_topics import offset_syncs_topic
+from mirrorless.clusters.topics import last_stable_offsets, log_starts, partition_counts, topic_ids
+from mirrorless.copy.progress.records import Known
+from mirrorless.copy.progress.topic import ProgressTopic
+from mirrorless.copy.progress.topic_ids import NOT_COPIED, NOT_KNOWN, copied_id, is_another
+from mirrorless.offsets.checkpoints import remote_topic
+from mirrorless.offsets.offset_map import OffsetMap, points, taken_over
+from mirrorless.offsets.offset_sync_topic import OffsetSyncs
+from mirrorless.offsets.record_counter import Walk, Walker
+from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, inside_log, translate
+from mirrorless.policy import policy_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.topics import Place
+    from mirrorless.settings import Flow
+
+_MOST_REMEMBERED: Final = 500_000
+
+Answers = dict["Place", dict[int, Translated | Unknown]]
+"""By source topic and partition, and by upstream offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """A walk's answer; it is void when its partition's copy began another incarnation."""
+
+    downstream: int
+    version: tuple[object, ...]
+
+
+@dataclass(slots=True)
+class Walked:
+    """What walking took: `records` counted, and why walks were given up."""
+
+    walks: int = 0
+    records: int = 0
+    troubles: list[str] = field(default_factory=list)
+
+
+class Translator:
+    """Everything a flow knows about its offsets; `refresh` before `translate`.
+
+    `must_read_to_end` is for when earlier checkpoints could not be read (reference, section 3.1). With `inside_log`
+    answers that lie where the target's retention has deleted the records are raised to the first offset left, where a
+    group continues.
+    """
+
+    def __init__(
+        self, flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool = False, inside_log: bool = True
+    ) -> None:
+        self._flow = flow
+        self._policy = policy_for(flow)
+        self._source, self._target = source, target
+        self._inside_log = inside_log
+        on_target = flow.offset_syncs_topic_location == "target"
+        self.syncs = OffsetSyncs(
+            offset_syncs_topic(flow), target if on_target else source, must_read_to_end=must_read_to_end
+        )
+        self._progress = ProgressTopic(flow, target)
+        self.progress: Mapping[Place, Known] = {}
+        self._ids: dict[str, str] = {}
+        self._unidentified: dict[str, str] = {}
+        self._walker = Walker(flow.source)
+        self._remembered: dict[tuple[Place, int], _Remembered] = {}
+        self.target_ends: dict[Place, int] = {}
+        self._target_starts: dict[Place, int] = {}
+        self.walked = Walked()
+
+    def remote(self, topic: str) -> str:
+        """Name of a source topic on the target."""
+        return remote_topic(topic, source=self._flow.source.alias, target=self._flow.target.alias, policy=self._policy)
+
+    def refresh(self, places: Iterable[Place], *, stopping: Callable[[], bool] = lambda: False) -> bool:
+        """Learn what there is to know now about these source partitions; raises `ClusterError`.
+
+        Once `stopping` says so the rest is left to the next call, and False returned: nothing can be translated yet.
+        """
+        places = list(places)
+        # The target's ends first: see `translation.translate`.
+        counts = partition_counts(self._target.metadata())
+        remote = {place: (self.remote(place[0]), place[1]) for place in places}
+        there = {place: there for place, there in remote.items() if there[1] < counts.get(there[0], 0)}
+        ends, _ = last_stable_offsets(self._target, there.values())
+        self.target_ends = {place: ends[far] for place, far in there.items() if far in ends}
+        starts, _ = log_starts(self._target, [far for far in there.values() if far in ends and self._inside_log])
+        self._target_starts = {place: starts[far] for place, far in there.items() if far in starts}
+        whole = self.syncs.read(stopping=stopping)
+        if whole and self._flow.offset_storage_topic in counts:
+            self.progress = self._progress.read(stopping=stopping)
+            whole = self._progress.complete
+        if whole:
+            self._identify({topic for topic, _ in places})
+        return whole
+
+    def identify(self, topics: Iterable[str], *, stopping: Callable[[], bool] = lambda: False) -> None:
+        """Learn which of these source topics were created again, and nothing else; raises `ClusterError`."""
+        if self._flow.offset_storage_topic in partition_counts(self._target.metadata()):
+            self.progress = self._progress.read(stopping=stopping)
+        self._identify(set(topics))
+
+    def why_not(self, place: Place) -> str | None:
+        """Why no offset of a source partition translates: its topic is not the copied one. None where it is.
+
+        As of the last `refresh`, or `identify`, with a place of its topic.
+        """
+        known = self.progress.get(place)
+        topic_id = self._ids.get(place[0])
+        if topic_id is None and place[0] in self._unidentified and copied_id(known) is not None:
+            return NOT_KNOWN
+        return NOT_COPIED if is_another(known, topic_id) else None
+
+    def _identify(self, topics: set[str]) -> None:
+        """Ask for ids after the offsets of groups: those of a topic that was deleted since count no longer either."""
+        copied = {topic for (topic, _), known in self.progress.items() if topic in topics and copied_id(known)}
+        found, missing = topic_ids(self._source, copied)
+        self._ids = {topic: one for topic, one in self._ids.items() if topic not in topics} | found
+        self._unidentified = {topic: one for topic, one in self._unidentified.items() if topic not in topics} | missing
+
+    def line(self, place: Place) -> OffsetMap:
+        """All that is certain of a source partition."""
+        known = self.progress.get(place) or Known()
+        runs = self.syncs.runs
+        return OffsetMap.of(
+            runs.runs(place),
+            points(known.progress, known.announced),
+            foreign=[*runs.foreign(place), *taken_over(known.announced)],
+        )
+
+    def translate(self, wanted: Mapping[Place, Collection[int]], *, deadline: float) -> Answers:
+        """Translate upstream offsets; walks end at the monotonic time `deadline`."""
+        self.walked = Walked()
+        answers: Answers = {place: {} for place in wanted}
+        needed: dict[Place, dict[int, WalkNeeded]] = {}
+        for place, offsets in wanted.items():
+            end = self.target_ends.get(place)
+            if end is None:
+                answers[place] = dict.fromkeys(offsets, Unknown(f"{self.remote(place[0])} is not on the target"))
+                continue
+            if (reason := self.why_not(place)) is not None:
+                answers[place] = dict.fromkeys(offsets, Unknown(reason))
+                continue
+            line = self.line(place)
+            for offset in offsets:
+                found = translate(offset, line=line, nearest=self.syncs.slots.nearest(place, offset), target_end=end)
+                if isinstance(found, WalkNeeded):
+                    needed.setdefault(place, {})[offset] = found
+                else:
+                    answers[place][offset] = found
+        self._walk(needed, answers, deadline)
+        if self._inside_log:
+            for place, start in self._target_starts.items():
+                if place in answers:
+                    answers[place] = {offset: inside_log(one, start) for offset, one in answers[place].items()}
+        return answers
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.syncs.close()
+        self._progress.close()
+        self._walker.close()
+
+    def _walk(self, needed: Mapping[Place, Mapping[int, WalkNeeded]], answers: Answers, deadline: float) -> None:
+        walks: list[Walk] = []
+        for place, by_offset in needed.items():
+            by_start: dict[int, list[int]] = defaultdict(list)
+            version = self._version(place)
+            for offset, walk in sorted(by_offset.items()):
+                remembered = self._remembered.get((place, offset))
+                if remembered is not None and remembered.version == version and remembered.downstream <= walk.ceiling:
+                    answers[place][offset] = Translated(remembered.downstream, How.WALK)
+                else:
+                    by_start[walk.from_upstream].append(offset)
+            walks += [Walk(place, start, offsets) for start, offsets in by_start.items()]
+        self._walker.walk(walks, deadline=deadline)
+        if len(self._remembered) > _MOST_REMEMBERED:
+            self._remembered.clear()
+        for done in walks:
+            version = self._version(done.place)
+            for offset in done.until:
+                asked, records = needed[done.place][offset], done.counts.get(offset)
+                answer = asked.not_counted() if records is None else asked.counted(records)
+                answers[done.place][offset] = answer
+                if answer.how is How.WALK:
+                    self._remembered[done.place, offset] = _Remembered(answer.downstream, version)
+            self.walked.walks += 1
+            self.walked.records += done.records
+            if done.trouble is not None:
+                self.walked.troubles.append(f"{done.place[0]}-{done.place[1]}: {done.trouble}")
+
+    def _version(self, place: Place) -> tuple[object, ...]:
+        known = self.progress.get(place) or Known()
+        return self.syncs.runs.resets(place), max(known.announced, default=None)

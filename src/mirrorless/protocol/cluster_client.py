@@ -1,0 +1,394 @@
+"""Raw fetch and append: one cluster's connections, on an event loop that both clusters of a flow share.
+
+Uses kafka-python's protocol and network layers, the only ones in Python that hand out record batches (design,
+section 3). The messages themselves are in `requests`.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from kafka import errors as kafka_errors
+from kafka.structs import TopicPartition
+
+from mirrorless.errors import ClusterError, ClusterUnavailable, without_frames
+from mirrorless.protocol import requests
+from mirrorless.protocol.broker_errors import RETRIABLE, error_for, refusal
+from mirrorless.protocol.connection_manager import ConnectionManager, Node
+from mirrorless.protocol.fetch_session import NOT_KNOWN, Asked
+from mirrorless.protocol.receive_buffers import ReceiveBuffers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from uuid import UUID
+
+    from mirrorless.batches.stamp import Stamped
+    from mirrorless.clusters.topics import Place
+    from mirrorless.protocol.event_loop import EventLoop
+    from mirrorless.protocol.fetch_session import FetchSession, Ids
+    from mirrorless.protocol.requests import AppendResult, Fetched, Offset, ProducerState
+
+EARLIEST = -2
+EARLIEST_LOCAL = -4
+"""First offset that is not in tiered storage only (KIP-405); brokers that do not know it answer as for the first."""
+LATEST = -1
+READ_UNCOMMITTED = 0
+READ_COMMITTED = 1
+_RESPONSE_LIMIT_BYTES = 1 << 30
+_REQUEST_TIMEOUT_MS = 35_000
+"""A little more than the library's own limit as it comes, which begins when a request is written to its socket."""
+_METADATA_TIMEOUT_MS = 5_000
+_ONE_BATCH_BYTES = 1 << 16
+_THROTTLED_ATTEMPTS = 10
+_SOON_S = 0.001
+
+
+class ClusterClient:
+    """Connections to one cluster; every coroutine runs on `net` and raises kafka-python's errors.
+
+    Answers are read into `frames`, which no other thread may use. `config` are parameters of kafka-python's
+    `KafkaConnectionManager`, `cluster_id` is what the operator calls the cluster, if its own id does not tell it apart
+    (`mirrorless.cluster.id`). `login_refused` says that a broker did not let us in: the login was right when the first
+    connections were made, and may have been exchanged since.
+    """
+
+    def __init__(
+        self,
+        net: EventLoop,
+        *,
+        cluster: str,
+        config: Mapping[str, Any],
+        cluster_id: str | None = None,
+        frames: ReceiveBuffers | None = None,
+    ) -> None:
+        self.login_refused = False
+        self._net = net
+        self._named = cluster_id
+        self._cluster = self.alias = cluster
+        self._manager: Any = ConnectionManager(
+            net,
+            frames=ReceiveBuffers() if frames is None else frames,
+            **{
+                **config,
+                "receive_message_max_bytes": _RESPONSE_LIMIT_BYTES,
+                # The library fails requests above its limit; the copier keeps a limit of its own.
+                "max_in_flight_requests_per_connection": 1_000_000,
+            },
+        )
+        # Asking for metadata must never create a topic.
+        self._manager.cluster.config["allow_auto_create_topics"] = False
+
+    async def connect(self, *, timeout_ms: int, topics: Iterable[str]) -> None:
+        """Reach the cluster and learn who leads the partitions of `topics`; raises `ClusterError` in one line.
+
+        Topics that are not there are their partitions' trouble, seen when they are asked for.
+        """
+        manager, cluster = self._manager, self._manager.cluster
+        until = time.monotonic() + timeout_ms / 1000
+        try:
+            # Not by set_topics: it would keep asking for topics of earlier leases that were deleted since. Before the
+            # bootstrap, which then tells all: whom to ask next is a guess, and might be a broker that hangs.
+            cluster._topics = set(topics)
+            if not any(connection.connected for connection in manager._conns.values()):
+                # Perhaps all brokers have other addresses by now: those that the bootstrap servers tell (KIP-899).
+                manager._bootstrap_future = None
+            await manager.wait_for(manager.bootstrap_async(timeout_ms, refresh=False), timeout_ms)
+            if any(cluster.partitions_for_topic(topic) is None for topic in cluster._topics):
+                await self._update(until)
+        except (kafka_errors.KafkaTimeoutError, *RETRIABLE) as error:
+            manager._bootstrap_future = None  # a failed bootstrap may be tried again
+            servers = ",".join(manager.config["bootstrap_servers"])
+            raise ClusterUnavailable(f"no answer from {servers}: {error}", cluster=self._cluster) from error
+        except kafka_errors.KafkaError as error:
+            raise ClusterError(str(error), cluster=self._cluster) from error
+
+    async def learn(self, topics: Iterable[str]) -> None:
+        """Learn who leads the partitions of more topics, or of more partitions of a topic that is known."""
+        self._manager.cluster._topics |= set(topics)
+        await self._update(time.monotonic() + _METADATA_TIMEOUT_MS / 1000)
+
+    async def _update(self, until: float) -> None:
+        """Ask for metadata, until some comes or the monotonic time `until`."""
+        while True:
+            try:
+                await self._manager.wait_for(self._manager.cluster.request_update(), _METADATA_TIMEOUT_MS)
+                return
+            except kafka_errors.UnknownTopicOrPartitionError:
+                return
+            except RETRIABLE:
+                if time.monotonic() > until:
+                    raise
+
+    async def ask(self, request: Any, node: Node, *, timeout_ms: int = _REQUEST_TIMEOUT_MS) -> Any:  # noqa: ANN401
+        """Send a request and wait for its answer; a broker that says nothing at all loses its connection.
+
+        One that asked to be left alone is not asked before that is over: the library would refuse to send.
+        """
+        while quiet_s := self.quiet_s(node):
+            await self._net.sleep(quiet_s)
+        try:
+            return await self._answer(self._manager.send(request, node), node, timeout_ms)
+        except kafka_errors.SaslAuthenticationFailedError:
+            self.login_refused = True
+            raise
+
+    async def _answer(self, answer: Any, node: Node, timeout_ms: int) -> Any:  # noqa: ANN401
+        if self._is_in_flight(answer, node):
+            return await answer  # the library has its own limit for what was sent
+        try:
+            return await self._manager.wait_for(answer, timeout_ms)
+        except kafka_errors.KafkaTimeoutError as error:
+            # Not by `manager.close`, which would wait until all that is still to be written is.
+            if (connection := self._manager._conns.get(node)) is not None:
+                connection.close(error)
+            raise
+
+    def _is_in_flight(self, answer: Any, node: Node) -> bool:  # noqa: ANN401
+        """Whether a request was sent just now, and does not wait for a connection."""
+        connection = self._manager._conns.get(node)
+        sent: Any = connection.in_flight_requests if connection is not None else ()
+        return bool(sent) and sent[-1][1] is answer
+
+    def quiet_s(self, node: Node) -> float:
+        """Seconds that a broker asked to be left alone for, since a quota is used up (KIP-219); 0 if it did not."""
+        connection = self._manager._conns.get(node)
+        if connection is None or "throttle" not in connection.paused:
+            return 0.0
+        left: float = connection._throttle_time - time.monotonic()
+        return max(_SOON_S, left)
+
+    @property
+    def cluster_id(self) -> str:
+        """The id that everything is derived from: the operator's name for the cluster, or what it reports."""
+        return self._named or self.reported_id
+
+    @property
+    def reported_id(self) -> str:
+        """The cluster's own id, known after `connect`."""
+        return str(self._manager.cluster.cluster_id)
+
+    def brokers(self) -> list[int]:
+        """Ids of the brokers that are known."""
+        return sorted(one.node_id for one in self._manager.cluster.brokers() if isinstance(one.node_id, int))
+
+    def leader(self, place: Place) -> int | None:
+        """Broker id of the partition's leader, None while there is none or it is not known."""
+        node: int | None = self._manager.cluster.leader_for_partition(TopicPartition(*place))
+        return None if node is None or node < 0 else node
+
+    def replicas(self, place: Place) -> tuple[int, int] | None:
+        """How many replicas of a partition are in sync, and how many there are; None where that is not known."""
+        topic, partition = place
+        found: Any = self._manager.cluster._partitions.get(topic, {}).get(partition)
+        return None if found is None else (len(found.isr_nodes), len(found.replica_nodes))
+
+    def partition_count(self, topic: str) -> int:
+        """Number of partitions of a topic given to `connect`, 0 if it is unknown."""
+        return len(self._manager.cluster.partitions_for_topic(topic) or ())
+
+    def refresh_leaders(self) -> None:
+        """Ask for metadata again, soon."""
+        self._manager.cluster.request_update()
+
+    async def fetch(
+        self,
+        node: int,
+        wanted: Sequence[tuple[Place, int, int]],
+        *,
+        isolation: int = READ_COMMITTED,
+        max_wait_ms: int = 0,
+        max_bytes: int = 32 << 20,
+        partition_max_bytes: int = 4 << 20,
+        session: FetchSession | None = None,
+    ) -> list[Fetched]:
+        """Fetch from each wanted place, offset and leader epoch; partitions that come first are served first.
+
+        The epoch is that of the record before the offset, or -1; by it a leader tells a log that was cut (KIP-320).
+        Where topic ids are known, a topic that was created again is not mistaken for the one that was (KIP-516). With a
+        `session` the answer has what is new since the one before, and the leader takes care who is served first.
+        """
+        ids = self._ids({topic for (topic, _), _, _ in wanted})
+        while True:
+            asked = Asked(wanted, ids) if session is None else session.ask(wanted, ids)
+            request = requests.fetch(
+                asked,
+                isolation=isolation,
+                max_wait_ms=max_wait_ms,
+                max_bytes=max_bytes,
+                partition_max_bytes=partition_max_bytes,
+            )
+            response = await self.ask(request, node)
+            if response.error_code in NOT_KNOWN and asked.names_changes:
+                continue
+            if response.error_code:
+                raise error_for(response.error_code)
+            if session is not None:
+                session.answered(response.session_id, version=request.API_VERSION)
+            return requests.fetched(response, asked.ids)
+
+    async def forget(self, node: int, session: FetchSession) -> None:
+        """Tell a leader that it need not remember this session; one that cannot be reached will forget by itself."""
+        if not self._manager.closed and (asked := session.close()) is not None:
+            with suppress(kafka_errors.KafkaError):
+                await self.ask(requests.fetch(asked), node)
+
+    async def fetch_one(
+        self,
+        node: int,
+        wanted: tuple[Place, int, int],
+        *,
+        isolation: int = READ_COMMITTED,
+        max_wait_ms: int = 0,
+        partition_max_bytes: int = _ONE_BATCH_BYTES,
+    ) -> Fetched:
+        """Fetch one place; a broker whose quota is used up answers with nothing at all, and is asked again later."""
+        for _ in range(_THROTTLED_ATTEMPTS):
+            fetched = await self.fetch(
+                node,
+                [wanted],
+                isolation=isolation,
+                max_wait_ms=max_wait_ms,
+                partition_max_bytes=partition_max_bytes,
+            )
+            if fetched:
+                return fetched[0]
+        raise kafka_errors.KafkaTimeoutError(f"quotas of {self._cluster} do not let anything through")
+
+    async def append(
+        self, node: Node, batches: Sequence[tuple[Place, Stamped]], *, timeout_ms: int
+    ) -> list[AppendResult]:
+        """Send one batch for each place, to be acknowledged by all in-sync replicas within `timeout_ms`."""
+        ids = self._ids({topic for (topic, _), _ in batches})
+        request = requests.produce(batches, ids, timeout_ms=timeout_ms)
+        response = await self.ask(request, node, timeout_ms=timeout_ms + _REQUEST_TIMEOUT_MS)
+        return requests.appended(response, ids)
+
+    def append_at_once(
+        self,
+        node: Node,
+        batches: Sequence[tuple[Place, Stamped]],
+        *,
+        heard: Callable[[list[AppendResult] | BaseException], None],
+    ) -> bool:
+        """As `append`, without a task: `heard` is told the answers, or the error in their stead, and must not raise.
+
+        The replicas have the cluster's `request.timeout.ms` to take it, as from a Java producer. What is sent over one
+        connection is written and heard of in the order of these calls, never within one of them. False if it is not
+        sent at all, which `heard` is told a moment later; until then nothing more may be. A broker that asked to be
+        left alone refuses.
+        """
+        ids = self._ids({topic for (topic, _), _ in batches})
+        timeout_ms: int = self._manager.config["request_timeout_ms"]
+        refused: BaseException | None
+        try:
+            answer = self._manager.send(requests.produce(batches, ids, timeout_ms=timeout_ms), node)
+            refused = answer.exception
+        except kafka_errors.KafkaError as error:  # the broker is not known any more, or has refused the login
+            refused = without_frames(error)
+        if refused is not None:
+            self._note_login(refused)
+            self._net.call_soon(lambda: heard(refused))
+            return False
+
+        def came(response: Any) -> None:  # noqa: ANN401
+            try:
+                answers = requests.appended(response, ids)
+            except KeyError:  # what a callback raises, the library only logs
+                heard(ClusterError("the answer to an append names a topic that was not sent", cluster=self._cluster))
+            else:
+                heard(answers)
+
+        def failed(error: BaseException) -> None:
+            self._note_login(error)
+            heard(error)
+
+        answer.add_callback(came)
+        answer.add_errback(failed)
+        if not self._is_in_flight(answer, node):
+            self._net.call_soon(self._limit(answer, node, timeout_ms + _REQUEST_TIMEOUT_MS))
+        return True
+
+    def _note_login(self, error: BaseException) -> None:
+        self.login_refused |= isinstance(error, kafka_errors.SaslAuthenticationFailedError)
+
+    async def _limit(self, answer: Any, node: Node, timeout_ms: int) -> None:  # noqa: ANN401
+        try:
+            await self._answer(answer, node, timeout_ms)
+        except kafka_errors.KafkaError as error:
+            if not answer.is_done:  # the library has lost it
+                answer.failure(error)
+
+    async def producers(self, node: int, wanted: Mapping[Place, int]) -> dict[Place, ProducerState | int | None]:
+        """Ask a leader what it remembers of one producer id on each place (`DescribeProducers`, KIP-664).
+
+        None where it remembers nothing, and everywhere for brokers before 2.8, which cannot be asked; an error code
+        where it does not say.
+        """
+        found: dict[Place, ProducerState | int | None] = dict.fromkeys(wanted)
+        try:
+            response = await self.ask(requests.describe_producers(wanted), node)
+        except kafka_errors.IncompatibleBrokerVersion:
+            return found
+        return found | requests.described_producers(response, wanted)
+
+    async def offsets(
+        self, node: int, places: Iterable[Place], *, at: int, isolation: int = READ_UNCOMMITTED
+    ) -> dict[Place, Offset]:
+        """First (`EARLIEST`) or next (`LATEST`, the high watermark) offset of each place, from its leader."""
+        return requests.listed_offsets(await self.ask(requests.list_offsets(places, at=at, isolation=isolation), node))
+
+    async def log_ends(self, node: int, places: Iterable[Place]) -> dict[Place, Offset]:
+        """Next offset of each place in its leader's own log, replicated or not."""
+        request = requests.list_offsets(places, at=LATEST, isolation=READ_UNCOMMITTED, replica=requests.DEBUGGING)
+        return requests.listed_offsets(await self.ask(request, node))
+
+    async def read_each_at(
+        self, node: int, wanted: Mapping[Place, int], *, partition_max_bytes: int = 4 << 20
+    ) -> dict[Place, bytes | memoryview | kafka_errors.KafkaError]:
+        """As `read_at` for many places, in as few requests as answers have room; an error in place of what fails."""
+        found: dict[Place, bytes | memoryview | kafka_errors.KafkaError] = {}
+        left = dict(wanted)
+        while left:
+            came: dict[Place, bytes | memoryview | kafka_errors.KafkaError] = {}
+            positions = [(place, offset, -1) for place, offset in left.items()]
+            answers = await self.fetch(
+                node, positions, isolation=READ_UNCOMMITTED, partition_max_bytes=partition_max_bytes
+            )
+            for one in answers:
+                if one.error_code:
+                    came[one.place] = refusal(one.error_code, right="READ", topic=one.place[0])
+                elif one.records:
+                    came[one.place] = one.records
+            if not came:
+                # A quota is used up, or the broker has nothing there.
+                place, offset = next(iter(left.items()))
+                try:
+                    came[place] = await self.read_at(node, place, offset)
+                except kafka_errors.KafkaError as error:
+                    came[place] = without_frames(error)
+            found |= came
+            left = {place: offset for place, offset in left.items() if place not in came}
+        return found
+
+    async def read_at(self, node: int, place: Place, offset: int) -> bytes | memoryview:
+        """What the leader `node` holds of one partition from the batch with `offset` on, uncommitted."""
+        fetched = await self.fetch_one(node, (place, offset, -1), isolation=READ_UNCOMMITTED)
+        if fetched.error_code:
+            raise refusal(fetched.error_code, right="READ", topic=place[0])
+        return fetched.records
+
+    def topic_id(self, topic: str) -> UUID | None:
+        """A topic's own id (KIP-516), None where brokers have none or the topic is not known."""
+        found: UUID | None = self._manager.cluster.topic_id(topic)
+        return found if found is not None and found.int else None
+
+    def _ids(self, topics: set[str]) -> Ids | None:
+        """Ids of all these topics, None if one of them is not known; a request names all by id or none."""
+        found = {topic: known for topic in topics if (known := self.topic_id(topic)) is not None}
+        return found if len(found) == len(topics) else None
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._manager.close()

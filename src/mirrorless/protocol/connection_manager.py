@@ -1,0 +1,164 @@
+"""Which connection to a cluster a request takes, and how one is made: up to two for a broker.
+
+kafka-python has one for each, and draws those that it asks for metadata; both are changed here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafka import errors as kafka_errors
+from kafka.cluster import ClusterMetadata
+from kafka.net.inet import KafkaNetSocket
+from kafka.net.manager import KafkaConnectionManager
+
+from mirrorless.protocol.transport import Plain, Tls
+
+if TYPE_CHECKING:
+    import socket
+
+    from mirrorless.protocol.receive_buffers import ReceiveBuffers
+
+_BOOTSTRAP_PARTS = 3
+
+
+class Second(NamedTuple):
+    """Names the second connection to the broker with the id `node`."""
+
+    node: int
+
+    def __repr__(self) -> str:
+        return f"{self.node} (second connection)"  # as errors name brokers
+
+
+Node = int | Second
+"""What a connection is to: a broker's id, or the other connection to it."""
+
+
+class _Broker(NamedTuple):
+    node_id: Second
+    host: str
+    port: int
+    rack: str | None
+
+
+class _Metadata(ClusterMetadata):
+    """The library has one connection for each broker that it knows of: every one is known twice."""
+
+    def bootstrap_brokers(self) -> list[Any]:
+        """Name the bootstrap server whose turn it is; the library draws from what it gets, and might miss one."""
+        if not hasattr(self, "_turns"):
+            servers = super().bootstrap_brokers()  # type: ignore[no-untyped-call]
+            self._turns = itertools.cycle(random.sample(servers, len(servers)))
+        return [next(self._turns)]
+
+    def broker_metadata(self, broker_id: Any) -> Any:  # noqa: ANN401
+        """Return where a broker is, also by the name of its second connection; None if it is not known."""
+        if not isinstance(broker_id, Second):
+            return super().broker_metadata(broker_id)  # type: ignore[no-untyped-call]
+        found: Any = super().broker_metadata(broker_id.node)  # type: ignore[no-untyped-call]
+        return None if found is None else _Broker(broker_id, found.host, found.port, found.rack)
+
+
+class ConnectionManager(KafkaConnectionManager):
+    """kafka-python's connections to one cluster, up to two for a broker, which read in place, into `frames`."""
+
+    def __init__(self, net: Any, *, frames: ReceiveBuffers, **config: Any) -> None:  # noqa: ANN401
+        super().__init__(net, **config)  # type: ignore[no-untyped-call]
+        self._frames = frames
+        self.cluster.__class__ = _Metadata
+        self._versions: dict[tuple[Any, ...], tuple[Any, int]] = {}
+
+    def send(self, request: Any, node_id: Any = None, request_timeout_ms: float | None = None) -> Any:  # noqa: ANN401
+        """Send a request in the version that the library chose for the last one of its kind.
+
+        It would work it out anew for each.
+        """
+        connection = self._conns.get(node_id)
+        if connection is None or connection.initializing or request.API_VERSION is not None:
+            return super().send(request, node_id, request_timeout_ms)  # type: ignore[no-untyped-call]
+        offered = connection.broker_version_data
+        kind = node_id, type(request), request._min_version, request._max_version
+        known, version = self._versions.get(kind, (None, None))
+        if known is offered:
+            request.API_VERSION = version
+        answer: Any = super().send(request, node_id, request_timeout_ms)  # type: ignore[no-untyped-call]
+        if known is not offered and request.API_VERSION is not None:
+            self._versions[kind] = offered, request.API_VERSION
+        return answer
+
+    def get_connection(self, node_id: Any, timeout_ms: float | None = None, *how: Any, **named: Any) -> Any:  # noqa: ANN401
+        """Return a connection, or begin one; a bootstrap server has a part of the time if there are others.
+
+        The library gives all that is left to the one that it draws.
+        """
+        if timeout_ms is not None and len(self.cluster._bootstrap_brokers) > 1:
+            timeout_ms /= _BOOTSTRAP_PARTS
+        return super().get_connection(node_id, timeout_ms, *how, **named)  # type: ignore[no-untyped-call]
+
+    def least_loaded_node(self) -> Any:  # noqa: ANN401
+        """Choose whom to ask for metadata: of connected brokers one that owes no answer, or owes it the least long.
+
+        The library prefers one that is not connected to one that is busy, and one that hangs is the least busy of all.
+        """
+        now = time.monotonic()
+        owes_since = {
+            node: connection.in_flight_requests[0][2] if connection.in_flight_requests else now
+            for node, connection in random.sample(list(self._conns.items()), len(self._conns))
+            if isinstance(node, int) and connection.connected and not connection.paused
+        }
+        if owes_since:
+            return max(owes_since, key=owes_since.__getitem__)
+        return super().least_loaded_node()  # type: ignore[no-untyped-call]
+
+    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:  # noqa: ANN401
+        sock = await self._connected(node.host, node.port, until=timeout_at)
+        transport: Plain | Tls
+        if not self.ssl_enabled:
+            transport = Plain(self._net, sock, host=node.host)  # type: ignore[no-untyped-call]
+            transport.frames = self._frames
+            return transport
+        how = {key: value for key, value in self.config.items() if key.startswith("ssl_")}
+        transport = Tls(self._net, sock, host=node.host, **how)  # type: ignore[no-untyped-call]
+        transport.frames = self._frames
+        try:
+            await transport.shake_hands(until=timeout_at)
+        except Exception as error:
+            transport.abort()
+            raise kafka_errors.KafkaConnectionError(f"Handshake failed: {error}") from error
+        return transport
+
+    async def _connected(self, host: str, port: int, *, until: float | None) -> socket.socket:
+        """Connect to the first address of a name that takes it, with a part of the time for each (KIP-302).
+
+        The library gives the first one all of it, and leaves sockets that were refused to the garbage collector.
+        """
+        network: Any = KafkaNetSocket()
+        failure: Exception = kafka_errors.KafkaConnectionError(f"{host} has no address")
+        found = network.dns_lookup(host, port)
+        for left, one in zip(range(len(found), 0, -1), found, strict=True):
+            now = time.monotonic()
+            try:
+                return await self._connected_at(
+                    network, one, until=None if until is None else now + (until - now) / left
+                )
+            except (OSError, kafka_errors.KafkaError) as error:
+                failure = error
+        raise kafka_errors.KafkaConnectionError(f"{host}:{port} cannot be reached: {failure}")
+
+    async def _connected_at(self, network: Any, found: Any, *, until: float | None) -> socket.socket:  # noqa: ANN401
+        family, kind, protocol, _, address = found
+        options: Any = self.config["socket_options"]
+        sock: socket.socket = network.socket(family, kind, protocol)
+        try:
+            sock.setblocking(False)
+            for option in options:
+                sock.setsockopt(*option)
+            await network.sock_connect(self._net, sock, address, timeout_at=until)
+        except BaseException:
+            sock.close()
+            raise
+        return sock

@@ -1,0 +1,57 @@
+"""What a flow's setting is: its kind in words, its default and its meaning, from the one place that declares it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
+
+from mirrorless.settings.model import Flow
+from mirrorless.settings.values import PATTERNS, ValueType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+_COMPUTED = {"offset_storage_topic": "mm2-offsets.<source>.internal"}
+
+
+def kind_of(field: str) -> str:
+    """Return what a field of Flow may be, in words."""
+    info = Flow.model_fields[field]
+    marks = [*info.metadata, *_marks(info.annotation)]
+    return next((mark.words for mark in marks if isinstance(mark, ValueType)), "text")
+
+
+def default_of(field: str) -> str | None:
+    """Return a field's default as a file would have it; None where there is none."""
+    if field in _COMPUTED:
+        return _COMPUTED[field]
+    return as_text(Flow.model_fields[field].default)
+
+
+def meaning_of(field: str) -> str:
+    """Return what stands under the field in the model."""
+    return " ".join((Flow.model_fields[field].description or "").split())
+
+
+def as_text(value: object) -> str | None:
+    """Write a setting's value as a file would have it."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def pattern_keys(keys: Mapping[str, str]) -> frozenset[str]:
+    """Return the keys whose values are lists of patterns; `keys` has the fields."""
+    return frozenset(key for key, field in keys.items() if kind_of(field) == PATTERNS.words)
+
+
+def _marks(annotation: Any) -> Iterator[object]:  # noqa: ANN401 -- a type as typing has it
+    """Yield what is annotated anywhere inside a type, as in `Annotated[int, mark] | None`."""
+    if get_origin(annotation) is Annotated:
+        inner: Iterable[object] = get_args(annotation)[1:]
+        yield from inner
+    for part in get_args(annotation):
+        yield from _marks(part)

@@ -1,0 +1,217 @@
+"""What people write becomes what they mean: keys and values put right, with a warning for each that says how.
+
+MirrorMaker 2 passes over a key that it does not know, so that a mistake shows itself months later; here it is read as
+it was meant where there is one meaning, and named where there is none.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS
+from mirrorless.settings.masking import MASK, is_secret, shown, shown_name
+from mirrorless.settings.patterns import tidy_patterns, unquoted
+from mirrorless.settings.properties import ARROW
+from mirrorless.settings.references import refers
+from mirrorless.settings.vocabulary import OWN_PREFIX, cluster_vocabulary, flow_vocabulary, top_vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from mirrorless.settings.properties import PropertyEntry
+
+CLUSTERS: Final = "clusters"
+
+_QUOTES: Final = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019"}
+_HOST_AND_PORT: Final = re.compile(
+    r"(?:[\w%.-]*://)?(?P<address>(?:\[[0-9A-Fa-f:%.]+\]|[\w%.-]+):[0-9]{1,5})", re.ASCII
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key taken apart: where it applies (a flow `A->B`, a cluster's alias, or empty) and the setting itself."""
+
+    scope: str
+    setting: str
+
+    @property
+    def full(self) -> str:
+        """The key as it should be written."""
+        return f"{self.scope}.{self.setting}" if self.scope else self.setting
+
+
+@dataclass(frozen=True, slots=True)
+class Tidied:
+    """Entries by their right keys, in the order of the file, the aliases, and a line for all that was put right."""
+
+    entries: Mapping[str, PropertyEntry]
+    aliases: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+class KeyNormalizer:
+    """Knows the keys of flows and of the worker, and which of the flows' are lists of patterns."""
+
+    def __init__(
+        self, *, flow_keys: Collection[str], worker_keys: Collection[str], pattern_keys: Collection[str]
+    ) -> None:
+        self._worker_keys = worker_keys
+        self._pattern_keys = pattern_keys
+        self._top = top_vocabulary(flow_keys, worker_keys)
+        self._flow = flow_vocabulary(flow_keys)
+        self._cluster = cluster_vocabulary(worker_keys)
+
+    def tidy(self, written: Mapping[str, PropertyEntry]) -> Tidied:
+        """Put keys and values right."""
+        warnings: list[str] = []
+        aliases = _aliases(written)
+        tidied: dict[str, PropertyEntry] = {}
+        exact: set[str] = set()
+        for name, entry in written.items():
+            key, value, remarks = self._read(name, entry.value.strip(), aliases)
+            if key.full == CLUSTERS:
+                value, remarks = _tidy_clusters(value, remarks, aliases)
+            if key.full != name and key.full in exact:
+                remarks = [f"is passed over, because {key.full} is set too"]
+            else:
+                if key.full == name:
+                    exact.add(name)
+                if (previous := tidied.pop(key.full, None)) is not None and previous.written:
+                    told = f"is passed over, because {name} is set too"
+                    warnings.append(_remark(previous.written, previous, told, right=key.full))
+                tidied[key.full] = replace(
+                    entry, value=value, written=entry.written or (name if key.full != name else None)
+                )
+            warnings += [_remark(name, entry, remark, right=key.full) for remark in remarks]
+        return Tidied(tidied, aliases, tuple(warnings))
+
+    def _read(self, name: str, value: str, aliases: tuple[str, ...]) -> tuple[Key, str, list[str]]:
+        key = take_apart(name, aliases)
+        if key.setting.startswith(OWN_PREFIX):
+            return key, _without_quotes(key, value)[0], []
+        vocabulary = self._flow if ARROW in key.scope else self._cluster if key.scope else self._top
+        reading = vocabulary.read(key.setting)
+        if reading is None:
+            return key, value, [self._unknown(key, aliases)]
+        remarks = []
+        right = Key(key.scope, reading.key)
+        if reading.ms_per_unit is not None:
+            seconds = reading.in_seconds(unquoted(value))
+            if seconds is None:
+                return right, value, [f"is in another unit; write {right.full}, in seconds"]
+            remarks.append(f"read as {right.full}={seconds}, which is in seconds")
+            return right, seconds, remarks
+        if right.full != name:
+            remarks.append(f"read as {right.full}")
+        value, more = self._tidy_value(right, value)
+        return right, value, remarks + more
+
+    def _tidy_value(self, key: Key, value: str) -> tuple[str, list[str]]:
+        if refers(value) or key.full == CLUSTERS:
+            return value, []
+        if key.setting in self._pattern_keys:
+            value, remarks = tidy_patterns(value)
+            return value, list(remarks)
+        if key.setting.endswith(BOOTSTRAP_SERVERS):
+            return _tidy_servers(value)
+        return _without_quotes(key, value)
+
+    def _unknown(self, key: Key, aliases: tuple[str, ...]) -> str:
+        if key.scope and ARROW not in key.scope and self._flow.read(key.setting) is not None:
+            other = next((alias for alias in aliases if alias != key.scope), "B")
+            return f"has no effect, because it belongs to flows; write {key.scope}{ARROW}{other}.{key.setting}"
+        vocabulary = self._flow if ARROW in key.scope else self._cluster if key.scope else self._top
+        close = vocabulary.suggestion(key.setting)
+        advice = f"; did you mean {Key(key.scope, close).full}?" if close else ""
+        return f"is not known and has no effect{advice}"
+
+
+def take_apart(name: str, aliases: tuple[str, ...]) -> Key:
+    """Split a key into scope and setting; aliases count in any case if they differ by more than that."""
+    source, arrow, rest = name.partition(ARROW)
+    if arrow and "." in rest:
+        target = _leading_alias(rest, aliases) or rest.partition(".")[0]
+        return Key(f"{_alias(source, aliases)}{ARROW}{_alias(target, aliases)}", rest[len(target) + 1 :])
+    if not arrow and (alias := _leading_alias(name, aliases)):
+        return Key(_alias(alias, aliases), name[len(alias) + 1 :])
+    return Key("", name)
+
+
+def _leading_alias(name: str, aliases: tuple[str, ...]) -> str | None:
+    exact = [alias for alias in aliases if name.startswith(f"{alias}.")]
+    loose = [alias for alias in aliases if name.lower().startswith(f"{alias.lower()}.")]
+    found = max(exact or loose, key=len, default=None)
+    return None if found is None else name[: len(found)]
+
+
+def _alias(written: str, aliases: tuple[str, ...]) -> str:
+    if written in aliases:
+        return written
+    alike = [alias for alias in aliases if alias.lower() == written.lower()]
+    return alike[0] if len(alike) == 1 else written
+
+
+def _aliases(written: Mapping[str, PropertyEntry]) -> tuple[str, ...]:
+    name = next((name for name in written if name.strip().lower() in (CLUSTERS, "cluster")), None)
+    name = CLUSTERS if CLUSTERS in written else name
+    if name is None:
+        return ()
+    parts = re.split(r"[,;\s]+", written[name].value.strip().strip("[]"))
+    return tuple(alias for part in parts if (alias := unquoted(part)))
+
+
+def _tidy_clusters(value: str, remarks: list[str], aliases: tuple[str, ...]) -> tuple[str, list[str]]:
+    plain = tuple(alias for part in value.split(",") if (alias := part.strip()))
+    listed = ", ".join(aliases)
+    return (value, remarks) if plain == aliases else (listed, [*remarks, f"read as {listed}"])
+
+
+def _tidy_servers(value: str) -> tuple[str, list[str]]:
+    parts = _parts(value)
+    if not parts:
+        return value, []
+    tidied = ",".join(addresses(value))
+    plain = [part for raw in value.split(",") if (part := raw.strip())]
+    # A listener's name in front is fine with Java, too.
+    return tidied, [] if plain == parts else [f"read as {tidied}"]
+
+
+def _parts(servers: str) -> list[str]:
+    return [part for raw in re.split(r"[,;\s]+", servers) if (part := unquoted(raw))]
+
+
+def addresses(servers: str) -> tuple[str, ...]:
+    """Return the brokers of a list in any spelling, without quotes and protocols."""
+    return tuple(match["address"] if (match := _HOST_AND_PORT.fullmatch(part)) else part for part in _parts(servers))
+
+
+def without_port(servers: str) -> str | None:
+    """Return the first of comma-separated addresses that is not host:port, None if all are."""
+    for part in servers.split(","):
+        match = _HOST_AND_PORT.fullmatch(part.strip())
+        if match is None or not 0 < int(match["address"].rpartition(":")[2]) < 2**16:
+            return part.strip()
+    return None
+
+
+def _without_quotes(key: Key, value: str) -> tuple[str, list[str]]:
+    if len(value) < 2 or _QUOTES.get(value[0]) != value[-1]:
+        return value, []
+    inner = value[1:-1].strip()
+    if is_secret(key.setting):
+        # A password may begin and end with quotes; a login configuration never does.
+        return (inner, ["read without the quotes around it"]) if key.setting.endswith("jaas.config") else (value, [])
+    if value[-1] in inner:
+        return value, []
+    return inner, ["read without the quotes around it"]
+
+
+def _remark(name: str, entry: PropertyEntry, remark: str, *, right: str) -> str:
+    name = shown_name(entry.written or name)
+    if name == MASK:
+        return f"{entry.place}: {name}: looks like a part of a PEM text; its lines must end in \\n\\, but for the last"
+    value = MASK if is_secret(right) else shown(name, entry.value.strip())
+    return f"{entry.place}: {name}={value}: {remark}"

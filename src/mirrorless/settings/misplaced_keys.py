@@ -1,0 +1,60 @@
+"""Settings that do nothing where they stand, and where they would do something."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mirrorless.settings.client_keys import ROLE_PREFIXES, is_connection_key
+from mirrorless.settings.properties import ARROW
+from mirrorless.settings.unsupported_keys import UnsupportedKey, foreign
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from mirrorless.settings.key_normalizer import Key
+
+_OFFSET_SYNCS = "in MirrorMaker 2 it is for the producer of offset syncs only; the copy's own is {}.producer.override."
+_SINKS = ("consumer.override.", "admin.override.")
+
+
+def has_no_effect(key: Key, *, aliases: tuple[str, ...], worker_keys: Collection[str]) -> UnsupportedKey | None:
+    """Return why a setting does nothing where it stands, None if it does or if nothing is known of it."""
+    if not key.scope:
+        return _at_top_level(key.setting, aliases, worker_keys)
+    if ARROW in key.scope:
+        return _for_a_flow(key, worker_keys)
+    if key.setting in worker_keys or key.setting.startswith(ROLE_PREFIXES) or is_connection_key(key.setting):
+        return None
+    return foreign(key.setting)
+
+
+def _at_top_level(setting: str, aliases: tuple[str, ...], worker_keys: Collection[str]) -> UnsupportedKey | None:
+    if setting.startswith(ROLE_PREFIXES) and not foreign(setting):
+        alias = aliases[0] if aliases else "A"
+        return _warning(f"has no effect at top level, nor in MirrorMaker 2; write {alias}.{setting}")
+    return None if setting in worker_keys else foreign(setting)
+
+
+def _for_a_flow(key: Key, worker_keys: Collection[str]) -> UnsupportedKey | None:
+    setting = key.setting
+    if setting in worker_keys:
+        target = key.scope.partition(ARROW)[2]
+        return _warning(f"has no effect for a flow, nor in MirrorMaker 2; write {target}.{setting}")
+    if setting.startswith(_SINKS):
+        return UnsupportedKey("note", "is for sink connectors only", ())
+    if setting.startswith("producer.override."):
+        return None
+    if setting.startswith(("producer.", "target.producer.")):
+        return UnsupportedKey("note", _OFFSET_SYNCS.format(key.scope), ())
+    if setting.startswith("consumer.") and foreign(setting):
+        return foreign(setting)
+    if is_connection_key(setting):
+        return _warning(
+            f"has no effect, nor in MirrorMaker 2, because it does not say which end; write "
+            f"{key.scope}.source.cluster.{setting} or {key.scope}.target.cluster.{setting}"
+        )
+    return foreign(setting)
+
+
+def _warning(reason: str) -> UnsupportedKey:
+    return UnsupportedKey("warning", reason, ())
