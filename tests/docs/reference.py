@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 
+STAR: Final = r"\*"
+"""A star that is no emphasis."""
+
 _SECTION: Final = re.compile(r"(<!-- generated: (?P<name>[a-z_]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _ANGLE: Final = re.compile(r"(`[^`]*`)|([<>])")
 
@@ -91,7 +94,7 @@ def _rights_in_short(function: Function, side: Side) -> str:
     rows = without_implied(row for row in ROWS if row.function is function and row.side is side and row.required)
     found: dict[On, list[str]] = {}
     for row in rows:
-        found.setdefault(row.on, []).append(f"`{row.operation}`{'*' if row.when is not None else ''}")
+        found.setdefault(row.on, []).append(f"`{row.operation}`{STAR if row.when is not None else ''}")
     return "; ".join(f"{on}: {', '.join(operations)}" for on, operations in found.items())
 
 
