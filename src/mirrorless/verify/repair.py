@@ -66,7 +66,7 @@ def _into_fresh(flow: str, every: list[Difference], file: str) -> str:
     offsets = [one.upstream for one in every if one.upstream is not None]
     span = f" from source offset {min(offsets)} on" if offsets else ""
     return (
-        f"copy {first.place} again{span} into a new topic: delete {first.remote_topic}, let discovery recreate it, then "
+        f"copy {first.place} again{span} into a new topic: delete {first.remote_topic}, let discovery recreate it, "
         f"run {_reset(flow, first, file)} --offset earliest"
     )
 

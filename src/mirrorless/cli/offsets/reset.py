@@ -46,7 +46,7 @@ class _Start(click.ParamType[int]):
     multiple=True,
     help="Only this partition; repeat it for several.",
 )
-@click.option("--offset", type=_Start(), metavar=_Start.name, help="Where copying continues.  [default: earliest]")
+@click.option("--offset", type=_Start(), metavar=_Start.name, help="Where copying continues; the default is earliest.")
 @click.option("--to", "former", type=_Start(), hidden=True)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @json_option
