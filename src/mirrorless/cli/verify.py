@@ -117,8 +117,8 @@ def verify(
         terms = ComparisonTerms.read(topics=topics, since=since, percent=sample)
         with VerifyBar() as bar:
             found = verify_flows(chosen_flows(load(file), name), terms, shown=bar, master=spark_master)
-        verdicts = [verdict for verdict, _ in found]
-        plans = [steps_for(one, file=file) for one in verdicts] if repair_plan else []
+        results = [result for result, _ in found]
+        plans = [steps_for(one, file=file) for one in results] if repair_plan else []
         for kind, location in reports:
             _write(kind, location, found, plans)
     except (MirrorlessError, OSError) as error:
@@ -128,13 +128,13 @@ def verify(
     except Exception as error:  # noqa: BLE001 -- Python's exit status of a crash is the one for differences
         _give_up(": ".join(dict.fromkeys((type(error).__name__, first_line(error)))))
     if as_json:
-        click.echo(to_json(verdicts, plans), nl=False)
+        click.echo(to_json(results, plans), nl=False)
     else:
-        for number, verdict in enumerate(verdicts):
-            show(verdict)
+        for number, result in enumerate(results):
+            show(result)
             if plans:
                 show_plan(plans[number])
-    statuses = {verdict.status for verdict in verdicts}
+    statuses = {result.status for result in results}
     sys.exit(DIFFERENT if DIFFERENT in statuses else max(statuses))
 
 
@@ -151,12 +151,12 @@ def _write(
     found: Sequence[tuple[VerificationResult, list[ComparedWindow]]],
     plans: Sequence[Sequence[Step]],
 ) -> None:
-    verdicts = [verdict for verdict, _ in found]
+    results = [result for result, _ in found]
     match kind:
         case ReportFormat.JSON:
-            write(location, to_json(verdicts, plans).encode())
+            write(location, to_json(results, plans).encode())
         case ReportFormat.HTML:
-            write(location, page(verdicts, plans).encode())
+            write(location, page(results, plans).encode())
         case ReportFormat.PARQUET:
             write_parquet(location, found)
 

@@ -51,11 +51,11 @@ class VerifyBar:
         self._progress.update(self._task, completed=done, total=total)
 
 
-def show(verdict: VerificationResult) -> None:
+def show(result: VerificationResult) -> None:
     """Print the result for a flow."""
-    topics = by_topic(verdict)
+    topics = by_topic(result)
     if topics:
-        title = f"{verdict.flow}: {RESULTS[verdict.status]}"
+        title = f"{result.flow}: {RESULTS[result.status]}"
         listing = Listing("topic", "remote topic", *_NUMBERS, numbers=_NUMBERS, title=title)
         for one in topics[:_MOST_ROWS]:
             numbers = (one.partitions, one.records, one.windows, one.differences, one.not_copied)
@@ -64,40 +64,40 @@ def show(verdict: VerificationResult) -> None:
         if len(topics) > _MOST_ROWS:
             click.echo(f"first {_MOST_ROWS:,} of {len(topics):,} topics; --json prints all of them")
     else:
-        click.echo(f"{verdict.flow}: {RESULTS[verdict.status]}")
-    _show_differences(verdict)
-    for partition in verdict.partitions:
+        click.echo(f"{result.flow}: {RESULTS[result.status]}")
+    _show_differences(result)
+    for partition in result.partitions:
         if partition.more:
             click.echo(f"{partition.topic}-{partition.partition}: more differences exist than are listed")
         for note in partition.notes:
             click.echo(f"note: {partition.topic}-{partition.partition}: {note}")
-    for note in verdict.notes:
+    for note in result.notes:
         click.echo(f"note: {note}")
-    for trouble in verdict.troubles:
+    for trouble in result.troubles:
         click.echo(f"not compared: {trouble}", err=True)
-    seconds = (verdict.ended_ms - verdict.began_ms) / 1000
+    seconds = (result.ended_ms - result.began_ms) / 1000
     click.echo(
-        f"{verdict.flow}: {_result(verdict)}; {verdict.records:,} records compared, "
-        f"{verdict.size_bytes / 1e6:,.1f} MB of both sides, in {seconds:,.1f} s"
+        f"{result.flow}: {_result(result)}; {result.records:,} records compared, "
+        f"{result.size_bytes / 1e6:,.1f} MB of both sides, in {seconds:,.1f} s"
     )
 
 
-def _result(verdict: VerificationResult) -> str:
-    number = len(verdict.differences)
-    return f"{number:,} difference{'' if number == 1 else 's'}" if number else RESULTS[verdict.status]
+def _result(result: VerificationResult) -> str:
+    number = len(result.differences)
+    return f"{number:,} difference{'' if number == 1 else 's'}" if number else RESULTS[result.status]
 
 
-def _show_differences(verdict: VerificationResult) -> None:
-    if not verdict.differences:
+def _show_differences(result: VerificationResult) -> None:
+    if not result.differences:
         return
     listing = Listing("where", *_OFFSETS, "difference", numbers=_OFFSETS)
-    for difference in verdict.differences[:_MOST_ROWS]:
+    for difference in result.differences[:_MOST_ROWS]:
         offsets = (difference.upstream, difference.downstream)
         cells = ("" if offset is None else f"{offset:,}" for offset in offsets)
         listing.add(difference.place, *cells, difference.text)
     listing.print()
-    if len(verdict.differences) > _MOST_ROWS:
-        click.echo(f"first {_MOST_ROWS:,} of {len(verdict.differences):,} differences; --json prints all of them")
+    if len(result.differences) > _MOST_ROWS:
+        click.echo(f"first {_MOST_ROWS:,} of {len(result.differences):,} differences; --json prints all of them")
 
 
 def show_plan(steps: list[Step]) -> None:
@@ -107,5 +107,5 @@ def show_plan(steps: list[Step]) -> None:
         return
     listing = Listing("where", "repairs", "how")
     for step in steps:
-        listing.add(step.place, step.mends, step.action)
+        listing.add(step.place, step.repairs, step.action)
     listing.print()

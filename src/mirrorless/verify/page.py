@@ -1,4 +1,4 @@
-"""A verdict as one HTML page that needs nothing else: no script, no network."""
+"""The result as one HTML page without scripts or other files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ svg { width: 100%; height: auto; font-size: 12px; } ul { padding-left: 1.2rem; }
 
 
 def page(verdicts: Sequence[VerificationResult], plans: Sequence[Sequence[Step]] = ()) -> str:
-    """Return the page; `plans` are repair plans, one for each verdict, or nothing."""
+    """Return the page; `plans` are repair plans, one for each result, or none."""
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>mirrorless verify</title>',
         f"<style>{_STYLE}</style></head><body><h1>mirrorless verify</h1>",
@@ -38,7 +38,7 @@ def page(verdicts: Sequence[VerificationResult], plans: Sequence[Sequence[Step]]
     for number, verdict in enumerate(verdicts):
         parts += _flow(verdict)
         if plans and plans[number]:
-            rows = [(one.place, one.mends, one.action) for one in plans[number]]
+            rows = [(one.place, one.repairs, one.action) for one in plans[number]]
             parts += ["<h3>Repair plan</h3>", _table(("where", "repairs", "how"), rows)]
     return "".join([*parts, "</body></html>\n"])
 

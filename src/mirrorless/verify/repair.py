@@ -22,7 +22,7 @@ class Step:
     """One action for `place`, and the difference that it repairs."""
 
     place: str
-    mends: str
+    repairs: str
     action: str
 
 

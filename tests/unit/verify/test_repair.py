@@ -1,4 +1,4 @@
-"""What is advised mends the difference that it stands for, and nothing else."""
+"""What is advised repairs the difference that it stands for, and nothing else."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def advised(*differences: Difference, method: Method = Method.WINDOWS) -> dict[s
         PartitionResult(topic="orders", partition=number, remote_topic="a.orders", method=method) for number in range(3)
     )
     verdict = VerificationResult(flow="a->b", began_ms=0, ended_ms=0, partitions=partitions, differences=differences)
-    return {f"{step.place} {step.mends}": step.action for step in repair_plan(verdict, file="mm2.properties")}
+    return {f"{step.place} {step.repairs}": step.action for step in repair_plan(verdict, file="mm2.properties")}
 
 
 def test_a_lost_end_is_copied_again_in_its_own_partition_only() -> None:
