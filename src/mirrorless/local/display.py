@@ -269,7 +269,7 @@ class LiveTable(_Terminal):
             if listing.fits(self.console.width):
                 break
             listing = listing.without(column)
-        return listing.table()
+        return listing.table(self.console.width)
 
 
 class _Speed(ProgressColumn):

@@ -55,20 +55,29 @@ class Listing:
         return narrower
 
     def fits(self, width: int) -> bool:
-        """Return whether the table fits into so many characters, with text wrapped and numbers whole."""
+        """Return whether the table fits into so many characters, with text and headings wrapped and numbers whole."""
+        return self._width(" ") <= width
+
+    def _width(self, separator: str) -> int:
+        """Return the least width of the table, with the headings of numbers broken at each separator."""
         needed = 1
         for index, column in enumerate(self._columns):
-            longest = max(cell_len(text) for text in (column, *(row[index].plain for row in self._rows)))
-            needed += (longest if column in self._numbers else min(longest, _TEXT_WIDTH)) + _PADDING + 1
-        return needed <= width
+            cells = [row[index].plain for row in self._rows]
+            if column in self._numbers:
+                needed += max(map(cell_len, (*column.split(separator), *cells)))
+            else:
+                needed += min(max(map(cell_len, (column, *cells))), _TEXT_WIDTH)
+            needed += _PADDING + 1
+        return needed
 
-    def table(self) -> Table:
-        """Return the rows as a table."""
+    def table(self, width: int) -> Table:
+        """Return the rows as a table for a window of this width in characters."""
+        broken = self._width("\n") > width
         title = None if self._title is None else Text(self._title)
         table = Table(title=title, title_justify="left", caption=self.caption)
         for column in self._columns:
             if column in self._numbers:
-                table.add_column(column, justify="right", no_wrap=True)
+                table.add_column(column.replace(" ", "\n") if broken else column, justify="right", no_wrap=True)
             else:
                 table.add_column(column, overflow="fold")
         for row in self._rows:
@@ -79,7 +88,7 @@ class Listing:
         """Print the table, or where it does not fit, a line for each cell and an empty line between rows."""
         console = console or output_console()
         if self.fits(console.width):
-            console.print(self.table())
+            console.print(self.table(console.width))
             return
         if self._title is not None:
             console.print(Text(self._title, style="italic"), soft_wrap=True)

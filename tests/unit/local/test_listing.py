@@ -210,6 +210,15 @@ def test_a_progress_bar_has_whole_numbers(width: int) -> None:
     assert {"1,500,000,000", "98,765,432,100"} <= words(out.getvalue())
 
 
+def test_headings_of_numbers_are_broken_before_rows_are_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=100, force_terminal=True, color_system=None)
+    monkeypatch.setattr(listing, "output_console", lambda: console)
+    print_demo()
+    assert "│ impressions │" in out.getvalue()
+    assert "copied in s" not in out.getvalue()
+
+
 def test_a_row_needs_a_cell_for_each_column() -> None:
     with pytest.raises(ValueError, match="1 cells for 2 columns"):
         Listing("a", "b").add("1")
