@@ -13,6 +13,7 @@ import mirrorless
 
 LAYERS = (
     "errors",
+    "kafka_python",
     "settings",
     "policy",
     "filters",

@@ -11,18 +11,17 @@ from functools import cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
-
 from mirrorless.batches.records import unsigned_varint
-from mirrorless.protocol.fast_codec import NO_TAGS, Answer, Header, by_topic, count, topic_at
+from mirrorless.kafka_python.messages import FetchRequest, FetchResponse
+from mirrorless.kafka_python.raw_messages import NO_TAGS, RawRequest, RawResponse
+from mirrorless.protocol.fast_codec import by_topic, count, topic_at
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from mirrorless.protocol.fast_codec import Frame
+    from mirrorless.kafka_python.raw_messages import Frame
     from mirrorless.protocol.fetch_session import Asked, Position
 
-_COMPACT_SINCE = 12
 _BY_ID_SINCE = 13
 _CONSUMER = -1
 _MIN_BYTES = 1
@@ -59,11 +58,14 @@ class Fetches(NamedTuple):
     topics: list[tuple[str | UUID, list[PartitionAnswer]]]
 
 
-class Fetch(FetchRequest, init=False):
+class Fetch(RawRequest, FetchRequest, init=False):
     """A fetch of what is asked; with ids of all topics they are named by id where the broker can do that (KIP-516).
 
-    A topic is named again wherever another one is in between: leaders serve in the order of the request.
+    A topic is named again wherever another one is in between: leaders serve in the order of the request. Of a broker
+    before Kafka 2.7 the library encodes the request.
     """
+
+    RAW_SINCE = 12
 
     def __init__(
         self, asked: Asked, *, isolation: int, max_wait_ms: int, max_bytes: int, partition_max_bytes: int
@@ -75,21 +77,12 @@ class Fetch(FetchRequest, init=False):
         self.max_wait_ms, self.max_bytes, self.isolation_level = max_wait_ms, max_bytes, isolation
         self.session_id, self.session_epoch = asked.session_id, asked.epoch
 
-    def with_header(self, correlation_id: int = 0, client_id: str = "kafka-python") -> None:
-        """Number the request, for the parser to know its answer by."""
-        version = self.API_VERSION
-        if version < _COMPACT_SINCE:
-            super().with_header(correlation_id=correlation_id, client_id=client_id)
-        else:
-            self._header = Header(self.API_KEY, version, correlation_id, client_id, _answer(version))
+    def raw_response(self, version: int) -> RawResponse:
+        """Return what decodes a response of this version."""
+        return _response(version)
 
-    def encode(self, version: int | None = None, header: bool = False, framed: bool = False) -> bytes:
-        """Return the whole request; that of a broker before Kafka 2.7 as the library writes it."""
-        assert version is None
-        assert header
-        assert framed
-        if self.API_VERSION < _COMPACT_SINCE:
-            return self._theirs()
+    def encode_raw(self) -> bytes:
+        """Encode the whole request."""
         asked = self._asked
         most = self._partition_max_bytes
         topics = [
@@ -137,7 +130,8 @@ class Fetch(FetchRequest, init=False):
         name = topic.encode()
         return unsigned_varint(len(name) + 1) + name
 
-    def _theirs(self) -> bytes:
+    def fill(self) -> None:
+        """Set the fields that the library encodes."""
         self.topics = [
             FetchRequest.FetchTopic(
                 topic=topic,
@@ -160,8 +154,6 @@ class Fetch(FetchRequest, init=False):
             for topic, indexes in by_topic(self._asked.forgotten).items()
         ]
         self.rack_id = ""
-        found: bytes = super().encode(header=True, framed=True)  # type: ignore[no-untyped-call]
-        return found
 
 
 def _topic_of(position: Position) -> str:
@@ -169,8 +161,8 @@ def _topic_of(position: Position) -> str:
 
 
 @cache
-def _answer(version: int) -> Answer:
-    return Answer(FetchResponse[version], partial(fetches, by_id=version >= _BY_ID_SINCE))
+def _response(version: int) -> RawResponse:
+    return RawResponse(FetchResponse[version], partial(fetches, by_id=version >= _BY_ID_SINCE))
 
 
 def fetches(answer: Frame, at: int, *, by_id: bool) -> Fetches | None:

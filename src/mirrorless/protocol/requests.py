@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka.protocol.admin.configs import DescribeConfigsRequest
-from kafka.protocol.admin.transactions import DescribeProducersRequest
-from kafka.protocol.consumer.offsets import ListOffsetsRequest
-
+from mirrorless.kafka_python.messages import DescribeConfigsRequest, DescribeProducersRequest, ListOffsetsRequest
 from mirrorless.protocol.fast_codec import by_topic
 from mirrorless.protocol.fetch import Fetch, Fetches
 from mirrorless.protocol.produce import Acknowledged, Produce

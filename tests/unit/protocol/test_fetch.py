@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from kafka import errors as kafka_errors
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
+from mirrorless.kafka_python.transport import Protocol
 from mirrorless.protocol.fetch import Fetches
 from mirrorless.protocol.fetch_session import Asked
 from mirrorless.protocol.requests import Fetched, fetch, fetched
-from mirrorless.protocol.transport import Protocol
 
 VERSIONS = range(4, 14)
 NAMES = st.sampled_from(["t", "größe", "a" * 200])

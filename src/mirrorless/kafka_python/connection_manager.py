@@ -1,6 +1,6 @@
-"""Which connection to a cluster a request takes, and how one is made: up to two for a broker.
+"""Connections to one cluster: up to two for each broker, and what `ClusterClient` needs to know of them.
 
-kafka-python has one for each, and draws those that it asks for metadata; both are changed here.
+kafka-python has one for each broker, and picks at random the broker that it asks for metadata; both are changed here.
 """
 
 from __future__ import annotations
@@ -10,19 +10,21 @@ import random
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka import errors as kafka_errors
 from kafka.cluster import ClusterMetadata
 from kafka.net.inet import KafkaNetSocket
 from kafka.net.manager import KafkaConnectionManager
 
-from mirrorless.protocol.transport import Plain, Tls
+from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.kafka_python.transport import Plain, Tls
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable, Iterable
 
-    from mirrorless.protocol.receive_buffers import ReceiveBuffers
+    from mirrorless.kafka_python.receive_buffers import ReceiveBuffers
 
 _BOOTSTRAP_PARTS = 3
+_SOON_S = 0.001
 
 
 class Second(NamedTuple):
@@ -66,11 +68,65 @@ class _Metadata(ClusterMetadata):
 class ConnectionManager(KafkaConnectionManager):
     """kafka-python's connections to one cluster, up to two for a broker, which read in place, into `frames`."""
 
+    if TYPE_CHECKING:
+        # What is used of it, which the library leaves without types.
+        config: dict[str, Any]
+        bootstrap_async: Callable[..., Any]
+        close: Callable[..., None]
+        wait_for: Callable[..., Any]
+
     def __init__(self, net: Any, *, frames: ReceiveBuffers, **config: Any) -> None:  # noqa: ANN401
         super().__init__(net, **config)  # type: ignore[no-untyped-call]
         self._frames = frames
         self.cluster.__class__ = _Metadata
+        # A request for metadata must never create a topic.
+        self.cluster.config["allow_auto_create_topics"] = False
         self._versions: dict[tuple[Any, ...], tuple[Any, int]] = {}
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is any connection."""
+        return any(connection.connected for connection in self._conns.values())
+
+    @property
+    def tracked_topics(self) -> frozenset[str]:
+        """The topics whose metadata is asked for."""
+        return frozenset(self.cluster._topics)
+
+    def track_topics(self, topics: Iterable[str]) -> None:
+        """Ask for metadata of these topics only, from the next request on.
+
+        Not by the library's `set_topics`, which sends a request at once.
+        """
+        self.cluster._topics = set(topics)
+
+    def restart_bootstrap(self) -> None:
+        """Have the next bootstrap ask the bootstrap servers again."""
+        self._bootstrap_future = None
+
+    def close_at_once(self, node: Node, error: Exception) -> None:
+        """End a connection, if there is one; the library's `close` first waits until all is written."""
+        if (connection := self._conns.get(node)) is not None:
+            connection.close(error)
+
+    def is_in_flight(self, answer: Any, node: Node) -> bool:  # noqa: ANN401
+        """Whether the request with this future was the last one sent, and does not wait for a connection."""
+        connection = self._conns.get(node)
+        sent: Any = connection.in_flight_requests if connection is not None else ()
+        return bool(sent) and sent[-1][1] is answer
+
+    def throttled_s(self, node: Node) -> float:
+        """Seconds for which a broker throttles us, since a quota is used up (KIP-219); 0 if it does not."""
+        connection = self._conns.get(node)
+        if connection is None or "throttle" not in connection.paused:
+            return 0.0
+        left: float = connection._throttle_time - time.monotonic()
+        return max(_SOON_S, left)
+
+    def replicas(self, topic: str, partition: int) -> tuple[int, int] | None:
+        """How many replicas of a partition are in sync, and how many there are; None where that is not known."""
+        found: Any = self.cluster._partitions.get(topic, {}).get(partition)
+        return None if found is None else (len(found.isr_nodes), len(found.replica_nodes))
 
     def send(self, request: Any, node_id: Any = None, request_timeout_ms: float | None = None) -> Any:  # noqa: ANN401
         """Send a request in the version that the library chose for the last one of its kind.

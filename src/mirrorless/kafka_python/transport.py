@@ -14,7 +14,6 @@ import ssl
 import time
 from typing import TYPE_CHECKING, Any
 
-from kafka import errors as kafka_errors
 from kafka.net import connection
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 from kafka.protocol.consumer.fetch import FetchResponse
@@ -23,7 +22,8 @@ from kafka.protocol.parser import KafkaProtocol
 from kafka.protocol.schemas.fields.codecs.types import Bytes
 
 from mirrorless.errors import without_frames
-from mirrorless.protocol.receive_buffers import ReceiveBuffers
+from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.kafka_python.receive_buffers import ReceiveBuffers
 
 if TYPE_CHECKING:
     from collections import deque

@@ -14,8 +14,8 @@ from kafka import errors as kafka_errors
 from kafka.net.transport import KafkaTCPTransport
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
-from mirrorless.protocol.receive_buffers import ReceiveBuffers
-from mirrorless.protocol.transport import Chunks, Plain, Protocol, read_answers, write_pieces
+from mirrorless.kafka_python.receive_buffers import ReceiveBuffers
+from mirrorless.kafka_python.transport import Chunks, Plain, Protocol, read_answers, write_pieces
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
