@@ -3,7 +3,7 @@
 kafka-python reads 4 KiB at a time, joins the pieces, cuts them apart and puts them together again; of what a copy
 costs, that was more than half. What is done here is what its parser does, in another order: a first piece as it comes,
 which is the whole of most answers; of a larger frame the rest straight into the parser's buffer, but for its last byte,
-with which the parser is given the frame. Records are decoded as a view of that frame.
+with which the parser is given the frame.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.net import connection
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
-from kafka.protocol.consumer.fetch import FetchResponse
 from kafka.protocol.frame import KafkaBytes
 from kafka.protocol.parser import KafkaProtocol
-from kafka.protocol.schemas.fields.codecs.types import Bytes
 
 from mirrorless.errors import without_frames
 from mirrorless.kafka_python import errors as kafka_errors
@@ -33,23 +31,6 @@ _SIZE_BYTES = 4
 _SMALL_BYTES = 4 << 10
 _PIECES = 64
 _NOTHING_MORE = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-
-
-class _View(Bytes):
-    @classmethod
-    def emit_decode_from(cls, ctx: Any, var_name: str, indent: str, compact: bool = False) -> None:  # noqa: ANN401
-        """Have the library's decoder of fetch answers take records as a view of the frame; else it copies them."""
-        before = len(ctx.lines)
-        super().emit_decode_from(ctx, var_name, indent, compact)  # type: ignore[no-untyped-call]
-        ctx.lines[before:] = [line.replace("= bytes(data[", "= (data[") for line in ctx.lines[before:]]
-
-
-def _field(struct: Any, name: str) -> Any:  # noqa: ANN401 -- the library's schemas are untyped
-    return next(field for field in struct._fields if field.name == name)
-
-
-_topic = _field(FetchResponse._struct, "responses").array_of
-_field(_field(_topic, "partitions").array_of, "records")._type = _View
 
 
 class Chunks(list["bytes | bytearray | memoryview"]):

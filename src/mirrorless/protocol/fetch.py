@@ -1,5 +1,7 @@
 """The Fetch request, and its answer where nothing in it is unusual: one tuple for each partition.
 
+The library reads answers with a log that diverges or another leader, and copies their records.
+
 Source of the layouts: `FetchRequest.json` and `FetchResponse.json` of Kafka 4.3, versions 12 and 13, which differ in
 how they name topics; before that, the library writes and reads both.
 """
@@ -37,16 +39,24 @@ _PARTITION = struct.Struct(">ihqqqBi")
 """Of an answer: index, error code, high watermark, last stable offset, log start, aborted transactions, replica."""
 _NO_ABORTED = 1
 """As a compact length: 0 is null, 1 none."""
+_REPLICA_BYTES = 4
+_ABORTED_AT = _PARTITION.size - _REPLICA_BYTES - 1
+_ABORTED = struct.Struct(">qqB")
+"""Of an aborted transaction: producer id, first offset, no tags."""
 
 
 class PartitionAnswer(NamedTuple):
-    """One partition of an answer, without aborted transactions; the records are a view of the answer."""
+    """One partition of an answer; the records are a view of the answer.
+
+    `aborted` are pairs of producer id and first offset.
+    """
 
     partition: int
     error_code: int
     last_stable_offset: int
     records: memoryview | bytes
     high_watermark: int
+    aborted: list[tuple[int, int]]
 
 
 class Fetches(NamedTuple):
@@ -179,17 +189,35 @@ def fetches(answer: Frame, at: int, *, by_id: bool) -> Fetches | None:
         parts: list[PartitionAnswer] = []
         partitions, at = count(frame, at)
         for _ in range(partitions):
-            index, error, high, stable, _, aborted, _ = _PARTITION.unpack_from(frame, at)
-            if aborted > _NO_ABORTED:
-                return None
-            size, at = count(frame, at + _PARTITION.size)
+            index, error, high, stable, _, transactions, _ = _PARTITION.unpack_from(frame, at)
+            if transactions > _NO_ABORTED:
+                aborted, at = _aborted(frame, at + _ABORTED_AT)
+                if aborted is None:
+                    return None
+                at += _REPLICA_BYTES
+            else:
+                aborted, at = [], at + _PARTITION.size
+            size, at = count(frame, at)
             end = at + max(size, 0)
             if frame[end]:
                 return None  # tags: the log diverges, or another leader is named
-            parts.append(PartitionAnswer(index, error, stable, frame[at:end] if size > 0 else b"", high))
+            parts.append(PartitionAnswer(index, error, stable, frame[at:end] if size > 0 else b"", high, aborted))
             at = end + 1
         topics.append((topic, parts))
         if frame[at]:
             return None
         at += 1
     return None if frame[at] else Fetches(throttle_ms, code, session_id, topics)
+
+
+def _aborted(frame: memoryview, at: int) -> tuple[list[tuple[int, int]] | None, int]:
+    """Read the aborted transactions of a partition, None if one has tags, and say where what follows begins."""
+    many, at = count(frame, at)
+    found: list[tuple[int, int]] = []
+    for _ in range(many):
+        producer, first, tags = _ABORTED.unpack_from(frame, at)
+        if tags:
+            return None, at
+        found.append((producer, first))
+        at += _ABORTED.size
+    return found, at

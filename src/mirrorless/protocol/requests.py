@@ -96,10 +96,10 @@ def fetched(response: Any, ids: Ids | None) -> list[Fetched]:  # noqa: ANN401 --
     names = _names(ids)
     if isinstance(response, Fetches):
         return [
-            Fetched((name, index), code, last_stable_offset, [], records, None, high_watermark)
+            Fetched((name, index), code, last_stable_offset, aborted, records, None, high_watermark)
             for topic, parts in response.topics
             for name in [topic if isinstance(topic, str) else names.get(topic, "")]
-            for index, code, last_stable_offset, records, high_watermark in parts
+            for index, code, last_stable_offset, records, high_watermark, aborted in parts
         ]
     return [
         Fetched(
