@@ -73,6 +73,7 @@ class ConnectionManager(KafkaConnectionManager):
         config: dict[str, Any]
         bootstrap_async: Callable[..., Any]
         close: Callable[..., None]
+        send: Callable[..., Any]
         wait_for: Callable[..., Any]
 
     def __init__(self, net: Any, *, frames: ReceiveBuffers, **config: Any) -> None:  # noqa: ANN401
@@ -81,7 +82,6 @@ class ConnectionManager(KafkaConnectionManager):
         self.cluster.__class__ = _Metadata
         # A request for metadata must never create a topic.
         self.cluster.config["allow_auto_create_topics"] = False
-        self._versions: dict[tuple[Any, ...], tuple[Any, int]] = {}
 
     @property
     def connected(self) -> bool:
@@ -127,24 +127,6 @@ class ConnectionManager(KafkaConnectionManager):
         """How many replicas of a partition are in sync, and how many there are; None where that is not known."""
         found: Any = self.cluster._partitions.get(topic, {}).get(partition)
         return None if found is None else (len(found.isr_nodes), len(found.replica_nodes))
-
-    def send(self, request: Any, node_id: Any = None, request_timeout_ms: float | None = None) -> Any:  # noqa: ANN401
-        """Send a request in the version that the library chose for the last one of its kind.
-
-        It would work it out anew for each.
-        """
-        connection = self._conns.get(node_id)
-        if connection is None or connection.initializing or request.API_VERSION is not None:
-            return super().send(request, node_id, request_timeout_ms)  # type: ignore[no-untyped-call]
-        offered = connection.broker_version_data
-        kind = node_id, type(request), request._min_version, request._max_version
-        known, version = self._versions.get(kind, (None, None))
-        if known is offered:
-            request.API_VERSION = version
-        answer: Any = super().send(request, node_id, request_timeout_ms)  # type: ignore[no-untyped-call]
-        if known is not offered and request.API_VERSION is not None:
-            self._versions[kind] = offered, request.API_VERSION
-        return answer
 
     def get_connection(self, node_id: Any, timeout_ms: float | None = None, *how: Any, **named: Any) -> Any:  # noqa: ANN401
         """Return a connection, or begin one; a bootstrap server has a part of the time if there are others.
