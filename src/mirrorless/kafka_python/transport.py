@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.net import connection
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
-from kafka.protocol.frame import KafkaBytes
 from kafka.protocol.parser import KafkaProtocol
 
 from mirrorless.errors import without_frames
@@ -57,24 +56,13 @@ class Protocol(KafkaProtocol):
         return pieces
 
     def receive_bytes(self, data: bytes) -> list[tuple[int, Any]]:
-        """Take what a socket gave; small answers that are there whole need no buffer to be put together in."""
-        answers: list[tuple[int, Any]] = []
-        at = 0
-        while not self._receiving and not self._header.tell() and len(data) - at >= _SIZE_BYTES:
-            size = int.from_bytes(data[at : at + _SIZE_BYTES], signed=True)
-            end = at + _SIZE_BYTES + size
-            if size <= 0:
-                break  # the library says what is wrong with it
-            if end > len(data):
+        """Take what a socket gave; an answer that is not all there is put into one of `frames`."""
+        if not self._receiving and not self._header.tell() and len(data) >= _SIZE_BYTES:
+            size = int.from_bytes(data[:_SIZE_BYTES], signed=True)
+            if size > len(data) - _SIZE_BYTES:
                 self._begin(size)
-                at += _SIZE_BYTES
-                break
-            frame = KafkaBytes(0)
-            frame += data[at + _SIZE_BYTES : end]
-            answers.append(self._process_response(frame))  # type: ignore[no-untyped-call]
-            at = end
-        if at < len(data):
-            answers += super().receive_bytes(data[at:])  # type: ignore[no-untyped-call]
+                data = data[_SIZE_BYTES:]
+        answers: list[tuple[int, Any]] = super().receive_bytes(data)  # type: ignore[no-untyped-call]
         return answers
 
     def _begin(self, size: int) -> None:
