@@ -58,7 +58,6 @@ OVERRIDDEN: Final[Mapping[str, str]] = {
     "kafka.net.selector:NetworkSelector._schedule_tasks()": "skips cancelled timers",
     "kafka.net.selector:NetworkSelector.register_event(fileobj, event, task)": "does not ask in vain for a new socket",
     "kafka.net.selector:NetworkSelector.wakeup()": "does not wake the thread that calls it",
-    "kafka.net.transport:KafkaTCPTransport._read_from_sock()": "keeps the socket registered between responses",
     "kafka.net.transport:KafkaTCPTransport._sock_recv()": "reads into the parser's buffer",
     "kafka.net.transport:KafkaTCPTransport._sock_send()": "writes the pieces of requests",
     "kafka.net.transport:KafkaTCPTransport.abort(error)": "also ends a connection that is being closed",
@@ -80,8 +79,6 @@ OVERRIDDEN: Final[Mapping[str, str]] = {
 """Methods that subclasses override."""
 
 USED: Final[Mapping[str, str]] = {
-    "kafka.net.selector:KernelEvent.__init__(method, args)": "waits for a registered socket",
-    "kafka.net.selector:NetworkSelector()._current": "the task that runs",
     "kafka.net.selector:NetworkSelector()._poll_owner": "the loop's thread while it polls",
     "kafka.net.selector:NetworkSelector()._ready": "tasks that can run",
     "kafka.net.selector:NetworkSelector()._scheduled": "the heap of timers",
@@ -90,11 +87,10 @@ USED: Final[Mapping[str, str]] = {
     "kafka.net.selector:TaskState.READY": "state of a task",
     "kafka.net.selector:TaskState.SCHEDULED": "state of a timer",
     "kafka.net.selector:TaskState.UNSCHEDULED": "state of a cancelled timer",
-    "kafka.net.selector:TaskState.WAIT_IO": "state of a task that waits for a socket",
     "kafka.net.selector:yield_callback(callback)": "makes a coroutine of a function",
     "kafka.net.transport:KafkaTCPTransport()._closed": "whether it is closed, or being closed",
     "kafka.net.transport:KafkaTCPTransport()._net": "the event loop",
-    "kafka.net.transport:KafkaTCPTransport()._read": "whether it is to be read from",
+    "kafka.net.transport:KafkaTCPTransport()._protocol": "the connection",
     "kafka.net.transport:KafkaTCPTransport()._sock": "the socket",
     "kafka.net.transport:KafkaTCPTransport()._write": "whether it may be written to",
     "kafka.net.transport:KafkaTCPTransport()._write_buffer": "pieces that wait to be sent",

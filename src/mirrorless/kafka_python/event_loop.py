@@ -12,7 +12,7 @@ from types import CoroutineType, FunctionType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from kafka.net import selector
-from kafka.net.selector import KernelEvent, NetworkSelector, Task, TaskState
+from kafka.net.selector import NetworkSelector, Task, TaskState
 
 if TYPE_CHECKING:
     import socket
@@ -44,9 +44,6 @@ def _coroutine(work: Any) -> Any:  # noqa: ANN401
 
 
 selector._initialize_coro = _coroutine
-
-
-_AGAIN = KernelEvent("_wait_again")
 
 
 class EventLoop(NetworkSelector):
@@ -94,14 +91,6 @@ class EventLoop(NetworkSelector):
                 self._add_ready_task(task)
             else:
                 self._dead -= 1
-
-    def wait_again(self) -> KernelEvent:
-        """Have the task that runs wait for the next event of a socket that it has registered and keeps registered."""
-        return _AGAIN
-
-    def _wait_again(self) -> None:
-        task: Any = self._current
-        task.state = TaskState.WAIT_IO
 
     def wakeup(self) -> None:
         """Wake the loop if it waits; where its own thread asks, what is ready is looked at next anyway."""

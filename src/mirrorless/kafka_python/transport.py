@@ -9,7 +9,6 @@ with which the parser is given the frame.
 from __future__ import annotations
 
 import itertools
-import selectors
 import ssl
 import time
 from typing import TYPE_CHECKING, Any
@@ -81,25 +80,13 @@ class _Ours:
 
     frames = ReceiveBuffers()
 
-    async def _read_from_sock(self) -> None:
-        """Read whenever there is something; the library has the kernel forget and learn the socket at every answer."""
-        transport: Any = self
-        net, sock = transport._net, transport._sock
-        net.register_event(sock, selectors.EVENT_READ, net._current)
-        try:
-            while transport._read and not transport._closed:
-                await net.wait_again()
-                _, failure = transport._sock_recv()
-                if failure is not None:
-                    transport.abort(failure)
-                    return
-                transport.last_read = time.monotonic()
-        finally:
-            if transport._sock is sock:  # which closing it has forgotten
-                net.unregister_event(sock, selectors.EVENT_READ)
-
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
-        return b"", read_answers(self)
+        """Give the connection all answers that are there; nothing is left for the library to give it."""
+        failure = read_answers(self)
+        transport: Any = self
+        if failure is None and transport._protocol is None:  # an answer ended the connection
+            failure = kafka_errors.KafkaConnectionError("closed")
+        return b"", failure
 
     def abort(self, error: BaseException | None = None) -> None:
         """End the connection now, also where it was closed in order and its socket does not take what is left.
