@@ -36,7 +36,6 @@ _TESTED: Final = "pip install 'kafka-python==3.0.12'"
 
 REPLACED: Final[Mapping[str, str]] = {
     "kafka.net.selector:log_trace(msg)": "does nothing: a trace of every step of the loop, 3 % of a dense copy's CPU",
-    "kafka.net.selector:_initialize_coro(maybe_coro)": "tells by its type what a task is made of",
     "kafka.net.connection:KafkaProtocol": "`transport.Protocol`; a connection makes its parser itself",
     "kafka.net.inet:KafkaNetSocket.sock_connect(net, sock, sockaddr, timeout_at)": "closes the socket on failure",
     "kafka.net.transport:KafkaSSLTransport.handshake()": "closes the socket on failure",
@@ -45,7 +44,6 @@ REPLACED: Final[Mapping[str, str]] = {
 
 LOOKED_UP_BY: Final[Mapping[str, str]] = {
     "kafka.net.selector:log_trace": "kafka.net.selector:NetworkSelector._poll_once",
-    "kafka.net.selector:_initialize_coro": "kafka.net.selector:Task.__init__",
     "kafka.net.connection:KafkaProtocol": "kafka.net.connection:KafkaConnection.connection_made",
     "kafka.net.inet:KafkaNetSocket.sock_connect": "kafka.net.inet:KafkaNetSocket.connect",
     "kafka.net.transport:KafkaSSLTransport.handshake": "kafka.net.manager:KafkaConnectionManager._build_transport",
@@ -87,7 +85,6 @@ USED: Final[Mapping[str, str]] = {
     "kafka.net.selector:TaskState.READY": "state of a task",
     "kafka.net.selector:TaskState.SCHEDULED": "state of a timer",
     "kafka.net.selector:TaskState.UNSCHEDULED": "state of a cancelled timer",
-    "kafka.net.selector:yield_callback(callback)": "makes a coroutine of a function",
     "kafka.net.transport:KafkaTCPTransport()._closed": "whether it is closed, or being closed",
     "kafka.net.transport:KafkaTCPTransport()._net": "the event loop",
     "kafka.net.transport:KafkaTCPTransport()._protocol": "the connection",

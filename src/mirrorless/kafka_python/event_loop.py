@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import heapq
-import inspect
 import selectors
 import threading
 import time
-from functools import partial
-from types import CoroutineType, FunctionType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from kafka.net import selector
@@ -19,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MANY_DEAD = 256
-_COROUTINES = (CoroutineType, GeneratorType)
-_MAKES_COROUTINES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 def _say_nothing(*_: object) -> None:
@@ -28,22 +23,6 @@ def _say_nothing(*_: object) -> None:
 
 
 selector.log_trace = _say_nothing
-_as_coroutine: Callable[[Any], Any] = selector._initialize_coro
-
-
-def _coroutine(work: Any) -> Any:  # noqa: ANN401
-    """What a task is made of: mostly it is one already, which the library asks five questions to find out.
-
-    A plain function, as in a request's timer, becomes one when its time comes, which for most it never does.
-    """
-    if type(work) in _COROUTINES:
-        return work
-    if type(work) is FunctionType and not work.__code__.co_flags & _MAKES_COROUTINES:
-        return partial(selector.yield_callback, work)
-    return _as_coroutine(work)
-
-
-selector._initialize_coro = _coroutine
 
 
 class EventLoop(NetworkSelector):

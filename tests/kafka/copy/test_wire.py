@@ -137,7 +137,7 @@ def test_the_library_comes_by_what_is_replaced_of_it(
         monkeypatch.setattr(owner, name, counted)
 
     hooks = {
-        selector: ["log_trace", "_initialize_coro"],
+        selector: ["log_trace"],
         transport: ["read_answers", "write_pieces"],
         transport.Plain: ["write"],
         transport.Protocol: ["send_bytes"],
