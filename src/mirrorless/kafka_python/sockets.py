@@ -7,18 +7,27 @@ copier's sockets itself.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka.net.inet import KafkaNetSocket
 from kafka.net.transport import KafkaSSLTransport
+
+if TYPE_CHECKING:
+    import socket
 
 _connect: Any = KafkaNetSocket.sock_connect
 _handshake: Any = KafkaSSLTransport.handshake
 
 
-async def _connect_or_close(self: KafkaNetSocket, net: Any, sock: Any, *to: Any, **until: Any) -> Any:  # noqa: ANN401
+async def _connect_or_close(
+    self: KafkaNetSocket,
+    net: Any,  # noqa: ANN401 -- the library is untyped
+    sock: socket.socket,
+    sockaddr: Any,  # noqa: ANN401
+    timeout_at: float | None = None,
+) -> Any:  # noqa: ANN401
     try:
-        return await _connect(self, net, sock, *to, **until)
+        return await _connect(self, net, sock, sockaddr, timeout_at=timeout_at)
     except BaseException:
         sock.close()
         raise
