@@ -13,6 +13,7 @@ import mirrorless
 
 LAYERS = (
     "errors",
+    "client_logs",
     "kafka_python",
     "settings",
     "policy",

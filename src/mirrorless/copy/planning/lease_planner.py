@@ -8,6 +8,7 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.compaction import policies
 from mirrorless.clusters.identity import ends_of
@@ -56,6 +57,7 @@ class LeasePlanner:
     def __init__(
         self, flow: Flow, *, bounded: bool, run: str | None = None, stopping: Callable[[], bool] = lambda: False
     ) -> None:
+        client_logs.set_up()
         self.flow = flow
         self._bounded = bounded
         self._run, self._stopping = run or str(uuid.uuid4()), stopping
