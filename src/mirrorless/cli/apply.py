@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mirrorless.cli.verbose import verbose_option
 from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.plan_text import lines
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 @click.command
 @click.argument("file", type=click.Path(dir_okay=False))
+@verbose_option
 def apply(file: str) -> None:
     """Do what `mirrorless plan` shows, for every flow of FILE: topics, configs and ACLs; no records are copied.
 

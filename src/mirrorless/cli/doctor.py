@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mirrorless.cli.verbose import verbose_option
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.rights import Function
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     help="Check only what this function or job needs; may be given several times.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@verbose_option
 def doctor(files: tuple[str, ...], *, functions: tuple[Function, ...], as_json: bool) -> None:
     """Check both ends of every flow of FILES: connections, rights, internal topics, limits, clocks.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mirrorless.cli.verbose import verbose_option
 from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.plan_text import as_json, lines
@@ -28,6 +29,7 @@ NOTHING_TO_DO, FAILED, TO_DO = 0, 1, 2
 @click.command
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option("--json", "json_wanted", is_flag=True, help="Print one JSON object instead of text.")
+@verbose_option
 def plan(file: str, *, json_wanted: bool) -> None:
     """Show what `mirrorless apply` and `mirrorless run` would change, for every flow of FILE.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
+from mirrorless.cli.verbose import verbose_option
 from mirrorless.local.display import LiveTable, LogLines, ProgressBar
 from mirrorless.local.java import java_executable
 from mirrorless.local.prometheus_display import measured
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     help="Serve metrics as Prometheus text on this port, at /metrics; 0 takes any free one.",
 )
 @click.option("--spark-master", help="A Spark master other than this process, such as 'local-cluster[2,1,1024]'.")
+@verbose_option
 def run(
     files: tuple[str, ...],
     *,

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from mirrorless.cli.tables import print_table
+from mirrorless.cli.verbose import verbose_option
 from mirrorless.errors import MirrorlessError
 from mirrorless.local.verification import verify_flows
 from mirrorless.settings import load
@@ -69,6 +70,7 @@ class _Bar:
 @click.option("--html", metavar="FILE", help="Write a page that shows the result.")
 @click.option("--repair-plan", is_flag=True, help="Say for each difference what would mend it. Writes nothing.")
 @click.option("--spark-master", help="A Spark master other than this process.")
+@verbose_option
 def verify(
     file: str,
     *,
