@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import Final
+from typing import Final, TextIO
 
 KAFKA_PYTHON: Final = logging.getLogger("kafka")
 LIBRDKAFKA: Final = logging.getLogger("mirrorless.librdkafka")
@@ -24,7 +24,7 @@ VERBOSE: Final = "MIRRORLESS_VERBOSE"
 _LOGGERS: Final = (KAFKA_PYTHON, LIBRDKAFKA)
 
 
-class _Stderr(logging.StreamHandler["TextIO"]):
+class _Stderr(logging.StreamHandler[TextIO]):
     """Writes to whatever stderr is at the moment."""
 
     def emit(self, record: logging.LogRecord) -> None:
