@@ -58,7 +58,7 @@ class Fetcher:
     answer, and without a session.
 
     Memory: besides what waits, each source leader has one answer under way, of `_RESPONSE_BYTES` or one batch, and the
-    source keeps the frames of some answers (`protocol.frames`).
+    source keeps the frames of some answers (`kafka_python.receive_buffers`).
     """
 
     def __init__(
