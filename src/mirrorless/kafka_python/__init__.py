@@ -36,7 +36,7 @@ _TESTED: Final = "pip install 'kafka-python==3.0.12'"
 
 REPLACED: Final[Mapping[str, str]] = {
     "kafka.net.selector:log_trace(msg)": "does nothing: a trace of every step of the loop, 3 % of a dense copy's CPU",
-    "kafka.net.connection:KafkaProtocol": "`transport.Protocol`; a connection makes its parser itself",
+    "kafka.net.connection:KafkaProtocol": "is `transport.Protocol`: a connection makes its own parser",
     "kafka.net.inet:KafkaNetSocket.sock_connect(net, sock, sockaddr, timeout_at)": "closes the socket on failure",
     "kafka.net.transport:KafkaSSLTransport.handshake()": "closes the socket on failure",
 }
@@ -54,7 +54,7 @@ OVERRIDDEN: Final[Mapping[str, str]] = {
     "kafka.net.selector:NetworkSelector._add_ready_task(task)": "sets the state first: another thread may run the task",
     "kafka.net.selector:NetworkSelector._unschedule(task)": "leaves a cancelled timer in the heap",
     "kafka.net.selector:NetworkSelector._schedule_tasks()": "skips cancelled timers",
-    "kafka.net.selector:NetworkSelector.register_event(fileobj, event, task)": "does not ask in vain for a new socket",
+    "kafka.net.selector:NetworkSelector.register_event(fileobj, event, task)": "does not look up a new socket first",
     "kafka.net.selector:NetworkSelector.wakeup()": "does not wake the thread that calls it",
     "kafka.net.transport:KafkaTCPTransport._sock_recv()": "reads into the parser's buffer",
     "kafka.net.transport:KafkaTCPTransport._sock_send()": "writes the pieces of requests",
@@ -98,7 +98,7 @@ USED: Final[Mapping[str, str]] = {
     "kafka.net.transport:KafkaSSLTransport._build_ssl_context(config)": "the TLS context of doctor's handshake",
     "kafka.net.connection:KafkaConnection()._throttle_time": "until when a broker throttles us",
     "kafka.net.connection:KafkaConnection().in_flight_requests": "requests, each with its future and when it was sent",
-    "kafka.net.connection:KafkaConnection().paused": "why it does not send",
+    "kafka.net.connection:KafkaConnection().paused": "the reasons why it does not send",
     "kafka.net.connection:KafkaConnection.close(error)": "ends a connection",
     "kafka.net.inet:KafkaNetSocket.dns_lookup(host, port)": "the addresses of a broker",
     "kafka.net.inet:KafkaNetSocket.socket(family, sock_type, proto)": "opens a socket",
@@ -114,7 +114,7 @@ USED: Final[Mapping[str, str]] = {
     "kafka.protocol.parser:KafkaProtocol()._rbuffer": "the response that is being read",
     "kafka.protocol.parser:KafkaProtocol()._receiving": "whether one is being read",
     "kafka.protocol.parser:KafkaProtocol().bytes_to_send": "encoded requests",
-    "kafka.protocol.parser:KafkaProtocol._validate_frame_size(nbytes)": "refuses a length that cannot be",
+    "kafka.protocol.parser:KafkaProtocol._validate_frame_size(nbytes)": "refuses an impossible length",
     "kafka.protocol.api_message:ApiMessage()._header": "a request's header",
     "kafka.admin:KafkaAdminClient()._manager": "sends requests that the admin client has no method for",
     "kafka.admin:KafkaAdminClient._send_request_to_controller(request, get_errors_fn, raise_errors)": "the same",

@@ -48,17 +48,17 @@ class _Broker(NamedTuple):
 
 
 class _Metadata(ClusterMetadata):
-    """The library has one connection for each broker that it knows of: every one is known twice."""
+    """Knows every broker by two names: the library has one connection for each broker that it knows."""
 
     def bootstrap_brokers(self) -> list[Any]:
-        """Name the bootstrap server whose turn it is; the library draws from what it gets, and might miss one."""
+        """Return the next bootstrap server only: the library picks one at random, and might never pick some."""
         if not hasattr(self, "_turns"):
             servers = super().bootstrap_brokers()  # type: ignore[no-untyped-call]
             self._turns = itertools.cycle(random.sample(servers, len(servers)))
         return [next(self._turns)]
 
     def broker_metadata(self, broker_id: Any) -> Any:  # noqa: ANN401
-        """Return where a broker is, also by the name of its second connection; None if it is not known."""
+        """Return the address of a broker, also for its second connection; None if it is not known."""
         if not isinstance(broker_id, Second):
             return super().broker_metadata(broker_id)  # type: ignore[no-untyped-call]
         found: Any = super().broker_metadata(broker_id.node)  # type: ignore[no-untyped-call]
@@ -66,7 +66,7 @@ class _Metadata(ClusterMetadata):
 
 
 class ConnectionManager(KafkaConnectionManager):
-    """kafka-python's connections to one cluster, up to two for a broker, which read in place, into `frames`."""
+    """kafka-python's connections to one cluster, up to two for each broker; responses are read into `frames`."""
 
     if TYPE_CHECKING:
         # What is used of it, which the library leaves without types.
@@ -129,18 +129,18 @@ class ConnectionManager(KafkaConnectionManager):
         return None if found is None else (len(found.isr_nodes), len(found.replica_nodes))
 
     def get_connection(self, node_id: Any, timeout_ms: float | None = None, *how: Any, **named: Any) -> Any:  # noqa: ANN401
-        """Return a connection, or begin one; a bootstrap server has a part of the time if there are others.
+        """Return a connection, or open one; with several bootstrap servers, each has a part of the time.
 
-        The library gives all that is left to the one that it draws.
+        The library gives all the time that is left to the one it picks.
         """
         if timeout_ms is not None and len(self.cluster._bootstrap_brokers) > 1:
             timeout_ms /= _BOOTSTRAP_PARTS
         return super().get_connection(node_id, timeout_ms, *how, **named)  # type: ignore[no-untyped-call]
 
     def least_loaded_node(self) -> Any:  # noqa: ANN401
-        """Choose whom to ask for metadata: of connected brokers one that owes no answer, or owes it the least long.
+        """Choose the broker to ask for metadata: a connected one without requests, or with the youngest oldest request.
 
-        The library prefers one that is not connected to one that is busy, and one that hangs is the least busy of all.
+        The library prefers a broker without connection to a busy one, and one that hangs has the fewest requests.
         """
         now = time.monotonic()
         owes_since = {
@@ -170,9 +170,9 @@ class ConnectionManager(KafkaConnectionManager):
         return transport
 
     async def _connected(self, host: str, port: int, *, until: float | None) -> socket.socket:
-        """Connect to the first address of a name that takes it, with a part of the time for each (KIP-302).
+        """Connect to the first address of a host that accepts, with a part of the time for each (KIP-302).
 
-        The library gives the first one all of it, and leaves sockets that were refused to the garbage collector.
+        The library gives the first address all the time, and leaves refused sockets to the garbage collector.
         """
         network: Any = KafkaNetSocket()
         failure: Exception = kafka_errors.KafkaConnectionError(f"{host} has no address")

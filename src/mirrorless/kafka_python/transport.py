@@ -1,9 +1,9 @@
-"""Between sockets and batches without copies: answers are decoded where they were read, batches written from there.
+"""Reads responses and writes requests without copies: decoded where they were read, written from the batches.
 
-kafka-python reads 4 KiB at a time, joins the pieces, cuts them apart and puts them together again; of what a copy
-costs, that was more than half. What is done here is what its parser does, in another order: a first piece as it comes,
-which is the whole of most answers; of a larger frame the rest straight into the parser's buffer, but for its last byte,
-with which the parser is given the frame.
+kafka-python reads 4 KiB at a time, joins the pieces, splits them into frames and copies each frame; that was more than
+half of the cost of a copy. Here the first 4 KiB are read the same way, which is all of most responses. The rest of a
+larger frame is read straight into the parser's buffer, except for its last byte: given that one, the parser finds the
+frame complete.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _NOTHING_MORE = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SS
 
 
 class Chunks(list["bytes | bytearray | memoryview"]):
-    """A request in pieces, none of them empty, to be written one behind the other."""
+    """A request in pieces, none of them empty, to be written in order."""
 
 
 class Protocol(KafkaProtocol):
-    """The library's parser, which takes requests in pieces too where more than one waits to be sent.
+    """The library's parser, which also takes requests in pieces.
 
-    `frames` is where answers are put that do not come in one piece.
+    Responses that do not come in one piece are put into `frames`.
     """
 
     frames = ReceiveBuffers()
 
     def send_bytes(self) -> bytes | Chunks:
-        """Take out all that waits to be sent."""
+        """Remove and return all requests that wait to be sent."""
         waiting, self.bytes_to_send = self.bytes_to_send, []
         if len(waiting) == 1:
             only: bytes | Chunks = waiting[0]
@@ -55,7 +55,7 @@ class Protocol(KafkaProtocol):
         return pieces
 
     def receive_bytes(self, data: bytes) -> list[tuple[int, Any]]:
-        """Take what a socket gave; an answer that is not all there is put into one of `frames`."""
+        """Parse what was read from the socket; a response that is not complete is put into one of `frames`."""
         if not self._receiving and not self._header.tell() and len(data) >= _SIZE_BYTES:
             size = int.from_bytes(data[:_SIZE_BYTES], signed=True)
             if size > len(data) - _SIZE_BYTES:
@@ -65,33 +65,34 @@ class Protocol(KafkaProtocol):
         return answers
 
     def _begin(self, size: int) -> None:
-        """Get ready for the rest of an answer, as the library does when it has read how long it is."""
+        """Prepare to receive the rest of a response, as the library does when it has read the length."""
         self._validate_frame_size(size)  # type: ignore[no-untyped-call]
         self._header.seek(_SIZE_BYTES)
         self._rbuffer = self.frames.take(size)
         self._receiving = True
 
 
-connection.KafkaProtocol = Protocol  # type: ignore[attr-defined] # every connection makes its own; there is no other way in
+# Every connection makes its own parser, by this name; there is no parameter for it.
+connection.KafkaProtocol = Protocol  # type: ignore[attr-defined]
 
 
-class _Ours:
-    """What is the same with TLS and without; `frames` is where its connection's answers are put."""
+class _InPlace:
+    """What is the same with TLS and without: responses are read into `frames`."""
 
     frames = ReceiveBuffers()
 
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
-        """Give the connection all answers that are there; nothing is left for the library to give it."""
+        """Hand the connection all complete responses; no bytes are left for the library to hand over."""
         failure = read_answers(self)
         transport: Any = self
-        if failure is None and transport._protocol is None:  # an answer ended the connection
+        if failure is None and transport._protocol is None:  # a response ended the connection
             failure = kafka_errors.KafkaConnectionError("closed")
         return b"", failure
 
     def abort(self, error: BaseException | None = None) -> None:
-        """End the connection now, also where it was closed in order and its socket does not take what is left.
+        """End the connection now, also while it is being closed and its socket does not take what is left to send.
 
-        The library leaves such a one alone.
+        The library does nothing for a connection that is being closed.
         """
         transport: Any = self
         if transport._closed and transport._sock is not None:
@@ -101,11 +102,11 @@ class _Ours:
             super().abort(error)  # type: ignore[misc]
 
 
-class Plain(_Ours, KafkaTCPTransport):
+class Plain(_InPlace, KafkaTCPTransport):
     """A connection without TLS."""
 
     def write(self, data: bytes | Chunks) -> None:
-        """Send a request: at once what the socket takes, the rest as the library does, which waits to be told."""
+        """Send a request: at once what the socket takes, the rest in the library's task once it takes more."""
         if self._write and not self._closed and not self._writing:
             self._write_buffer.extend(data if isinstance(data, Chunks) else [data])
             _, failure = self._sock_send()
@@ -113,20 +114,20 @@ class Plain(_Ours, KafkaTCPTransport):
                 self.last_write = time.monotonic()
                 return
             data = Chunks()
-        # Where sending failed, the library's task meets the same failure, and ends the connection.
+        # If sending failed, the library's task fails the same way, and ends the connection.
         self.writelines(data if isinstance(data, Chunks) else [data])  # type: ignore[no-untyped-call]
 
     def _sock_send(self) -> tuple[int, Exception | None]:
         return write_pieces(self._sock, self._write_buffer)
 
 
-class Tls(_Ours, KafkaSSLTransport):
+class Tls(_InPlace, KafkaSSLTransport):
     """A connection with TLS."""
 
     async def shake_hands(self, *, until: float | None) -> None:
-        """Agree on keys, which the library waits for as long as it takes.
+        """Do the TLS handshake until the monotonic time `until`; the library's has no limit.
 
-        `until` is a time as of `time.monotonic`. Raises `KafkaTimeoutError`, or what `ssl` has against the other side.
+        Raises `KafkaTimeoutError`, or the error of `ssl`.
         """
         while True:
             try:
@@ -139,16 +140,16 @@ class Tls(_Ours, KafkaSSLTransport):
                 return
 
     def write(self, data: bytes | Chunks) -> None:
-        """Send a request; it is encrypted, which copies it anyway, and small pieces would be records of their own."""
+        """Send a request in one piece: encryption copies it anyway, and each small piece would be a TLS record."""
         super().write(b"".join(data) if isinstance(data, Chunks) else data)  # type: ignore[no-untyped-call]
 
 
 def read_answers(transport: Any) -> Exception | None:  # noqa: ANN401 -- the library's transports are untyped
-    """Read all there is and give each whole answer to the connection; return what ends the connection, if anything."""
+    """Read all there is and hand each complete response to the connection; return the error that ends it, if any."""
     receiver = transport.get_protocol()
     receiver.parser.frames = transport.frames
     sock = transport._sock
-    may_hold_more = isinstance(sock, ssl.SSLSocket)  # it gives what one TLS record has, however much there is
+    may_hold_more = isinstance(sock, ssl.SSLSocket)  # a read returns one TLS record at most
     try:
         while not transport.is_closing():
             read, wanted = _frame(sock, receiver.parser, receiver.data_received)
@@ -166,9 +167,9 @@ def read_answers(transport: Any) -> Exception | None:  # noqa: ANN401 -- the lib
 
 
 def write_pieces(sock: Any, pieces: deque[Any]) -> tuple[int, Exception | None]:  # noqa: ANN401
-    """Write as much as the socket takes; return the number of bytes, and what ends the connection, if anything.
+    """Write as much as the socket takes; return the number of bytes, and the error that ends the connection, if any.
 
-    What was written is taken out of `pieces`.
+    What was written is removed from `pieces`.
     """
     total = 0
     if sock is None:
@@ -191,7 +192,7 @@ def write_pieces(sock: Any, pieces: deque[Any]) -> tuple[int, Exception | None]:
 
 
 def _frame(sock: Any, parser: Any, received: Callable[[bytes], None]) -> tuple[int, int]:  # noqa: ANN401
-    """Read some of a frame; return how many bytes came, 0 at the end of the stream, and how many there was room for."""
+    """Read some of a frame; return the number of bytes, 0 at the end of the stream, and for how many there was room."""
     frame = parser._rbuffer
     missing = len(frame) - frame.tell() if parser._receiving else _SMALL_BYTES
     if not parser._receiving or missing == 1 or len(frame) <= _SMALL_BYTES:
