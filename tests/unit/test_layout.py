@@ -13,6 +13,8 @@ import mirrorless
 
 LAYERS = (
     "errors",
+    "client_logs",
+    "kafka_python",
     "settings",
     "policy",
     "filters",

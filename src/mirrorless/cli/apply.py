@@ -10,6 +10,7 @@ import click
 
 from mirrorless.cli.options import file_argument, json_option, print_json, warn
 from mirrorless.cli.status_codes import COULD_NOT, FINE
+from mirrorless.cli.verbose import verbose_option
 from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.actions import as_fields
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 @click.command
 @file_argument
 @json_option
+@verbose_option
 def apply(file: str, *, as_json: bool) -> None:
     """Make the changes that `mirrorless plan` shows.
 

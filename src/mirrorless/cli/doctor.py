@@ -11,6 +11,7 @@ import click
 
 from mirrorless.cli.options import files_argument, json_option, print_json, warn
 from mirrorless.cli.status_codes import FINE, FOUND
+from mirrorless.cli.verbose import verbose_option
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.rights import Function
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     help="Only the checks that this function or job needs; repeat it for several.",
 )
 @json_option
+@verbose_option
 def doctor(files: tuple[str, ...], *, functions: tuple[Function, ...], as_json: bool) -> None:
     """Check that both ends of every flow are ready.
 

@@ -11,6 +11,7 @@ import click
 
 from mirrorless.cli.options import file_argument, json_option, print_json, warn
 from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
+from mirrorless.cli.verbose import verbose_option
 from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.plan_text import as_json as plan_fields
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 @click.command
 @file_argument
 @json_option
+@verbose_option
 def plan(file: str, *, as_json: bool) -> None:
     """Show what `mirrorless apply` would change.
 

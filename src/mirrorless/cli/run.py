@@ -11,6 +11,7 @@ from rich.console import Console
 
 from mirrorless.cli.options import spark_master_option, warn
 from mirrorless.cli.status_codes import FINE, FOUND
+from mirrorless.cli.verbose import verbose_option
 from mirrorless.local.display import LiveTable, LogLines, ProgressBar
 from mirrorless.local.java import java_executable
 from mirrorless.local.prometheus_display import measured
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     help="Serve Prometheus metrics at /metrics on this port; 0 selects a free one.",
 )
 @spark_master_option
+@verbose_option
 def run(
     files: tuple[str, ...],
     *,
