@@ -24,6 +24,7 @@ LAYERS = (
     "rights",
     "batches",
     "protocol",
+    "log_walk",
     "copy",
     "offsets",
     "heartbeats",
