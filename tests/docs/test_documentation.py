@@ -13,7 +13,7 @@ from mirrorless.cli import root
 from mirrorless.copy.partition.state import PartitionState
 from mirrorless.functions.environment import SupervisorEnvironment
 from mirrorless.metrics import METRICS, Metric
-from mirrorless.settings.load import FLOW_KEYS, WORKER_KEYS
+from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
