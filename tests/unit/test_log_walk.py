@@ -12,9 +12,11 @@ from mirrorless import log_walk
 from mirrorless.batches.record_counter import OffsetSearch, RecordCounter
 from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.copy.partition.state import PartitionCopy
+from mirrorless.copy.progress.records import Known, Progress
 from mirrorless.copy.resume import source_walk
 from mirrorless.errors import CorruptBatch, Gap, GapKind
 from mirrorless.log_walk import Walk, Walker
+from mirrorless.offsets.translation_service import counter_from
 from mirrorless.protocol.cluster_client import EARLIEST_LOCAL, ClusterClient
 from mirrorless.protocol.leaders import NotNow
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE, Fetched, Offset
@@ -193,6 +195,13 @@ def test_a_walker_notices_that_the_log_was_cut(walked: Walks) -> None:
     walk = walked(source, RecordCounter(0, [20], leader_epoch=3))
     assert source.asked == [(0, 3), (10, 4)]
     assert (walk.counter.counts, walk.trouble) == ({}, "offset 7: the source's log was cut at 7")
+
+
+def test_translation_begins_with_the_leader_epoch_of_the_progress() -> None:
+    progress = Progress(last_offset=9, sequence=10, epoch=0, last_downstream=9, leader_epoch=4)
+    assert counter_from(Known(progress=progress), 10, [20]).leader_epoch == 4
+    assert counter_from(Known(progress=progress), 9, [20]).leader_epoch == -1
+    assert counter_from(None, 10, [20]).leader_epoch == -1
 
 
 def test_a_copy_notices_that_the_log_was_cut() -> None:

@@ -49,6 +49,14 @@ class Walked:
     troubles: list[str] = field(default_factory=list)
 
 
+def counter_from(known: Known | None, start: int, until: Sequence[int]) -> RecordCounter:
+    """Count from upstream offset `start`; with the source's leader epoch before it, where the progress ends there."""
+    last = known.progress if known is not None else None
+    if last is None or last.leader_epoch is None or last.last_offset + 1 != start:
+        return RecordCounter(start, until)
+    return RecordCounter(start, until, leader_epoch=last.leader_epoch)
+
+
 class Translator:
     """Everything a flow knows about its offsets; `refresh` before `translate`.
 
@@ -140,11 +148,7 @@ class Translator:
 
     def counter(self, place: Place, start: int, until: Sequence[int]) -> RecordCounter:
         """Count the records of a source partition from `start` on; a log that was cut before that is refused."""
-        known = self.progress.get(place)
-        last = known.progress if known is not None else None
-        if last is None or last.leader_epoch is None or last.last_offset + 1 != start:
-            return RecordCounter(start, until)
-        return RecordCounter(start, until, leader_epoch=last.leader_epoch)
+        return counter_from(self.progress.get(place), start, until)
 
     def translate(self, wanted: Mapping[Place, Collection[int]], *, deadline: float) -> Answers:
         """Translate upstream offsets; walks end at the monotonic time `deadline`."""
