@@ -228,7 +228,7 @@ def test_a_walker_believes_a_log_that_ends_again_and_again(walked: Walks) -> Non
 
 
 def test_a_copy_believes_a_log_that_ends_again_and_again() -> None:
-    with pytest.raises(NotNow, match="no records behind offset 20 yet"):
+    with pytest.raises(NotNow, match="no records after offset 20 yet"):
         drive(source_walk.count(client(Source(*LOG)), copy(), start=0, end=50))
     patient = copy(attempts=source_walk.PATIENCE_AT_END)
     assert drive(source_walk.count(client(Source(*LOG)), patient, start=0, end=50)) == 20

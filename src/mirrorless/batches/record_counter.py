@@ -53,14 +53,14 @@ def committed_batches(
 ) -> Iterator[CommittedBatch]:
     """Yield each batch of an answer that reaches to offset `start` or beyond.
 
-    `aborted` are pairs of producer id and first offset, from the answer. Raises `FormatError` behind what can be read;
+    `aborted` are pairs of producer id and first offset, from the answer. Raises `FormatError` after what can be read;
     with a magic below 2 where messages of v0 or v1 follow v2 batches, which only a next fetch can begin with.
     """
     begins = legacy_end(records)
     for _, opened in messages(records[:begins], wanted_from=start):
         if opened.offsets:
-            first, behind, many = opened.offsets[0], opened.offsets[-1] + 1, len(opened.offsets)
-            yield CommittedBatch(first, behind, many, -1, many == behind - first, partial(opened.wanted, start))
+            first, end, count = opened.offsets[0], opened.offsets[-1] + 1, len(opened.offsets)
+            yield CommittedBatch(first, end, count, -1, count == end - first, partial(opened.wanted, start))
     transactions = AbortedTransactions(aborted)
     for header, at in scan(records, begins):
         dropped = transactions.drops(header, records, at)
@@ -91,7 +91,7 @@ class LogPosition:
     cleaned: bool = field(default=False, kw_only=True)
 
     def read(self, records: bytes | memoryview, aborted: Iterable[tuple[int, int]]) -> Iterator[CommittedBatch]:
-        """Yield the batches of an answer to a fetch from here, and move behind each once the next is asked for.
+        """Yield the batches of an answer to a fetch from here, and move past each once the next is asked for.
 
         Raises `FormatError` where no later fetch would help.
         """
@@ -138,7 +138,7 @@ class RecordCounter(LogPosition):
             self.counts[offset] = self.records
 
     def end_at(self, end: int, *, believed: bool) -> None:
-        """Note that the log has no more records up to `end`, and behind it only if that is `believed`."""
+        """Note that the log has no more records up to `end`, and after it only if that is `believed`."""
         for offset in self._left_up_to(self.until[-1] if believed else end):
             self.counts[offset] = self.records
 
@@ -152,7 +152,7 @@ class RecordCounter(LogPosition):
 
 @dataclass(slots=True)
 class OffsetSearch(RecordCounter):
-    """Counts the other way round: `until` are numbers of records, `counts` the offset of the record behind so many."""
+    """Counts the other way round: `until` are numbers of records, `counts` the offset of the record after so many."""
 
     def add(self, batch: CommittedBatch) -> None:
         """Look for records in one batch, the next one of `read`; raises `FormatError`."""
@@ -162,6 +162,6 @@ class OffsetSearch(RecordCounter):
         self.records += len(offsets)
 
     def end_at(self, end: int, *, believed: bool) -> None:  # noqa: ARG002 - records that are not there are not found
-        """Note that the log ends: behind the last record lies the offset that was reached."""
+        """Note that the log ends: the offset after its last record is the one that was reached."""
         for number in self._left_up_to(self.records):
             self.counts[number] = self.offset

@@ -23,7 +23,7 @@ PATIENCE_AT_END = 7
 
 
 class SourceWalk(NamedTuple):
-    """Where a walk ended: the offset behind the last record counted, that record without its deltas, its leader epoch.
+    """Where a walk ended: the offset after the last record counted, that record without its deltas, its leader epoch.
 
     `cleaned` says that compaction took records out of the range, so that the count may have led too far; where it led
     beyond the source's end, there is no record.
@@ -53,8 +53,8 @@ async def walk(
                     wanted = batch.opened().wanted(offset)
                     records = len(wanted.rests)
                     if records >= left:
-                        behind = batch.next_offset if records == left else wanted.offsets[left]
-                        return SourceWalk(behind, wanted.rests[left - 1], batch.leader_epoch, position.cleaned)
+                        following = batch.next_offset if records == left else wanted.offsets[left]
+                        return SourceWalk(following, wanted.rests[left - 1], batch.leader_epoch, position.cleaned)
                 left -= records
     except LogEnd as end:
         if end.cleaned and copy.attempts < _PATIENCE:
@@ -70,7 +70,7 @@ async def walk(
 
 
 async def find(source: ClusterClient, copy: PartitionCopy, record: bytes, *, start: int, end: int) -> int | None:
-    """Look for a record (without its deltas) between the offsets `start` and `end`; returns the offset behind it."""
+    """Look for a record (without its deltas) between the offsets `start` and `end`; returns the offset after it."""
     with _ended_before(copy, end):
         async for batch in committed(source, copy.place, LogPosition(start), until=end):
             opened = batch.opened().wanted(start, end)
@@ -96,7 +96,7 @@ def _ended_before(copy: PartitionCopy, end: int) -> Iterator[None]:
             yield
     except LogEnd as ended:
         if ended.end < end and copy.attempts < PATIENCE_AT_END:
-            raise NotNow(f"the source's leader has no records behind offset {ended.end} yet") from ended
+            raise NotNow(f"the source's leader has no records after offset {ended.end} yet") from ended
     except RecordsGone as gone:
         raise copy.gap(gone.reason, gone.kind, offset=gone.offset) from gone
 
