@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 # What defaults are made of, as names of the settings' own documentation.
-_EXAMPLE = {"source": Cluster.model_construct(alias="<source>")}
+_EXAMPLE = {"source": Cluster(alias="<source>", bootstrap_servers="<source>")}
 
 
 def kind_of(field: str) -> str:
