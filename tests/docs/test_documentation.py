@@ -10,7 +10,7 @@ import pytest
 
 import mirrorless
 from mirrorless.cli import root
-from mirrorless.copy.partition.state import PartitionState
+from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.functions.environment import SupervisorEnvironment
 from mirrorless.metrics import METRICS, Metric
 from mirrorless.settings.load import FLOW_KEYS, WORKER_KEYS

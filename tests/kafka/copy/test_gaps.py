@@ -241,5 +241,5 @@ def test_another_writer_in_the_remote_topic_is_told(world: World, copied: str) -
     fill(world.source, copied, numbers(100, 110))
     report = copy_of(world, copied)
     assert (report.state, report.records, report.foreign) == ("caught up", 10, 3)
-    assert report.events.startswith(f"{world.remote(copied)}-0: 3 offsets before 103 were taken by another writer")
+    assert report.events.startswith(f"{world.remote(copied)}-0: another writer took 3 offsets before 103")
     assert world.copy() == []

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from mirrorless.copy.partition.lease_rows import LeaseRow
+from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.partition.min_insync_replicas import too_few_replicas
-from mirrorless.copy.partition.state import PartitionState
+from mirrorless.copy.partition.state import PartitionCopy
 from mirrorless.copy.slot.error_policy import ErrorPolicy
 from mirrorless.protocol.cluster_client import ClusterClient
 
@@ -69,22 +71,12 @@ def test_it_halts_where_waiting_is_of_no_use(
         source=quiet, target=target, tracker=quiet, limits=quiet, pass_gaps=False, leave_out=False
     )
     error_policy.appender = quiet
-    copy: Any = _Copy(attempts)
+    copy = PartitionCopy(LeaseRow(topic="t", partition=0, remote_topic="A.t", source_end=1), 1 << 61, {})
+    copy.resume_at(0, epoch=0, sequence=0, last_downstream=-1, node=1)
+    copy.retry.attempts = attempts
 
     error_policy.refused(copy, cast("Any", None), 19, None)
 
     assert copy.state is state
-    assert "append: NOT_ENOUGH_REPLICAS (19): backup refuses appends to A.t-0" in copy.error
+    assert "append: NOT_ENOUGH_REPLICAS (19): backup refuses appends to A.t-0" in (copy.error or "")
     assert (copy in error_policy.to_resume) == (state is PartitionState.RESUMING)
-
-
-class _Copy:
-    """As much of a partition's copy as the decision takes."""
-
-    place, remote_place = ("t", 0), PLACE
-    in_doubt, verifies, retry_at = False, False, 0.0
-
-    def __init__(self, attempts: int) -> None:
-        self.attempts = attempts
-        self.state = PartitionState.COPYING
-        self.error = ""

@@ -16,6 +16,7 @@ from mirrorless.batches.header import HEADER_BYTES, SEQUENCES, scan
 from mirrorless.batches.rebuild import merge
 from mirrorless.batches.records import Records, varint
 from mirrorless.batches.stamp import stamp
+from mirrorless.copy.partition.errors import fetch_error
 from mirrorless.copy.partition.min_insync_replicas import NOT_ENOUGH, too_few_replicas
 from mirrorless.copy.progress.records import Announcement, SourcePartition, parse
 from mirrorless.copy.resume.producer_id import announcer_id
@@ -85,7 +86,7 @@ class Epochs:
             stable_end = await self._offset(copy.place, wires.LATEST)
             announcement = replace(announcement, source_end=max(stable_end, copy.row.source_end))
         holds = await self.announce(copy.place, announcement)
-        copy.announced[holds.epoch] = holds
+        copy.learn_epoch(holds)
         return holds
 
     async def turn(self, copy: PartitionCopy, state: RemoteLogState, *, start: int, reason: str) -> Announcement:
@@ -99,7 +100,7 @@ class Epochs:
             after = state.epoch, (state.last_sequence + 1) % SEQUENCES
         epoch = max(copy.newest_epoch, -1 if state.epoch is None else state.epoch) + 1
         if epoch > _HIGHEST_EPOCH:
-            raise copy.error_at_fetch("all 32,768 epochs of this copy are used up; replicate the topic anew")
+            raise fetch_error(copy, "all 32,768 epochs of this copy are used up; replicate the topic anew")
         theirs = copy.stored if copy.stored is not None and copy.stored.epoch is None else None
         appended = copy.acked is not None and copy.acked.sequence
         topic_id, before = self.topic_id(copy), copy.announced.get(copy.newest_epoch)
@@ -147,9 +148,9 @@ class Epochs:
         """Go back from the progress by as many records as the target lost; the source may have lost some of them."""
         progress = copy.known_progress
         if progress is None or gap.records is None:
-            raise copy.error_at_fetch("nothing says how many records the target lost; see mirrorless offsets reset")
+            raise fetch_error(copy, "nothing says how many records the target lost; see mirrorless offsets reset")
         end = progress.last_offset + 1
-        if latest < end and copy.attempts < PATIENCE_AT_END:
+        if latest < end and copy.retry.attempts < PATIENCE_AT_END:
             raise NotNow(f"the source ends at {latest}, before the copy's {end}: a new leader may not know of all yet")
         start, missing = min(end, latest), gap.records
         while missing > 0 and start > earliest:

@@ -9,7 +9,7 @@ from kafka import errors as kafka_errors
 from mirrorless.batches.header import SEQUENCES, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
-from mirrorless.copy.partition.state import cut_at, ends_before
+from mirrorless.copy.partition.errors import append_error, cut_at, ends_before
 from mirrorless.copy.progress.records import LEFT_OUT, Announcement, LeaveOut
 from mirrorless.copy.resume.decision import Continue, Decision, Lost, RemoteLogState, Start, Unexplained, Wait, decide
 from mirrorless.copy.resume.source_walk import SourceWalk, count, find, walk
@@ -80,10 +80,9 @@ class PositionResolver:
         Raises `PartitionError` where that cannot be, `TROUBLE` where it cannot be yet.
         """
         self._refuse_halted(copy)
-        if isinstance(copy.detour, Gap):
-            await self._pass_over(copy, node, state, decision, copy.detour)
-        copy.source_id = self._source.topic_id(copy.row.topic)
-        copy.remote_id = self._target.topic_id(copy.row.remote_topic)
+        if isinstance(copy.skip, Gap):
+            await self._pass_over(copy, node, state, decision, copy.skip)
+        copy.bind_topics(self._source.topic_id(copy.row.topic), self._target.topic_id(copy.row.remote_topic))
         match decision:
             case Wait(reason=reason):
                 raise NotNow(reason)
@@ -102,9 +101,10 @@ class PositionResolver:
 
     def _refuse_halted(self, copy: PartitionCopy) -> None:
         """Raise the gap at which this incarnation halted before, even if it could not be seen again."""
-        if copy.detour is None and (halt := copy.halted_at) is not None:
-            copy.suspected = copy.gap(halt.reason, halt.kind, offset=halt.offset, records=halt.records)
-            raise copy.suspected
+        if copy.skip is None and (halt := copy.halted_at) is not None:
+            gap = copy.gap(halt.reason, halt.kind, offset=halt.offset, records=halt.records)
+            copy.suspect(gap)
+            raise gap
 
     async def _begin(self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Start) -> None:
         """Begin an epoch where it was announced, though nothing was copied and the source has moved on since."""
@@ -139,8 +139,8 @@ class PositionResolver:
             sequence=0,
             last_downstream=holds.downstream - 1,
             node=node,
+            is_written=True,  # nothing was copied yet
         )
-        copy.written = copy.acked  # nothing was copied yet that the progress topic should hear of
 
     async def _go_on(self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Continue) -> None:
         offset, leader_epoch = await self._reached(copy, node, state, decision)
@@ -149,8 +149,8 @@ class PositionResolver:
         if begins and announced is not None and announced.after is None and state.log_end > announced.downstream:
             # A reset beside a copy that went on for a while: offsets are translated by where this epoch really begins.
             raise await self._turn(copy, state, start=offset, reason=announced.reason)
-        if isinstance(copy.detour, LeaveOut):
-            await self._leave_out(copy, state, copy.detour, offset)
+        if isinstance(copy.skip, LeaveOut):
+            await self._leave_out(copy, state, copy.skip, offset)
         copy.resume_at(
             offset,
             epoch=decision.epoch,
@@ -243,14 +243,14 @@ class PositionResolver:
                     return records_of(header, body_of(records, at, header)).rests[number]
         except FormatError as error:
             where = f"{copy.row.remote_topic}-{copy.row.partition} at offset {decision.last_downstream}"
-            raise copy.error_at_append(f"the target's own {where} cannot be read: {error}") from None
+            raise append_error(copy, f"the target's own {where} cannot be read: {error}") from None
         return None
 
     async def _leave_out(self, copy: PartitionCopy, state: RemoteLogState, left_out: LeaveOut, offset: int) -> None:
         """Turn to an epoch behind what cannot go over, once all that comes before it is on the target."""
         before = left_out.offset - offset
         if before < 0 or (before > 0 and await count(self._source, copy, start=offset, end=left_out.offset)):
-            copy.detour = None
+            copy.end_skip(keep_suspicion=True)
             return  # the target moved on, or lacks something yet; it will be met again
         if not self._left_out(copy, left_out):
             raise NotNow(f"{left_out.reason}; where it lies could not be written down yet")
@@ -258,15 +258,15 @@ class PositionResolver:
         which = f"{left_out.offset}" if last == left_out.offset else f"{left_out.offset} to {last}"
         reason = f"{LEFT_OUT}{which}, {left_out.size_bytes} bytes: {left_out.reason}"
         turned = await self._turn(copy, state, start=left_out.next_offset, reason=reason)
-        copy.stats.left_out += 1
+        copy.stats.passed_left_out()
         raise turned
 
     async def _pass_over(
         self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Decision, gap: Gap
     ) -> None:
         """Turn to an epoch behind a gap, as it is now: it may be remembered from long ago."""
-        if copy.newest_epoch != copy.detour_from:
-            copy.detour = copy.suspected = None
+        if copy.newest_epoch != copy.skip_from:
+            copy.end_skip()
             raise NotNow(f"epoch {copy.newest_epoch} has passed it over: {gap.reason}")
         first_left, progress = self._epochs.first_left, copy.known_progress
         again: int | None = None
@@ -297,13 +297,13 @@ class PositionResolver:
             raise await self._turn(copy, state, start=again, reason=reason)
         reason = f"{gap.kind.value}: {gap.reason}; the copy goes on at {start}"
         turned = await self._turn(copy, state, start=start, reason=reason)
-        copy.stats.gaps += 1
+        copy.stats.passed_gap()
         raise turned
 
     async def _turn(self, copy: PartitionCopy, state: RemoteLogState, *, start: int, reason: str) -> NotNow:
         """Announce an epoch; the error has everything asked again, so that nobody begins it who should not."""
         announced = await self._epochs.turn(copy, state, start=start, reason=reason)
-        copy.detour = copy.suspected = None
+        copy.end_skip()
         topic, partition = copy.place
-        copy.stats.events.append(f"{topic}-{partition}: epoch {announced.epoch}: {announced.reason}")
+        copy.stats.note_event(f"{topic}-{partition}: epoch {announced.epoch}: {announced.reason}")
         return NotNow(f"epoch {announced.epoch} begins at {announced.start}")

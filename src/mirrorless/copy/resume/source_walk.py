@@ -86,7 +86,7 @@ async def walk(
     except FormatError as error:
         raise _malformed(copy, error) from error
     except _Ended as ended:
-        if ended.cleaned and copy.attempts < _PATIENCE:
+        if ended.cleaned and copy.retry.attempts < _PATIENCE:
             raise NotNow(f"{left} records are missing in the source") from ended  # a new leader may tell of less
         if ended.cleaned:
             return SourceWalk(ended.offset, None, -1, cleaned=True)
@@ -166,7 +166,7 @@ async def _batches(
             if until is None:
                 # A hole up to the end is the cleaner's as well.
                 raise _Ended(min(offset, end), cleaned=cleaned or end > offset)
-            if end < until and copy.attempts < PATIENCE_AT_END:
+            if end < until and copy.retry.attempts < PATIENCE_AT_END:
                 raise NotNow(f"the source's leader tells of nothing behind offset {end} yet")
             return
 

@@ -39,7 +39,7 @@ async def states_of(
     starts = await target.offsets(node, places, at=wires.EARLIEST)
     ends = await target.offsets(node, places, at=wires.LATEST)
     untold = [
-        copy for copy in copies if known[copy.remote_place] is None and not copy.is_at(ends[copy.remote_place].offset)
+        copy for copy in copies if known[copy.remote_place] is None and not _is_at(copy, ends[copy.remote_place].offset)
     ]
     asked = {copy.remote_place: ends[copy.remote_place].offset - 1 for copy in untold}
     tails = await _tails(target, node, {place: at for place, at in asked.items() if starts[place].offset <= at})
@@ -54,6 +54,14 @@ async def states_of(
         except (kafka_errors.KafkaError, MirrorlessError) as error:
             found[copy] = error
     return found
+
+
+def _is_at(copy: PartitionCopy, downstream: int) -> bool:
+    """Whether a copy is known to end right before a target offset, with no newer epoch to begin."""
+    known = copy.known_progress
+    if known is None or known.epoch is None or known.last_downstream is None:
+        return False
+    return known.epoch == copy.newest_epoch and known.last_downstream + 1 == downstream
 
 
 async def _tails(target: ClusterClient, node: int, wanted: Mapping[Place, int]) -> dict[Place, _Tail]:

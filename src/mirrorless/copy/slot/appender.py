@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from mirrorless.clusters.topics import Place
-    from mirrorless.copy.partition.state import PartitionCopy, Pending
+    from mirrorless.copy.partition.pending import Pending
+    from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.protocol.connection_manager import Node
     from mirrorless.protocol.requests import AppendResult
@@ -211,7 +212,7 @@ class Appender:
                 copy, pending = picked.pop(answer.place)
                 copy.window.answered()
                 if quiet_ms and (copy.in_flight or copy.queue):
-                    copy.stats.produce_throttle_ms += quiet_ms
+                    copy.stats.throttled(produce_ms=quiet_ms)
                 if answer.error_code:
                     self._outcome.refused(copy, pending, answer.error_code, answer.error_message)
                 else:

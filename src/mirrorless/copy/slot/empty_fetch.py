@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from kafka import errors as kafka_errors
 
-from mirrorless.copy.partition.state import READABLE, ends_before
+from mirrorless.copy.partition.errors import ends_before
+from mirrorless.copy.partition.lifecycle import READABLE
 from mirrorless.errors import GapKind
 from mirrorless.protocol import cluster_client as wires
 from mirrorless.protocol.broker_errors import error_name
@@ -72,11 +73,9 @@ async def pass_over_hole(
     if not _waits_at(copy, asked_from):
         return  # it is resumed, or was
     if local.error_code or asked_from < local.offset:
-        copy.error = f"the source answers with nothing at offset {asked_from}: its tiered storage is slow"
+        copy.note_problem(f"the source answers with nothing at offset {asked_from}: its tiered storage is slow")
     else:
-        # A leader that has just become one may not yet know of all that is committed.
-        copy.fetch_from = max(asked_from, min(copy.source_end, answer.last_stable_offset))
-        copy.leader_epoch = -1  # whose the offset before this one is was not said
+        copy.pass_hole(answer.last_stable_offset)
         keeper.moved(copy)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import random
 import time
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.connection_errors import grant
+from mirrorless.copy.partition.errors import append_error
+from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.partition.min_insync_replicas import NOT_ENOUGH, TooFewReplicas, too_few_replicas
-from mirrorless.copy.partition.state import PartitionCopy, PartitionState, Pending
 from mirrorless.copy.progress.records import LeaveOut
 from mirrorless.errors import AppendRefused, CorruptBatch, Gap, GapKind, PartitionError, without_frames
 from mirrorless.protocol.broker_errors import error_for, error_name
@@ -17,12 +16,12 @@ from mirrorless.protocol.leaders import TROUBLE
 
 if TYPE_CHECKING:
     from mirrorless.batches.header import FormatError
+    from mirrorless.copy.partition.pending import Pending
     from mirrorless.copy.partition.size_limit import SizeLimits
+    from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.slot.appender import Appender
     from mirrorless.copy.slot.progress_tracker import ProgressTracker
     from mirrorless.protocol.cluster_client import ClusterClient
-
-_MAX_BACKOFF_S = 5.0
 
 _MAY_PASS = frozenset({GapKind.TRUNCATED, GapKind.TARGET_LOST, GapKind.TARGET_HOLE})
 _PATIENCE = 6
@@ -80,7 +79,7 @@ class ErrorPolicy:
 
     def drop(self, copy: PartitionCopy) -> None:
         """Forget a copy that has nothing in flight: another one begins in its place, or none."""
-        copy.state = PartitionState.HALTED
+        copy.close()
         self.to_resume.pop(copy, None)
         self.unfinished.pop(copy, None)
         self.appender.withdraw(copy)
@@ -90,16 +89,10 @@ class ErrorPolicy:
         """Resume a copy again, after a pause that grows; its queue is dropped, what is in flight is waited for."""
         self.troubles += 1
         self.appender.withdraw(copy)
-        copy.in_doubt = True
         self._tracker.interrupted(copy)
-        if copy.state is PartitionState.HALTED:
+        if not copy.interrupt(str(error), now=time.monotonic()):
             self.unfinished.pop(copy, None)
             return
-        copy.state = PartitionState.RESUMING
-        copy.error = str(error)
-        copy.attempts += 1
-        backoff = min(_MAX_BACKOFF_S, 0.02 * 2 ** min(copy.attempts, 10))
-        copy.retry_at = time.monotonic() + backoff * random.uniform(0.5, 1)  # noqa: S311 -- jitter, no secret
         self.to_resume[copy] = None
         self._source.refresh_leaders()
         self._target.refresh_leaders()
@@ -107,17 +100,15 @@ class ErrorPolicy:
     def wait(self, copy: PartitionCopy, reason: str) -> None:
         """Leave a copy to the next lease; what is in flight is waited for."""
         self.later(copy, reason)
-        copy.retry_at = math.inf
+        copy.suspend()
 
-    def halt(self, copy: PartitionCopy, error: PartitionError, *, land_first: bool = False) -> None:
-        """Stop one partition for the rest of the lease; the others go on."""
+    def halt(self, copy: PartitionCopy, error: PartitionError, *, finish_queue: bool = False, advice: str = "") -> None:
+        """Stop one partition for the rest of the lease; `finish_queue` still appends what was fetched before."""
         self.troubles += 1
-        copy.state = PartitionState.HALTED
-        copy.error = str(error)
+        copy.halt_with(f"{error}{advice}", finish_queue=finish_queue)
         self._tracker.stopped(copy, error)
         self.to_resume.pop(copy, None)
-        if not land_first:
-            copy.in_doubt = True
+        if not finish_queue:
             self._tracker.interrupted(copy)
             self.appender.withdraw(copy)
             self.unfinished.pop(copy, None)
@@ -126,44 +117,42 @@ class ErrorPolicy:
         """Look again, with all that is known, before a gap is believed; then halt at it, or pass over it."""
         gap = without_frames(gap)
         patience = _PATIENCE if gap.kind in _MAY_PASS and copy.halted_at is None else 0
-        if copy.suspected is None or copy.attempts < patience:
-            copy.suspected = gap
+        if copy.suspected is None or copy.retry.attempts < patience:
+            copy.suspect(gap)
             self.later(copy, f"{gap}; looking again")
         elif self._pass_gaps and gap.kind is not GapKind.UNEXPLAINED:
-            copy.detour, copy.detour_from = gap, copy.newest_epoch
-            copy.attempts = 0
+            copy.skip_gap(gap)
             self.later(copy, gap)
         else:
             self._tracker.halted(copy, gap)
-            self.halt(copy, gap)
-            copy.error = f"{gap}; {_ways_on(gap.kind)}"
+            self.halt(copy, gap, advice=f"; {_ways_on(gap.kind)}")
 
     def damaged(self, copy: PartitionCopy, error: FormatError) -> None:
         """Fetch a bad batch again, since it may have suffered on the way; what came before it is good and goes over."""
         topic, partition = copy.place
-        if copy.doubted != error.offset:
-            copy.doubted = error.offset
+        if not copy.intake.note_damaged(error.offset):
             self.later(copy, f"{topic}-{partition} at offset {error.offset}: {error}; fetching it again")
         elif self._leave_out and error.next_offset is not None:
-            copy.detour = LeaveOut(
-                offset=error.offset, next_offset=error.next_offset, size_bytes=error.size_bytes, reason=str(error)
+            copy.skip_records(
+                LeaveOut(
+                    offset=error.offset, next_offset=error.next_offset, size_bytes=error.size_bytes, reason=str(error)
+                )
             )
         else:
             reason = CorruptBatch(str(error), topic=topic, partition=partition, offset=error.offset)
-            self.halt(copy, reason, land_first=True)
+            self.halt(copy, reason, finish_queue=True)
 
     def moved(self, copy: PartitionCopy) -> None:
         """Note that a copy's position changed: there may be progress to write, or nothing left to do."""
         self._tracker.moved(copy)
         if copy.queue or copy.in_flight or copy.state is PartitionState.RESUMING:
             return
-        if isinstance(copy.detour, LeaveOut):
-            self.later(copy, copy.detour.reason)
+        if isinstance(copy.skip, LeaveOut):
+            self.later(copy, copy.skip.reason)
             return
-        if copy.state is not PartitionState.HALTED:
-            copy.state = PartitionState.COPYING if copy.is_behind else PartitionState.CAUGHT_UP
-            if copy.state is PartitionState.CAUGHT_UP:
-                self._tracker.caught_up(copy)
+        copy.settle()
+        if copy.state is PartitionState.CAUGHT_UP:
+            self._tracker.caught_up(copy)
         if copy.state is not PartitionState.COPYING:
             self.unfinished.pop(copy, None)
 
@@ -177,8 +166,6 @@ class ErrorPolicy:
             return
         if not copy.in_doubt:
             self._tracker.appended(copy, pending, base_offset, now_ms=now_ms)
-        if copy.state is not PartitionState.HALTED:
-            copy.error = None
         self.moved(copy)
 
     def refused(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None) -> None:
@@ -187,9 +174,9 @@ class ErrorPolicy:
             return  # something before it failed, which the resume is about
         topic, partition = copy.place
         name = error_name(code)
-        if code == _CORRUPT and not copy.verifies:
+        if code == _CORRUPT and not copy.intake.verifies:
             # It may have been so at the source, or on its way: it is fetched again, and looked at.
-            copy.verifies = True
+            copy.intake.verify()
             self.later(copy, f"append: {name}, checksums are compared from here on")
         elif code in NOT_ENOUGH:
             self.too_few_replicas(copy, too_few_replicas(self._target, copy.remote_place, code))
@@ -198,9 +185,10 @@ class ErrorPolicy:
             self.later(copy, f"append: {name}")
         elif code in _TOO_LARGE | _UNFIT and pending.record_count > 1:
             # The limit is not asked for, which would need a right of its own: it is found, by halves.
-            copy.max_batch_bytes = pending.batch.size_bytes // 2
-            copy.attempts = 0  # this is no trouble that a pause would help
-            self.later(copy, f"append: {name}, batches are split to {copy.max_batch_bytes} bytes")
+            limit_bytes = pending.batch.size_bytes // 2
+            copy.intake.limit(limit_bytes)
+            copy.retry.reset()  # this is no trouble that a pause would help
+            self.later(copy, f"append: {name}, batches are split to {limit_bytes} bytes")
         else:
             reason = f"{copy.row.remote_topic} refuses the batch of {pending.batch.size_bytes} bytes: {name}"
             reason += grant(code, f"WRITE on {copy.row.remote_topic}")
@@ -209,12 +197,14 @@ class ErrorPolicy:
             elif message:
                 reason += f": {message}"
             if self._leave_out and code in _TOO_LARGE | _UNFIT:
-                copy.max_batch_bytes = None
-                copy.detour = LeaveOut(
-                    offset=pending.base_offset,
-                    next_offset=pending.last_offset + 1,
-                    size_bytes=pending.batch.size_bytes,
-                    reason=reason,
+                copy.intake.unlimit()
+                copy.skip_records(
+                    LeaveOut(
+                        offset=pending.base_offset,
+                        next_offset=pending.last_offset + 1,
+                        size_bytes=pending.batch.size_bytes,
+                        reason=reason,
+                    )
                 )
                 self.later(copy, reason)
                 return
@@ -222,9 +212,8 @@ class ErrorPolicy:
 
     def too_few_replicas(self, copy: PartitionCopy, error: TooFewReplicas) -> None:
         """Wait for replicas that fell out of sync; halt where all are in sync, and still too few."""
-        if error.lasting and copy.attempts >= _PATIENCE:
-            topic, partition = copy.place
-            self.halt(copy, AppendRefused(error.text, topic=topic, partition=partition))
+        if error.lasting and copy.retry.attempts >= _PATIENCE:
+            self.halt(copy, append_error(copy, error.text))
         else:
             self.later(copy, error.text)
 

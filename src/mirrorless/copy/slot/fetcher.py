@@ -12,8 +12,10 @@ from mirrorless.batches.intake import PassedTo, take_in
 from mirrorless.batches.reverse_copy import LoopedBatch
 from mirrorless.batches.stamp import stamp
 from mirrorless.clusters.connection_errors import grant
+from mirrorless.copy.partition.errors import cut_at, fetch_error
+from mirrorless.copy.partition.lifecycle import READABLE
 from mirrorless.copy.partition.loop_check import loop_at
-from mirrorless.copy.partition.state import READABLE, Pending, cut_at
+from mirrorless.copy.partition.pending import Pending
 from mirrorless.copy.slot.empty_fetch import out_of_range, pass_over_hole
 from mirrorless.copy.slot.fetch_queue import FetchQueue
 from mirrorless.errors import without_frames
@@ -160,7 +162,7 @@ class Fetcher:
     async def _be_quiet(self, node: int, seconds: float) -> None:
         await self._sleep(seconds)
         for copy in self._led.get(node, ()):
-            copy.stats.fetch_throttle_ms += round(seconds * 1000)
+            copy.stats.throttled(fetch_ms=round(seconds * 1000))
 
     async def _fetch(
         self, node: int, wanted: Sequence[PartitionCopy], session: FetchSession | None, *, hurry: bool
@@ -183,7 +185,7 @@ class Fetcher:
             return []
         except kafka_errors.KafkaError as error:
             for copy in _readable(wanted):
-                self._keeper.halt(copy, copy.error_at_fetch(f"the source refuses to be read: {error}"))
+                self._keeper.halt(copy, fetch_error(copy, f"the source refuses to be read: {error}"))
             return []
         if self._stopped:
             return []
@@ -209,7 +211,7 @@ class Fetcher:
 
         Asked for many partitions, its answer may have been full.
         """
-        copy.empty_answers = 0
+        copy.expect_records()
         before = copy.fetch_from
         answers = await self._fetch(node, [copy], None, hurry=False)
         if answers and not answers[0].error_code and not answers[0].records and copy.fetch_from == before:
@@ -244,24 +246,18 @@ class Fetcher:
         if fetched.diverges_at is not None:
             self._keeper.gap(copy, cut_at(copy, min(fetched.diverges_at, asked_from)))
             return
-        copy.suspected = None  # what was looked for is there
-        if not self._bounded:
-            copy.source_end = fetched.last_stable_offset
-        high = min(fetched.high_watermark, copy.source_end) if self._bounded else fetched.high_watermark
-        if high > fetched.last_stable_offset or copy.open is not None:
-            copy.note_open_transaction(fetched.last_stable_offset, high, now=time.monotonic())
-            if not fetched.records and fetched.last_stable_offset < copy.fetch_from:
-                self._spawn(self._set_aside(copy))
-        if not fetched.records and fetched.last_stable_offset > copy.fetch_from:
-            copy.empty_answers += 1
+        stable, empty, was_held = fetched.last_stable_offset, not fetched.records, copy.open_transaction is not None
+        copy.note_response(stable=stable, high=fetched.high_watermark, empty=empty, bounded=self._bounded)
+        if empty and stable > copy.fetch_from:
             return
-        copy.empty_answers = 0
+        if empty and stable < copy.fetch_from and (was_held or copy.open_transaction is not None):
+            self._spawn(self._set_aside(copy))
         try:
             self._queue(copy, fetched)
         except FormatError as error:
             self._keeper.damaged(copy, without_frames(error))
         except LoopedBatch as found:
-            self._keeper.halt(copy, loop_at(copy, found.offset), land_first=True)
+            self._keeper.halt(copy, loop_at(copy, found.offset), finish_queue=True)
         if copy.queue and not self._appender.offer(copy):
             self._keeper.later(
                 copy, f"{copy.row.remote_topic}-{copy.row.partition} has another leader now, or was created again"
@@ -288,16 +284,14 @@ class Fetcher:
             fetched.aborted,
             wanted_from=copy.fetch_from,
             until=copy.source_end if self._bounded else None,
-            max_batch_bytes=copy.max_batch_bytes,
-            verify=copy.verifies,
+            max_batch_bytes=copy.intake.max_batch_bytes,
+            verify=copy.intake.verifies,
             views=outlasts(fetched.records),
             merge_below=_MERGED_BYTES if copy.window.merges else 0,
             opposite=copy.opposite,
         ):
             if isinstance(taken, PassedTo):
-                copy.fetch_from = max(copy.fetch_from, taken.offset)
-                if taken.leader_epoch >= 0:  # of an answer without batches nothing is known
-                    copy.leader_epoch = taken.leader_epoch
+                copy.advance(taken.offset, taken.leader_epoch)
                 continue
             if not copy.row.is_first and not copy.window.remembers(taken.header.max_timestamp_ms, now_ms):
                 self._keeper.wait(copy, _leaves_it_to_another(copy))
@@ -331,11 +325,11 @@ class Fetcher:
             self._keeper.later(copy, f"fetch: {name}")
         else:
             name += grant(fetched.error_code, "READ on the topic")
-            self._keeper.halt(copy, copy.error_at_fetch(f"the source refuses to be read: {name}"))
+            self._keeper.halt(copy, fetch_error(copy, f"the source refuses to be read: {name}"))
 
 
 def _readable(copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:
-    return [copy for copy in copies if copy.state in READABLE and copy.detour is None]
+    return [copy for copy in copies if copy.state in READABLE and copy.skip is None]
 
 
 def _leaves_it_to_another(copy: PartitionCopy) -> str:
@@ -356,4 +350,4 @@ def _note_silence(wanted: Iterable[PartitionCopy], fetched: Iterable[Fetched]) -
     told = {part.place for part in fetched}
     for copy in wanted:
         if copy.is_behind and copy.place not in told and copy.held_by is None:
-            copy.empty_answers += 1
+            copy.note_silence()

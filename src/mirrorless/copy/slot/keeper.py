@@ -19,8 +19,8 @@ class Keeper(Protocol):
     def wait(self, copy: PartitionCopy, reason: str) -> None:
         """Leave the copy alone until the next lease."""
 
-    def halt(self, copy: PartitionCopy, error: PartitionError, *, land_first: bool = False) -> None:
-        """Stop the copy; with `land_first`, what is queued still goes over."""
+    def halt(self, copy: PartitionCopy, error: PartitionError, *, finish_queue: bool = False) -> None:
+        """Stop the copy; with `finish_queue`, what is queued still goes over."""
 
     def gap(self, copy: PartitionCopy, gap: Gap) -> None:
         """The source does not have the records that come next."""

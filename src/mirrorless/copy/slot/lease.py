@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka import errors as kafka_errors
 
+from mirrorless.copy.partition.handover import Handover, can_continue, handover
+from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS, SendWindow
-from mirrorless.copy.partition.state import Left, PartitionCopy, PartitionState
+from mirrorless.copy.partition.state import PartitionCopy
 from mirrorless.copy.partition.stats import PartitionStats
 from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.copy.slot.appender import Appender
@@ -105,7 +107,7 @@ class Lease:
         rows: Sequence[LeaseRow],
         terms: LeaseTerms,
         watch: LeaseObserver,
-        left: Mapping[Place, Left],
+        left: Mapping[Place, Handover],
         added: AddedPartitions,
     ) -> None:
         self._net = net
@@ -198,11 +200,11 @@ class Lease:
         """
         wanted = {(row.topic, row.partition): row for row in rows}
         others = [
-            copy for place, copy in self._copies.items() if place not in wanted or not copy.goes_on(wanted[place])
+            copy for place, copy in self._copies.items() if place not in wanted or not can_continue(copy, wanted[place])
         ]
         if terms != self._terms or any(copy.in_flight for copy in others):
             return False
-        left = {copy.place: copy.left() for copy in others}
+        left = {copy.place: handover(copy) for copy in others}
         for copy in others:
             self._error_policy.drop(copy)
             del self._copies[copy.place]
@@ -210,19 +212,18 @@ class Lease:
             if (going := self._copies.get(place)) is None:
                 self._begin(row, left.get(place))
             else:
-                going.row = row
-                going.max_batch_bytes = None  # the limit may be another by now
+                going.renew(row)
         self._watch.handed_over()
         self._watch = watch
         self._recalled = False
         return True
 
-    async def leave(self) -> dict[Place, Left]:
+    async def leave(self) -> dict[Place, Handover]:
         """End a copy that goes on behind its lease, in favour of another lease."""
         if not self._landed:
             await self._land()
         self._watch.handed_over()
-        return {place: copy.left() for place, copy in self._copies.items()}
+        return {place: handover(copy) for place, copy in self._copies.items()}
 
     async def land(self) -> None:
         """End a copy that goes on behind its lease, and say what no lease will."""
@@ -301,9 +302,9 @@ class Lease:
 
     def _begin_tallies(self) -> None:
         for copy in self._copies.values():
-            copy.stats = PartitionStats()
+            copy.begin_stats()
 
-    def _begin(self, row: LeaseRow, left: Left | None) -> None:
+    def _begin(self, row: LeaseRow, left: Handover | None) -> None:
         known = row.said()
         copy = PartitionCopy(
             row,
@@ -311,13 +312,13 @@ class Lease:
             known.announced,
             halt=known.halt,
             stop=known.stop,
-            stored=known.progress if left is None else left.beyond(known.progress),
+            stored=known.progress if left is None else left.newest(known.progress),
             written=known.progress,
             source_end=row.source_end,
             window=SendWindow(self._terms.remembered_ms),
             opposite_id=producer_id(self._target_id, row.remote_topic, row.partition),
             stats=PartitionStats() if left is None else left.stats,
-            open=None if left is None else left.open,
+            open_transaction=None if left is None else left.open_transaction,
         )
         self._copies[copy.place] = copy
         self._error_policy.begin(copy)

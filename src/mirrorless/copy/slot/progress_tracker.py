@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import time
 from typing import TYPE_CHECKING
 
 from mirrorless.copy.partition.lease_rows import Report
-from mirrorless.copy.partition.state import PartitionState
+from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.progress.records import Halt, SourcePartition, Stop
 from mirrorless.errors import GapKind
 
@@ -15,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mirrorless.copy.offset_syncs.feed import SyncFeed
-    from mirrorless.copy.partition.state import PartitionCopy, Pending
+    from mirrorless.copy.partition.pending import Pending
+    from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.progress.records import LeaveOut
     from mirrorless.copy.progress.writer import ProgressWriter
     from mirrorless.errors import Gap, PartitionError
@@ -42,13 +42,13 @@ class ProgressTracker:
     def moved(self, copy: PartitionCopy) -> None:
         """Note that a copy's position changed."""
         self._unwritten[copy] = None
-        if copy.stop is not None and copy.is_beyond(copy.stop):
+        if copy.stop is not None and _is_beyond(copy, copy.stop):
             self.caught_up(copy)
 
     def caught_up(self, copy: PartitionCopy) -> None:
         """Delete why a copy had halted before: it is beyond that, or has nothing left to copy."""
         if copy.stop is not None:
-            copy.stop = None
+            copy.note_stop(None)
             self._progress_writer.write(self._where(copy).stop_key(), None)
 
     def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int, *, now_ms: int) -> None:
@@ -96,7 +96,7 @@ class ProgressTracker:
         if gap.kind is GapKind.UNEXPLAINED or copy.halted_at is not None:
             return
         progress = copy.known_progress
-        copy.halt = Halt(
+        halt = Halt(
             epoch=copy.newest_epoch,
             offset=copy.fetch_from if gap.offset is None else gap.offset,
             kind=gap.kind,
@@ -104,7 +104,8 @@ class ProgressTracker:
             records=gap.records,
             position=0 if progress is None else progress.last_offset + 1,
         )
-        self._progress_writer.write(self._where(copy).halt_key(), copy.halt.to_bytes())
+        self._progress_writer.write(self._where(copy).halt_key(), halt.to_bytes())
+        copy.note_halt(halt)
 
     def stopped(self, copy: PartitionCopy, error: PartitionError) -> None:
         """Write why a copy halts, for the status; a gap that waits for a decision is kept by `halted`."""
@@ -114,7 +115,7 @@ class ProgressTracker:
         copied_to = 0 if progress is None else progress.last_offset + 1
         stop = Stop(epoch=copy.newest_epoch, offset=max(error.offset or 0, copied_to), reason=error.reason)
         if stop != copy.stop:
-            copy.stop = stop
+            copy.note_stop(stop)
             self._progress_writer.write(self._where(copy).stop_key(), stop.to_bytes())
 
     def left_out(self, copy: PartitionCopy, what: LeaveOut) -> bool:
@@ -147,15 +148,14 @@ class ProgressTracker:
             progress = progress._replace(run=self._syncs.run_at(copy, progress))
         if progress is not None and progress != copy.written:
             self._progress_writer.write(self._where(copy).progress_key(), progress.to_bytes())
-            copy.written = progress
-            copy.written_at = time.monotonic()
+            copy.note_written(progress, at=time.monotonic())
 
     def _where(self, copy: PartitionCopy) -> SourcePartition:
         return SourcePartition(self._flow.source.alias, *copy.place, self._flow.connector_name)
 
     def _report(self, copy: PartitionCopy) -> Report:
         stats = copy.stats
-        end = copy.source_end if copy.open is None else max(copy.source_end, copy.open.log_end)
+        end = copy.source_end if copy.open_transaction is None else max(copy.source_end, copy.open_transaction.log_end)
         waits = _waits(copy)
         progress = copy.known_progress if copy.acked is None else copy.progress()
         next_offset = None if progress is None else progress.last_offset + 1
@@ -190,8 +190,16 @@ class ProgressTracker:
             age_avg_ms=stats.age.average,
             fetch_throttle_ms=stats.fetch_throttle_ms,
             produce_throttle_ms=stats.produce_throttle_ms,
-            waits=copy.retry_at == math.inf,
+            waits=copy.retry.is_never,
         )
+
+
+def _is_beyond(copy: PartitionCopy, stop: Stop) -> bool:
+    """Whether a copy has passed the offset where it had halted, or is in a newer epoch."""
+    at = copy.acked
+    if at is None or at.epoch is None or copy.in_doubt:
+        return False
+    return at.epoch > stop.epoch or (at.epoch == stop.epoch and at.last_offset >= stop.offset)
 
 
 def _waits(copy: PartitionCopy) -> str | None:

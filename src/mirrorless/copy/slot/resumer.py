@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from kafka import errors as kafka_errors
 
 from mirrorless.batches.header import FormatError
+from mirrorless.copy.partition.errors import append_error
 from mirrorless.copy.partition.min_insync_replicas import TooFewReplicas
 from mirrorless.errors import ClusterError, Gap, MirrorlessError, PartitionError
 from mirrorless.protocol.leaders import TROUBLE
@@ -51,7 +51,7 @@ class Resumer:
     def begin_due(self, now: float) -> None:
         """Begin with those whose time has come, as of `time.monotonic`."""
         by_node: dict[int, list[PartitionCopy]] = defaultdict(list)
-        for copy in [copy for copy in self._error_policy.to_resume if copy.in_flight == 0 and copy.retry_at <= now]:
+        for copy in [copy for copy in self._error_policy.to_resume if copy.in_flight == 0 and copy.retry.due <= now]:
             node = self._target.leader(copy.remote_place)
             if node is None:
                 self._error_policy.later(
@@ -63,7 +63,7 @@ class Resumer:
         for node, copies in by_node.items():
             self._spawn(self._resume(node, copies))
         self._fetcher.hurried = any(
-            copy.attempts < _HURRIES and copy.retry_at < math.inf for copy in self._error_policy.to_resume
+            copy.retry.attempts < _HURRIES and not copy.retry.is_never for copy in self._error_policy.to_resume
         )
 
     async def _resume(self, node: int, copies: Sequence[PartitionCopy]) -> None:
@@ -85,7 +85,6 @@ class Resumer:
         except (kafka_errors.KafkaError, MirrorlessError, FormatError) as error:
             self._not_resumed(copy, error)
         else:
-            copy.error = None
             self._error_policy.moved(copy)
             self._fetcher.add(copy)
 
@@ -99,4 +98,4 @@ class Resumer:
         elif isinstance(error, PartitionError):
             self._error_policy.halt(copy, error)
         else:
-            self._error_policy.halt(copy, copy.error_at_append(str(error)))
+            self._error_policy.halt(copy, append_error(copy, str(error)))

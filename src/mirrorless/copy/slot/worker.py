@@ -27,8 +27,8 @@ from mirrorless.protocol.cluster_client import EARLIEST, LATEST
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mirrorless.copy.partition.handover import Handover
     from mirrorless.copy.partition.lease_rows import LeaseRow, Report
-    from mirrorless.copy.partition.state import Left
     from mirrorless.copy.slot.lease import LeaseObserver
     from mirrorless.settings import Flow
 
@@ -128,7 +128,11 @@ class Slot:
             await held.lease.land()
 
     def _begin(
-        self, rows: Sequence[LeaseRow], terms: LeaseTerms, watch: LeaseObserver, left: Mapping[tuple[str, int], Left]
+        self,
+        rows: Sequence[LeaseRow],
+        terms: LeaseTerms,
+        watch: LeaseObserver,
+        left: Mapping[tuple[str, int], Handover],
     ) -> Lease:
         flow = self.flow
         ends = self._ends
