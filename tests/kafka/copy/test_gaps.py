@@ -83,7 +83,7 @@ def test_retention_was_faster(world: World, copied: str) -> None:
         assert report.state == "halted"
         assert report.error == (
             f"{copied}-0 at offset 100: the source begins at 250, 150 offsets were deleted before they were copied; "
-            "mirrorless.on.gap=continue goes on behind it, mirrorless offsets reset begins the topic anew"
+            "set mirrorless.on.gap=continue to skip the gap, or run `mirrorless offsets reset` to restart the topic"
         )
         assert report.gaps == 0
     assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 100)

@@ -66,7 +66,7 @@ def test_the_sources(world: World, more: int) -> None:
         assert report.state == "halted"
         assert report.error == (
             f"{topic}-0 at offset 60: the source's log was truncated at 60 and written again from there; "
-            "mirrorless.on.gap=continue goes on behind it, mirrorless offsets reset begins the topic anew"
+            "set mirrorless.on.gap=continue to skip the gap, or run `mirrorless offsets reset` to restart the topic"
         )
 
     world.write_settings(**{"mirrorless.on.gap": "continue"})

@@ -68,9 +68,8 @@ def test_it_halts_where_waiting_is_of_no_use(
     )
     target.refresh_leaders = quiet.refresh_leaders  # type: ignore[method-assign]
     error_policy = ErrorPolicy(
-        source=quiet, target=target, tracker=quiet, limits=quiet, pass_gaps=False, leave_out=False
+        source=quiet, target=target, queues=quiet, tracker=quiet, limits=quiet, pass_gaps=False, leave_out=False
     )
-    error_policy.appender = quiet
     copy = PartitionCopy(LeaseRow(topic="t", partition=0, remote_topic="A.t", source_end=1), 1 << 61, {})
     copy.resume_at(0, epoch=0, sequence=0, last_downstream=-1, node=1)
     copy.retry.attempts = attempts

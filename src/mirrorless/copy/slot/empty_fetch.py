@@ -15,35 +15,37 @@ from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
 if TYPE_CHECKING:
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.slot.keeper import Keeper
+    from mirrorless.copy.slot.fetch_events import FetchEvents
     from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.protocol.requests import Fetched
 
 
-async def out_of_range(source: ClusterClient, keeper: Keeper, node: int, copy: PartitionCopy, asked_from: int) -> None:
+async def out_of_range(
+    source: ClusterClient, events: FetchEvents, node: int, copy: PartitionCopy, asked_from: int
+) -> None:
     """Tell on which side of the source's log upstream offset `asked_from` lies; its leader refused to read there."""
     try:
         first = (await source.offsets(node, [copy.place], at=wires.EARLIEST))[copy.place]
         behind = (await source.offsets(node, [copy.place], at=wires.LATEST))[copy.place]
     except kafka_errors.KafkaError as error:
         if _waits_at(copy, asked_from):
-            keeper.later(copy, error)
+            events.retry_later(copy, error)
         return
     if not _waits_at(copy, asked_from):
         return
     if not first.error_code and asked_from < first.offset:
         lost = first.offset - asked_from
         reason = f"the source begins at {first.offset}, {lost} offsets were deleted before they were copied"
-        keeper.gap(copy, copy.gap(reason, GapKind.RETENTION, offset=asked_from, records=lost))
+        events.gap_found(copy, copy.gap(reason, GapKind.RETENTION, offset=asked_from, records=lost))
     elif not behind.error_code and asked_from > behind.offset:
-        keeper.gap(copy, ends_before(copy, behind.offset, asked_from))
+        events.gap_found(copy, ends_before(copy, behind.offset, asked_from))
     elif copy.leader_epoch >= 0 and await _is_there(source, node, copy, asked_from):
         if _waits_at(copy, asked_from):
             reason = f"the source's log does not know the leader epoch {copy.leader_epoch} that was read before"
             gap = f"{reason}: it is another log, or was restored from an older one"
-            keeper.gap(copy, copy.gap(gap, GapKind.TRUNCATED, offset=asked_from))
+            events.gap_found(copy, copy.gap(gap, GapKind.TRUNCATED, offset=asked_from))
     elif _waits_at(copy, asked_from):
-        keeper.later(copy, f"fetch: {error_name(OFFSET_OUT_OF_RANGE)}")
+        events.retry_later(copy, f"fetch: {error_name(OFFSET_OUT_OF_RANGE)}")
 
 
 async def _is_there(source: ClusterClient, node: int, copy: PartitionCopy, offset: int) -> bool:
@@ -56,7 +58,7 @@ async def _is_there(source: ClusterClient, node: int, copy: PartitionCopy, offse
 
 
 async def pass_over_hole(
-    source: ClusterClient, keeper: Keeper, node: int, copy: PartitionCopy, answer: Fetched
+    source: ClusterClient, events: FetchEvents, node: int, copy: PartitionCopy, answer: Fetched
 ) -> None:
     """Go on behind a hole at the end of the log, which is what an empty answer to a fetch of one partition tells of.
 
@@ -68,7 +70,7 @@ async def pass_over_hole(
         local = (await source.offsets(node, [copy.place], at=wires.EARLIEST_LOCAL))[copy.place]
     except kafka_errors.KafkaError as error:
         if _waits_at(copy, asked_from):
-            keeper.later(copy, error)
+            events.retry_later(copy, error)
         return
     if not _waits_at(copy, asked_from):
         return  # it is resumed, or was
@@ -76,7 +78,7 @@ async def pass_over_hole(
         copy.note_problem(f"the source answers with nothing at offset {asked_from}: its tiered storage is slow")
     else:
         copy.pass_hole(answer.last_stable_offset)
-        keeper.moved(copy)
+        events.position_changed(copy)
 
 
 def _waits_at(copy: PartitionCopy, offset: int) -> bool:

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.slot.appender import Appender
-    from mirrorless.copy.slot.keeper import Keeper
+    from mirrorless.copy.slot.fetch_events import FetchEvents
     from mirrorless.copy.slot.rate_limit import RateLimit
+    from mirrorless.copy.slot.send_queues import SendQueues
     from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.protocol.requests import Fetched
 
@@ -69,8 +69,9 @@ class Fetcher:
         *,
         source: ClusterClient,
         copies: Mapping[Place, PartitionCopy],
-        appender: Appender,
-        keeper: Keeper,
+        queues: SendQueues,
+        send: Callable[[], None],
+        events: FetchEvents,
         bounded: bool,
         buffer_bytes: int,
         budget: RateLimit,
@@ -79,8 +80,9 @@ class Fetcher:
     ) -> None:
         self._source = source
         self._copies = copies
-        self._appender = appender
-        self._keeper = keeper
+        self._queues = queues
+        self._send = send
+        self._events = events
         self._bounded = bounded
         self._buffer_bytes = buffer_bytes
         self._budget = budget
@@ -90,11 +92,15 @@ class Fetcher:
         self._sessions: dict[int, FetchSession] = {}
         self._aside: set[PartitionCopy] = set()
         self._stopped = False
-        self.hurried = False
+        self._hurried = False
 
     def stop(self) -> None:
         """Take nothing more; an answer that is still under way is thrown away."""
         self._stopped = True
+
+    def hurry(self, hurried: bool) -> None:
+        """Have leaders answer at once: a request in flight delays a partition that is to be added."""
+        self._hurried = hurried
 
     def assign(self) -> None:
         """Group the copies by the leader that serves them; every leader gets a loop of its own.
@@ -121,7 +127,7 @@ class Fetcher:
             return
         node = self._source.leader(copy.place)
         if node is None:
-            self._keeper.later(copy, f"{copy.row.topic}-{copy.row.partition} has no leader at the moment")
+            self._events.retry_later(copy, f"{copy.row.topic}-{copy.row.partition} has no leader at the moment")
             return
         self._led.setdefault(node, FetchQueue()).join(copy)
         if node not in self._sessions:
@@ -146,7 +152,7 @@ class Fetcher:
                     await self._sleep(_CROWDED_S if crowded else _IDLE_S)
                     continue
                 some = len(front) < len(wanted)  # of these, records are known to be there
-                hurry = some or crowded or self.hurried
+                hurry = some or crowded or self._hurried
                 answers = await self._fetch(node, asked, None if some else session, hurry=hurry)
                 served = {part.place for part in answers if len(part.records)}
                 if answers or not some:  # a broker whose quota is used up says nothing at all
@@ -181,11 +187,11 @@ class Fetcher:
         except TROUBLE as error:
             if not self._stopped:
                 for copy in _readable(wanted):
-                    self._keeper.later(copy, error)
+                    self._events.retry_later(copy, error)
             return []
         except kafka_errors.KafkaError as error:
             for copy in _readable(wanted):
-                self._keeper.halt(copy, fetch_error(copy, f"the source refuses to be read: {error}"))
+                self._events.halt(copy, fetch_error(copy, f"the source refuses to be read: {error}"))
             return []
         if self._stopped:
             return []
@@ -201,9 +207,9 @@ class Fetcher:
             self._take(copy, part, asked[part.place])
             if part.error_code == OFFSET_OUT_OF_RANGE:
                 outside.append(copy)
-        self._appender.pump()
+        self._send()
         for copy in outside:
-            await out_of_range(self._source, self._keeper, node, copy, asked[copy.place])
+            await out_of_range(self._source, self._events, node, copy, asked[copy.place])
         return known
 
     async def _look_closer(self, node: int, copy: PartitionCopy) -> None:
@@ -215,11 +221,11 @@ class Fetcher:
         before = copy.fetch_from
         answers = await self._fetch(node, [copy], None, hurry=False)
         if answers and not answers[0].error_code and not answers[0].records and copy.fetch_from == before:
-            await pass_over_hole(self._source, self._keeper, node, copy, answers[0])
+            await pass_over_hole(self._source, self._events, node, copy, answers[0])
 
     def _wanted(self, line: FetchQueue) -> tuple[list[PartitionCopy], bool]:
         """Copies that can take more, in the line's order, and whether others have to wait for the target."""
-        if self._appender.queued_bytes > self._buffer_bytes:
+        if self._queues.queued_bytes > self._buffer_bytes:
             return [], True
         # What is not asked for while others are waits for their answer, so few busy ones may have more in store.
         busy = sum(1 for copy in line if copy.queue)
@@ -233,7 +239,7 @@ class Fetcher:
         """Those of the copies whose topic is the one that they were resumed at; the others are, again."""
         for copy in copies:
             if self._source.topic_id(copy.row.topic) != copy.source_id:
-                self._keeper.later(copy, f"{copy.row.topic} was created again, or is gone")
+                self._events.retry_later(copy, f"{copy.row.topic} was created again, or is gone")
         return _readable(copies)
 
     def _take(self, copy: PartitionCopy, fetched: Fetched, asked_from: int) -> None:
@@ -244,7 +250,7 @@ class Fetcher:
             self._failed(copy, fetched)
             return
         if fetched.diverges_at is not None:
-            self._keeper.gap(copy, cut_at(copy, min(fetched.diverges_at, asked_from)))
+            self._events.gap_found(copy, cut_at(copy, min(fetched.diverges_at, asked_from)))
             return
         stable, empty, was_held = fetched.last_stable_offset, not fetched.records, copy.open_transaction is not None
         copy.note_response(stable=stable, high=fetched.high_watermark, empty=empty, bounded=self._bounded)
@@ -255,14 +261,14 @@ class Fetcher:
         try:
             self._queue(copy, fetched)
         except FormatError as error:
-            self._keeper.damaged(copy, without_frames(error))
+            self._events.batch_damaged(copy, without_frames(error))
         except LoopedBatch as found:
-            self._keeper.halt(copy, loop_at(copy, found.offset), finish_queue=True)
-        if copy.queue and not self._appender.offer(copy):
-            self._keeper.later(
+            self._events.halt(copy, loop_at(copy, found.offset), finish_queue=True)
+        if copy.queue and not self._queues.offer(copy):
+            self._events.retry_later(
                 copy, f"{copy.row.remote_topic}-{copy.row.partition} has another leader now, or was created again"
             )
-        self._keeper.moved(copy)
+        self._events.position_changed(copy)
 
     async def _set_aside(self, copy: PartitionCopy) -> None:
         """Do not ask for a copy for a while that is behind the last stable offset, as a takeover may have put it.
@@ -294,7 +300,7 @@ class Fetcher:
                 copy.advance(taken.offset, taken.leader_epoch)
                 continue
             if not copy.row.is_first and not copy.window.remembers(taken.header.max_timestamp_ms, now_ms):
-                self._keeper.wait(copy, _leaves_it_to_another(copy))
+                self._events.leave_to_next_lease(copy, _leaves_it_to_another(copy))
                 return
             batch = stamp(
                 taken.header,
@@ -303,8 +309,8 @@ class Fetcher:
                 producer_epoch=copy.epoch,
                 base_sequence=copy.next_sequence,
             )
-            self._appender.queued_bytes += batch.size_bytes
-            copy.enqueue(
+            self._queues.enqueue(
+                copy,
                 Pending(
                     batch,
                     taken.base_offset,
@@ -322,10 +328,10 @@ class Fetcher:
         if fetched.error_code == OFFSET_OUT_OF_RANGE:
             return  # looked into when the rest was taken; see `out_of_range`
         if issubclass(error_for(fetched.error_code), TROUBLE):
-            self._keeper.later(copy, f"fetch: {name}")
+            self._events.retry_later(copy, f"fetch: {name}")
         else:
             name += grant(fetched.error_code, "READ on the topic")
-            self._keeper.halt(copy, fetch_error(copy, f"the source refuses to be read: {name}"))
+            self._events.halt(copy, fetch_error(copy, f"the source refuses to be read: {name}"))
 
 
 def _readable(copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:

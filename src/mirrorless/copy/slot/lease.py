@@ -20,6 +20,7 @@ from mirrorless.copy.slot.error_policy import ErrorPolicy
 from mirrorless.copy.slot.fetcher import Fetcher
 from mirrorless.copy.slot.rate_limit import RateLimit
 from mirrorless.copy.slot.resumer import Resumer
+from mirrorless.copy.slot.send_queues import SendQueues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -120,21 +121,23 @@ class Lease:
         self._source_id = source_id
         self._target_id = target_id
         self._copies: dict[Place, PartitionCopy] = {}
+        self._queues = SendQueues(target)
         self._error_policy = ErrorPolicy(
             source=source,
             target=target,
+            queues=self._queues,
             tracker=tracker,
             limits=limits,
             pass_gaps=terms.pass_gaps,
             leave_out=terms.leave_out,
         )
-        self._appender = Appender(target, self._error_policy, sleep=net.sleep, spawn=self._spawn)
-        self._error_policy.appender = self._appender
+        self._appender = Appender(target, self._queues, self._error_policy, sleep=net.sleep, spawn=self._spawn)
         self._fetcher = Fetcher(
             source=source,
             copies=self._copies,
-            appender=self._appender,
-            keeper=self._error_policy,
+            queues=self._queues,
+            send=self._appender.pump,
+            events=self._error_policy,
             bounded=terms.bounded,
             buffer_bytes=terms.buffer_bytes,
             budget=RateLimit(terms.bytes_per_second, now=time.monotonic()),
@@ -343,7 +346,7 @@ class Lease:
         """Let what is in flight arrive, then write the progress of all that did."""
         self._let_go()
         until = time.monotonic() + _LANDING_S
-        while self._appender.in_flight and time.monotonic() < until:
+        while self._queues.in_flight and time.monotonic() < until:
             await self._net.sleep(0.002)
         for copy in self._copies.values():
             copy.drop_queue()

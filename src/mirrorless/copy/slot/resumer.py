@@ -51,19 +51,17 @@ class Resumer:
     def begin_due(self, now: float) -> None:
         """Begin with those whose time has come, as of `time.monotonic`."""
         by_node: dict[int, list[PartitionCopy]] = defaultdict(list)
-        for copy in [copy for copy in self._error_policy.to_resume if copy.in_flight == 0 and copy.retry.due <= now]:
+        for copy in self._error_policy.take_due(now):
             node = self._target.leader(copy.remote_place)
             if node is None:
-                self._error_policy.later(
-                    copy, f"{copy.row.remote_topic}-{copy.row.partition} has no leader at the moment"
-                )
+                remote, partition = copy.remote_place
+                self._error_policy.retry_later(copy, f"{remote}-{partition} has no leader at the moment")
             else:
-                del self._error_policy.to_resume[copy]
                 by_node[node].append(copy)
         for node, copies in by_node.items():
             self._spawn(self._resume(node, copies))
-        self._fetcher.hurried = any(
-            copy.retry.attempts < _HURRIES and not copy.retry.is_never for copy in self._error_policy.to_resume
+        self._fetcher.hurry(
+            any(copy.retry.attempts < _HURRIES and not copy.retry.is_never for copy in self._error_policy.to_resume)
         )
 
     async def _resume(self, node: int, copies: Sequence[PartitionCopy]) -> None:
@@ -85,16 +83,16 @@ class Resumer:
         except (kafka_errors.KafkaError, MirrorlessError, FormatError) as error:
             self._not_resumed(copy, error)
         else:
-            self._error_policy.moved(copy)
+            self._error_policy.position_changed(copy)
             self._fetcher.add(copy)
 
     def _not_resumed(self, copy: PartitionCopy, error: BaseException) -> None:
         if isinstance(error, Gap):
-            self._error_policy.gap(copy, error)
+            self._error_policy.gap_found(copy, error)
         elif isinstance(error, TooFewReplicas):
             self._error_policy.too_few_replicas(copy, error)
         elif isinstance(error, (*TROUBLE, ClusterError)):
-            self._error_policy.later(copy, error)
+            self._error_policy.retry_later(copy, error)
         elif isinstance(error, PartitionError):
             self._error_policy.halt(copy, error)
         else:
