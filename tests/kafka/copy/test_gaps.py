@@ -93,7 +93,7 @@ def test_retention_was_faster(world: World, copied: str) -> None:
     assert (report.state, report.records, report.gaps) == ("caught up", 50, 1)
     assert report.events == (
         f"{copied}-0: epoch 1: retention was faster than the copy: the source begins at 250, 150 offsets were deleted "
-        "before they were copied; the copy goes on at 250"
+        "before they were copied; the copy continues at 250"
     )
     assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 100) + numbers(250, 300)
     assert world.copy() == []
@@ -197,7 +197,7 @@ def test_what_the_target_has_again_is_not_copied_twice(world: World, copied: str
     world.write_settings(**{"mirrorless.on.gap": "continue"})
     report = copy_of(world, copied)
     assert (report.state, report.records, report.gaps) == ("caught up", 10, 0)
-    assert "it has them again, and the copy goes on at 100" in report.events
+    assert "it has them again, and the copy continues at 100" in report.events
     assert world.assert_equal(copied) == 110
     world.write_settings(**{"mirrorless.on.gap": "halt"})
     fill(world.source, copied, numbers(110, 120))

@@ -44,13 +44,11 @@ class SourceWalk(NamedTuple):
     cleaned: bool
 
 
-class _Ended(Exception):
-    """The source has no more committed records, at the moment."""
+class _SourceEnd(NamedTuple):
+    """The source has no more committed records at the moment; `cleaned` as in `SourceWalk`."""
 
-    def __init__(self, offset: int, *, cleaned: bool) -> None:
-        self.offset = offset
-        self.cleaned = cleaned
-        super().__init__()
+    offset: int
+    cleaned: bool
 
 
 class _Batch(NamedTuple):
@@ -72,8 +70,12 @@ async def walk(
     `leader_epoch` is that of the record before `offset`, if it is known. Raises `Gap` where there are fewer.
     """
     left = count
+    end: _SourceEnd | None = None
     try:
         async for batch in _batches(source, copy, offset, leader_epoch=leader_epoch):
+            if isinstance(batch, _SourceEnd):
+                end = batch
+                continue
             records = batch.record_count
             if batch.base_offset < offset or records >= left:
                 # The one batch that the position cuts has to be opened.
@@ -85,23 +87,24 @@ async def walk(
             left -= records
     except FormatError as error:
         raise _malformed(copy, error) from error
-    except _Ended as ended:
-        if ended.cleaned and copy.retry.attempts < _PATIENCE:
-            raise NotNow(f"{left} records are missing in the source") from ended  # a new leader may tell of less
-        if ended.cleaned:
-            return SourceWalk(ended.offset, None, -1, cleaned=True)
-        reason = f"the target holds {left} records from here on, but the source ends at {ended.offset}: it lost them"
-        raise copy.gap(reason, GapKind.TRUNCATED, offset=ended.offset) from ended
     except Gap as gap:
         reason = f"the target holds {left} records from here on, but {gap.reason}"
         raise copy.gap(reason, gap.kind, offset=gap.offset) from gap
-    raise AssertionError("a walk ends in an answer or an error")
+    assert end is not None
+    if not end.cleaned:
+        reason = f"the target holds {left} records from here on, but the source ends at {end.offset}: it lost them"
+        raise copy.gap(reason, GapKind.TRUNCATED, offset=end.offset)
+    if copy.retry.attempts < _PATIENCE:
+        raise NotNow(f"{left} records are missing in the source")  # a new leader's log may lag for a moment
+    return SourceWalk(end.offset, None, -1, cleaned=True)
 
 
 async def find(source: ClusterClient, copy: PartitionCopy, record: bytes, *, start: int, end: int) -> int | None:
     """Look for a record (without its deltas) between the offsets `start` and `end`; returns the offset behind it."""
     try:
         async for batch in _batches(source, copy, start, until=end):
+            if isinstance(batch, _SourceEnd):
+                continue
             opened = batch.opened().wanted(start, end)
             if record in opened.rests:
                 return opened.offsets[opened.rests.index(record)] + 1
@@ -115,6 +118,8 @@ async def count(source: ClusterClient, copy: PartitionCopy, *, start: int, end: 
     counted = 0
     try:
         async for batch in _batches(source, copy, start, until=end):
+            if isinstance(batch, _SourceEnd):
+                continue
             if batch.base_offset >= start and batch.next_offset <= end:
                 counted += batch.record_count
             else:
@@ -131,8 +136,11 @@ async def _batches(
     *,
     leader_epoch: int | None = None,
     until: int | None = None,
-) -> AsyncIterator[_Batch]:
-    """Every batch of committed data from `offset` on; raises `_Ended` where the source ends, unless that is `until`."""
+) -> AsyncIterator[_Batch | _SourceEnd]:
+    """Yield every batch of committed data from `offset` to `until`; at the source's end, that, and nothing more.
+
+    Raises `Gap` where the source does not have `offset` any more, and `NotNow` where its leader may not know of all.
+    """
     cleaned = False
     while until is None or offset < until:
         node = leader_of(source, copy.place)
@@ -163,11 +171,10 @@ async def _batches(
         if offset == before:
             end = fetched.last_stable_offset
             await _refuse_slow(source, copy, offset)
-            if until is None:
-                # A hole up to the end is the cleaner's as well.
-                raise _Ended(min(offset, end), cleaned=cleaned or end > offset)
-            if end < until and copy.retry.attempts < PATIENCE_AT_END:
-                raise NotNow(f"the source's leader tells of nothing behind offset {end} yet")
+            if until is not None and end < until and copy.retry.attempts < PATIENCE_AT_END:
+                raise NotNow(f"the source's leader has nothing after offset {end} yet")
+            # A hole up to the end is the cleaner's as well.
+            yield _SourceEnd(min(offset, end), cleaned=cleaned or end > offset)
             return
 
 

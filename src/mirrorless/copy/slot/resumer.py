@@ -1,4 +1,4 @@
-"""Brings copies to where they go on: asks the target's leaders, all that one leads at once, then has them fetched."""
+"""Resumes copies: asks the target's leaders, each for all its partitions at once, then has them fetched."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _HURRIES = 5
 
 
 class Resumer:
-    """Resumes what `verdicts` says is to be resumed, as soon as nothing of it is on its way; what fails is its trouble.
+    """Resumes the copies that `error_policy` has to resume; failures go back to it.
 
-    `spawn` runs a coroutine beside the caller. While a copy waits that has not failed often, the fetcher is to hurry:
-    an answer that is waited for holds up who is added.
+    `spawn` runs a coroutine beside the caller. While a copy that has not failed often is to be resumed, the fetcher
+    does not wait long for answers: a request in flight delays a partition that is added.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Resumer:
         self._spawn = spawn
 
     def begin_due(self, now: float) -> None:
-        """Begin with those whose time has come, as of `time.monotonic`."""
+        """Resume the copies that are due by now, in `time.monotonic` seconds."""
         by_node: dict[int, list[PartitionCopy]] = defaultdict(list)
         for copy in self._error_policy.take_due(now):
             node = self._target.leader(copy.remote_place)
@@ -79,9 +79,12 @@ class Resumer:
 
     async def _settle(self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Decision) -> None:
         try:
-            await self._resolver.settle(copy, node, state, decision)
+            again = await self._resolver.settle(copy, node, state, decision)
         except (kafka_errors.KafkaError, MirrorlessError, FormatError) as error:
             self._not_resumed(copy, error)
+            return
+        if again is not None:
+            self._error_policy.retry_later(copy, again.reason)
         else:
             self._error_policy.position_changed(copy)
             self._fetcher.add(copy)
