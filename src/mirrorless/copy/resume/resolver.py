@@ -305,12 +305,12 @@ class PositionResolver:
                 else:
                     gap = another or gap
                     start = await first_left(copy, gap)
-        kind, text = kind_of_gap(gap.kind), f"{text_of_gap(gap.kind)}: {gap.reason}"
+        epoch_kind, text = kind_of_gap(gap.kind), f"{text_of_gap(gap.kind)}: {gap.reason}"
         if returned_at is not None:
             reason = f"{text}; it has them again, and the copy continues at {returned_at}"
-            return await self._next_epoch(copy, state, start=returned_at, kind=kind, reason=reason)
+            return await self._next_epoch(copy, state, start=returned_at, kind=epoch_kind, reason=reason)
         reason = f"{text}; the copy continues at {start}"
-        again = await self._next_epoch(copy, state, start=start, kind=kind, reason=reason)
+        again = await self._next_epoch(copy, state, start=start, kind=epoch_kind, reason=reason)
         copy.stats.passed_gap()
         return again
 
