@@ -78,6 +78,15 @@ def test_one_batch_alone_until_the_target_knows_the_producer() -> None:
     assert not copy.window.has_room(now_ms)
 
 
+def test_one_batch_alone_after_every_resume() -> None:
+    copy, now_ms = copy_at(0), 10 * DAY_MS
+    arrive(copy, batch(copy, 1, timestamp_ms=now_ms), 0, now_ms=now_ms)
+    copy.interrupt("the leader moved", now=0)
+    copy.resume_at(1, epoch=0, sequence=1, last_downstream=0, node=2)
+    batch(copy, 1, timestamp_ms=now_ms)
+    assert not copy.window.has_room(now_ms)
+
+
 @pytest.mark.parametrize("timestamp_ms", [-1, 0, 9 * DAY_MS])
 def test_one_batch_alone_where_the_target_may_have_forgotten_the_producer(timestamp_ms: int) -> None:
     copy, now_ms = copy_at(0), 10 * DAY_MS
