@@ -11,6 +11,7 @@ ENV ?= dev
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check demo test fuzz lint format requirements clean faults build-tools build deploy cost \
+	docs docs-serve reference \
 	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records plots
 
 help:  ## what can be made
@@ -101,16 +102,25 @@ deploy: build  ## build and deploy an environment of samconfig.toml: make deploy
 cost: setup  ## what flows of 1, 50 and 500 MB/s cost a month: the tables of docs/cost.md
 	@$(BIN)/python -m bench.cost
 
+docs: $(READY)  ## the documentation as a site in site/; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+docs-serve: $(READY)  ## serve the documentation on port 8000 while it is edited
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
+
+reference: $(READY)  ## write the tables of the reference pages (settings, commands, metrics, rights, errors) from the code
+	$(BIN)/python -m tests.docs.reference
+
 lint: $(READY)  ## ruff (lint and format) and mypy in strict mode
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(READY)  ## let ruff mend what it can
+format: $(READY)  ## let ruff fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-requirements: setup  ## pin the dependencies anew (needs uv on the path)
+requirements: setup  ## pin the newest dependencies (needs uv on the path)
 	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --upgrade --no-header --extra dev --output-file requirements/dev.txt
 	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --extra glue --output-file requirements/glue.txt
 	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --extra functions --output-file requirements/functions.txt
@@ -118,4 +128,4 @@ requirements: setup  ## pin the dependencies anew (needs uv on the path)
 	uv pip compile requirements/sam.in --quiet --universal --python-version 3.11 --upgrade --no-header --output-file requirements/sam.txt
 
 clean:  ## remove what was built
-	rm -rf $(VENV) $(TOOLS) .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(TOOLS) .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site
