@@ -6,7 +6,7 @@ import heapq
 import inspect
 import itertools
 from collections import deque
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kafka.future import Future
 
@@ -117,8 +117,7 @@ class VirtualLoop:
             raise AssertionError(message)
         if future.exception is not None:
             raise future.exception
-        found: _Answer = future.value
-        return found
+        return cast("_Answer", future.value)
 
     def run_for(self, seconds: float) -> None:
         """Run everything for so long."""

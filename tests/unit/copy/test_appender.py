@@ -19,7 +19,9 @@ from tests.support.fake_cluster import Fault
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from mirrorless.clusters.topics import Place
     from mirrorless.copy.partition.state import PartitionCopy
+    from mirrorless.protocol.connection_manager import Node
     from tests.support.fake_flow import FakeFlow
 
 KIB = 1 << 10
@@ -99,7 +101,7 @@ def sending(make_flow: Callable[..., FakeFlow]) -> Iterator[Sending]:
     assert found.raised == []
 
 
-def partitions(sent: list[tuple[object, list[tuple[str, int]]]]) -> list[list[int]]:
+def partitions(sent: list[tuple[Node, list[Place]]]) -> list[list[int]]:
     return [[partition for _, partition in places] for _, places in sent]
 
 

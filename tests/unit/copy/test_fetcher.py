@@ -14,7 +14,7 @@ from mirrorless.copy.slot.send_queues import SendQueues
 from mirrorless.errors import GapKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from mirrorless.batches.header import FormatError
     from mirrorless.clusters.topics import Place
@@ -119,7 +119,7 @@ class Fetching:
 
 
 @pytest.fixture
-def fetching(flow: FakeFlow) -> Iterator[Fetching]:
+def fetching(flow: FakeFlow) -> Fetching:
     return Fetching(flow)
 
 
@@ -226,7 +226,7 @@ def test_a_topic_that_was_created_again_is_resumed(fetching: Fetching) -> None:
     fetching.run()
     fetching.source.create("t")
     fetching.run(1.0)
-    assert fetching.events.heard == ["retry: t was created again, or is gone"]
+    assert fetching.events.heard == ["retry: t was deleted, or deleted and recreated"]
 
 
 def test_a_new_leader_is_asked_once_the_partitions_are_assigned_again(fetching: Fetching) -> None:
@@ -244,7 +244,7 @@ def test_a_target_whose_leader_has_moved_takes_nothing(fetching: Fetching) -> No
     fetching.flow.target.leaders["A.t", 0] = 2
     fetching.resume()
     fetching.run()
-    assert fetching.events.heard == ["retry: A.t-0 has another leader now, or was created again"]
+    assert fetching.events.heard == ["retry: A.t-0 has a new leader, or was deleted and recreated"]
 
 
 # Gaps

@@ -46,7 +46,7 @@ def test_replicas_that_fell_out_of_sync(loop: EventLoop) -> None:
     assert not error.lasting
     assert error.text == (
         "append: NOT_ENOUGH_REPLICAS (19): backup refuses appends to A.t-0: 1 of its 2 replicas are in sync, fewer "
-        "than its min.insync.replicas; it is tried again"
+        "than its min.insync.replicas; it is retried"
     )
     assert not too_few_replicas(wire(loop, in_sync=[], replicas=[]), ("A.t", 7), 19).lasting
 

@@ -186,7 +186,7 @@ def test_a_lost_part_of_the_target_is_copied_again_in_the_next_epoch(flow: FakeF
     assert copy.announced[1].kind is EpochKind.TARGET_LOST
     assert copy.stats.events == [
         "t-0: epoch 1: the target lost acknowledged records: the remote partition ends at 2, before the acknowledged "
-        "record 3: the target lost records, or the remote topic was created again; the copy continues at 2"
+        "record 3: the target lost records, or the remote topic was deleted and recreated; the copy continues at 2"
     ]
 
 

@@ -1,4 +1,4 @@
-"""Walks the source by batch headers, counting records: how far a copy is that went on without its progress."""
+"""Counts the source's records by batch headers, to find the position of a copy that is ahead of its progress."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mirrorless.batches.legacy import legacy_end, messages
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.errors import CorruptBatch, Gap, GapKind, UnsupportedBatch
-from mirrorless.protocol import cluster_client as wires
+from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_for
 from mirrorless.protocol.leaders import NotNow, leader_of
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 _FETCH_BYTES = 8 << 20
 _PATIENCE = 4
 PATIENCE_AT_END = 7
-"""So many resumes, some four seconds, until a leader is believed that has less than was copied."""
+"""So many resumes, some four seconds, before a leader counts that has less than was copied."""
 
 
 class SourceWalk(NamedTuple):
-    """Where a walk ended: the offset behind the last record counted, that record without its deltas, its leader epoch.
+    """Where a walk ended: the offset after the last record counted, that record without its deltas, its leader epoch.
 
-    `cleaned` says that the cleaner has taken records out of the stretch, so that the count may have led too far; where
-    it led beyond the source's end, there is no record.
+    `cleaned`: the log cleaner removed records in between, so that the walk may have gone too far; where it went past
+    the source's end, there is no record.
     """
 
     offset: int
@@ -78,12 +78,12 @@ async def walk(
                 continue
             records = batch.record_count
             if batch.base_offset < offset or records >= left:
-                # The one batch that the position cuts has to be opened.
+                # A batch of which only a part is counted has to be opened.
                 wanted = batch.opened().wanted(offset)
                 records = len(wanted.rests)
                 if records >= left:
-                    behind = batch.next_offset if records == left else wanted.offsets[left]
-                    return SourceWalk(behind, wanted.rests[left - 1], batch.leader_epoch, batch.cleaned)
+                    after = batch.next_offset if records == left else wanted.offsets[left]
+                    return SourceWalk(after, wanted.rests[left - 1], batch.leader_epoch, batch.cleaned)
             left -= records
     except FormatError as error:
         raise _malformed(copy, error) from error
@@ -100,7 +100,7 @@ async def walk(
 
 
 async def find(source: ClusterClient, copy: PartitionCopy, record: bytes, *, start: int, end: int) -> int | None:
-    """Look for a record (without its deltas) between the offsets `start` and `end`; returns the offset behind it."""
+    """Look for a record (without its deltas) between the offsets `start` and `end`; returns the offset after it."""
     try:
         async for batch in _batches(source, copy, start, until=end):
             if isinstance(batch, _SourceEnd):
@@ -114,7 +114,7 @@ async def find(source: ClusterClient, copy: PartitionCopy, record: bytes, *, sta
 
 
 async def count(source: ClusterClient, copy: PartitionCopy, *, start: int, end: int) -> int:
-    """How many committed records the source has from offset `start` up to `end`."""
+    """Return how many committed records the source has from offset `start` up to `end`."""
     counted = 0
     try:
         async for batch in _batches(source, copy, start, until=end):
@@ -159,14 +159,14 @@ async def _batches(
             raise copy.gap(f"its log was cut at {cut_at}", GapKind.TRUNCATED, offset=min(offset, cut_at))
         before, leader_epoch = offset, None
         try:
-            for batch, dense in _behind(fetched, offset):
-                # Markers are batches too: an offset that none has was taken by the cleaner.
+            for batch, dense in _batches_from(fetched, offset):
+                # Markers are batches too: an offset in no batch was removed by the cleaner.
                 cleaned = cleaned or batch.base_offset > offset or not dense
                 offset = batch.next_offset
                 if batch.record_count:
                     yield batch._replace(cleaned=cleaned)
         except FormatError as error:
-            if error.magic == 2 or offset == before:  # else the next answer begins with messages of v0 or v1
+            if error.magic == 2 or offset == before:  # else the next response begins with messages of v0 or v1
                 raise
         if offset == before:
             end = fetched.last_stable_offset
@@ -178,18 +178,18 @@ async def _batches(
             return
 
 
-def _behind(fetched: Fetched, offset: int) -> Iterator[tuple[_Batch, bool]]:
-    """Each batch of an answer that reaches to `offset` or beyond, without records where they are not committed data.
+def _batches_from(fetched: Fetched, offset: int) -> Iterator[tuple[_Batch, bool]]:
+    """Yield each batch of a response that ends at `offset` or later; its count is 0 if it is not committed data.
 
-    The second value says that its offsets have no hole. Raises `FormatError`.
+    The second value is whether its offsets have no hole. Raises `FormatError`.
     """
     records = fetched.records
     begins = legacy_end(records)
     for _, opened in messages(records[:begins], wanted_from=offset):
         if opened.offsets:
-            first, behind, many = opened.offsets[0], opened.offsets[-1] + 1, len(opened.offsets)
-            batch = _Batch(first, behind, many, -1, cleaned=False, opened=partial(opened.wanted, offset))
-            yield batch, many == behind - first
+            first, after, many = opened.offsets[0], opened.offsets[-1] + 1, len(opened.offsets)
+            batch = _Batch(first, after, many, -1, cleaned=False, opened=partial(opened.wanted, offset))
+            yield batch, many == after - first
     aborted = AbortedTransactions(fetched.aborted)
     for header, at in scan(records, begins):
         dropped = aborted.drops(header, records, at)
@@ -210,9 +210,9 @@ def _opened(header: BatchHeader, records: bytes | memoryview, at: int) -> Record
 
 
 async def _refuse_slow(source: ClusterClient, copy: PartitionCopy, offset: int) -> None:
-    """Raise `NotNow` where an answer with nothing says nothing: tiered storage is slow (`DelayedRemoteFetch`)."""
+    """Raise `NotNow` where an empty response may mean that tiered storage is slow (`DelayedRemoteFetch`)."""
     node = leader_of(source, copy.place)
-    local = (await source.offsets(node, [copy.place], at=wires.EARLIEST_LOCAL))[copy.place]
+    local = (await source.offsets(node, [copy.place], at=cluster_client.EARLIEST_LOCAL))[copy.place]
     if local.error_code:
         raise error_for(local.error_code)
     if offset < local.offset:

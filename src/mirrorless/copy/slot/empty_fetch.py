@@ -1,4 +1,4 @@
-"""Finds out why a leader has no records for a copy: its position lies outside the log, or there are none left."""
+"""Finds out why a leader has no records for a copy: its position is outside the log, or none are left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafka import errors as kafka_errors
 from mirrorless.copy.partition.errors import ends_before
 from mirrorless.copy.partition.lifecycle import READABLE
 from mirrorless.errors import GapKind
-from mirrorless.protocol import cluster_client as wires
+from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_name
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 async def out_of_range(
     source: ClusterClient, events: FetchEvents, node: int, copy: PartitionCopy, asked_from: int
 ) -> None:
-    """Tell on which side of the source's log upstream offset `asked_from` lies; its leader refused to read there."""
+    """Report the gap of a position `asked_from` outside the source's log, after OFFSET_OUT_OF_RANGE from its leader."""
     try:
-        first = (await source.offsets(node, [copy.place], at=wires.EARLIEST))[copy.place]
-        behind = (await source.offsets(node, [copy.place], at=wires.LATEST))[copy.place]
+        first = (await source.offsets(node, [copy.place], at=cluster_client.EARLIEST))[copy.place]
+        latest = (await source.offsets(node, [copy.place], at=cluster_client.LATEST))[copy.place]
     except kafka_errors.KafkaError as error:
         if _waits_at(copy, asked_from):
             events.retry_later(copy, error)
@@ -37,8 +37,8 @@ async def out_of_range(
         lost = first.offset - asked_from
         reason = f"the source begins at {first.offset}, {lost} offsets were deleted before they were copied"
         events.gap_found(copy, copy.gap(reason, GapKind.RETENTION, offset=asked_from, records=lost))
-    elif not behind.error_code and asked_from > behind.offset:
-        events.gap_found(copy, ends_before(copy, behind.offset, asked_from))
+    elif not latest.error_code and asked_from > latest.offset:
+        events.gap_found(copy, ends_before(copy, latest.offset, asked_from))
     elif copy.leader_epoch >= 0 and await _is_there(source, node, copy, asked_from):
         if _waits_at(copy, asked_from):
             reason = f"the source's log does not know the leader epoch {copy.leader_epoch} that was read before"
@@ -49,7 +49,7 @@ async def out_of_range(
 
 
 async def _is_there(source: ClusterClient, node: int, copy: PartitionCopy, offset: int) -> bool:
-    """Whether the leader reads at an offset if it is not told which epoch was read before."""
+    """Whether the leader reads at an offset without the leader epoch of the record before it."""
     try:
         fetched = await source.fetch_one(node, (copy.place, offset, -1), partition_max_bytes=1)
     except kafka_errors.KafkaError:
@@ -60,20 +60,20 @@ async def _is_there(source: ClusterClient, node: int, copy: PartitionCopy, offse
 async def pass_over_hole(
     source: ClusterClient, events: FetchEvents, node: int, copy: PartitionCopy, answer: Fetched
 ) -> None:
-    """Go on behind a hole at the end of the log, which is what an empty answer to a fetch of one partition tells of.
+    """Pass a hole at the end of the log, which an empty response to a fetch of this partition alone shows.
 
-    There is then no record left up to the end (`LocalLog.read`); unless the position is in tiered storage, where a slow
-    read is answered with nothing as well (`DelayedRemoteFetch`).
+    There is no record left up to the end (`LocalLog.read`), unless the position is in tiered storage, where a slow read
+    has an empty response as well (`DelayedRemoteFetch`).
     """
     asked_from = copy.fetch_from
     try:
-        local = (await source.offsets(node, [copy.place], at=wires.EARLIEST_LOCAL))[copy.place]
+        local = (await source.offsets(node, [copy.place], at=cluster_client.EARLIEST_LOCAL))[copy.place]
     except kafka_errors.KafkaError as error:
         if _waits_at(copy, asked_from):
             events.retry_later(copy, error)
         return
     if not _waits_at(copy, asked_from):
-        return  # it is resumed, or was
+        return  # it was resumed, or is being resumed
     if local.error_code or asked_from < local.offset:
         copy.note_problem(f"the source answers with nothing at offset {asked_from}: its tiered storage is slow")
     else:
@@ -82,5 +82,5 @@ async def pass_over_hole(
 
 
 def _waits_at(copy: PartitionCopy, offset: int) -> bool:
-    """Whether a copy is still where it was when its leader was asked."""
+    """Whether a copy is still at the position that its leader was asked about."""
     return copy.state in READABLE and copy.fetch_from == offset

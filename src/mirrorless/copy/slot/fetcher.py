@@ -1,4 +1,4 @@
-"""Fetches from the source's leaders and turns what comes into stamped batches for the appender."""
+"""Fetches from the source's leaders and queues the records as stamped batches for the appender."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ _RESPONSE_BYTES = 8 << 20
 _MERGED_BYTES = 768 << 10
 """Below Kafka's default of `max.message.bytes`, records uncompressed."""
 _SHARES = 8
-"""Of the buffer, how many there are; the copies with something queued may fill one of them together."""
+"""The buffer has so many shares; the copies with something queued may fill one of them together."""
 _DOUBTS = 3
 _LOOK_EVERY_S = 0.5
-"""Where answers are full, nearly all who came away with nothing only wait for their turn."""
+"""Where responses are full, nearly all partitions without records only wait for their turn."""
 
 
 class Fetcher:
-    """Asks every source leader for the partitions it leads, as long as `stop` was not called.
+    """Fetches the partitions of `copies` from their source leaders, until `stop`.
 
-    `bounded` leaves out what lies behind each row's `source_end`; `buffer_bytes` bounds what waits for the target,
-    and `budget` how fast it comes. A partition that had its turn goes to the end of its leader's line, so that none
-    starves; in a session the leader sees to that. Where many are behind, only as many are asked for as may fill an
-    answer, and without a session.
+    `bounded` leaves out what follows each row's `source_end`; `buffer_bytes` bounds what waits for the target, `budget`
+    the bytes per second. A partition that had its turn goes to the end of its leader's queue, so that none starves; in
+    a session the leader does that. Where many partitions lag, only as many are asked for as may fill a response, and
+    without a session.
 
-    Memory: besides what waits, each source leader has one answer under way, of `_RESPONSE_BYTES` or one batch, and the
-    source keeps the frames of some answers (`protocol.frames`).
+    Memory: besides what waits, each source leader has one response in flight, of `_RESPONSE_BYTES` or one batch, and
+    the source keeps the buffers of some responses (`protocol.receive_buffers`).
     """
 
     def __init__(
@@ -95,34 +95,34 @@ class Fetcher:
         self._hurried = False
 
     def stop(self) -> None:
-        """Take nothing more; an answer that is still under way is thrown away."""
+        """Queue nothing more; the response to a fetch in flight is dropped."""
         self._stopped = True
 
     def hurry(self, hurried: bool) -> None:
-        """Have leaders answer at once: a request in flight delays a partition that is to be added."""
+        """Have leaders answer soon even without records: a fetch in flight delays a partition that is to be added."""
         self._hurried = hurried
 
     def assign(self) -> None:
-        """Group the copies by the leader that serves them; every leader gets a loop of its own.
+        """Group the copies by their leaders, and fetch from each leader in a loop.
 
-        Who stands in a line stays where it stands, or those at its end would never be served.
+        Copies keep their order in the queues, or those at the end would never be served.
         """
-        lined_up = dict.fromkeys(
-            copy for line in self._led.values() for copy in line if self._copies.get(copy.place) is copy
+        queued = dict.fromkeys(
+            copy for queue in self._led.values() for copy in queue if self._copies.get(copy.place) is copy
         )
-        for line in self._led.values():
-            line.clear()
-        for copy in _readable(lined_up | dict.fromkeys(self._copies.values())):
-            self._line_up(copy)
-        self._led = {node: line for node, line in self._led.items() if len(line)}
+        for queue in self._led.values():
+            queue.clear()
+        for copy in _readable(queued | dict.fromkeys(self._copies.values())):
+            self._join(copy)
+        self._led = {node: queue for node, queue in self._led.items() if len(queue)}
 
     def add(self, copy: PartitionCopy) -> None:
-        """Take one more copy, which is where it goes on."""
+        """Fetch a copy that was resumed."""
         for session in self._sessions.values():
             session.renew(copy.place)
-        self._line_up(copy)
+        self._join(copy)
 
-    def _line_up(self, copy: PartitionCopy) -> None:
+    def _join(self, copy: PartitionCopy) -> None:
         if copy in self._aside:
             return
         node = self._source.leader(copy.place)
@@ -145,9 +145,9 @@ class Fetcher:
                 if quiet_s := self._source.quiet_s(node):
                     await self._be_quiet(node, min(quiet_s, _LONGEST_PAUSE_S))
                     continue
-                line = self._led[node]
-                wanted, crowded = self._wanted(line)
-                front = line.front(wanted, now=time.monotonic())
+                queue = self._led[node]
+                wanted, crowded = self._wanted(queue)
+                front = queue.front(wanted, now=time.monotonic())
                 if not (asked := self._still_there(front)):
                     await self._sleep(_CROWDED_S if crowded else _IDLE_S)
                     continue
@@ -155,9 +155,9 @@ class Fetcher:
                 hurry = some or crowded or self._hurried
                 answers = await self._fetch(node, asked, None if some else session, hurry=hurry)
                 served = {part.place for part in answers if len(part.records)}
-                if answers or not some:  # a broker whose quota is used up says nothing at all
-                    line.answered(front, served, in_order=some)
-                del answers  # views of a frame that is filled again
+                if answers or not some:  # a broker whose quota is used up answers without partitions
+                    queue.answered(front, served, in_order=some)
+                del answers  # views of a buffer that is filled again
                 if time.monotonic() >= look_due and (doubtful := _doubtful(wanted)):
                     look_due = time.monotonic() + _LOOK_EVERY_S
                     await self._look_closer(node, doubtful)
@@ -173,7 +173,7 @@ class Fetcher:
     async def _fetch(
         self, node: int, wanted: Sequence[PartitionCopy], session: FetchSession | None, *, hurry: bool
     ) -> list[Fetched]:
-        """Fetch once and queue what came; returns what was taken note of."""
+        """Fetch once and queue the records; returns the partitions of the response that were looked at."""
         asked = {copy.place: copy.fetch_from for copy in wanted}
         try:
             fetched = await self._source.fetch(
@@ -197,7 +197,7 @@ class Fetcher:
             return []
         if session is not None:
             _note_silence(wanted, fetched)
-        # The lease that began meanwhile may not have all of them.
+        # A lease that was renewed meanwhile may not have all of them.
         known = [part for part in fetched if part.place in asked and part.place in self._copies]
         outside: list[PartitionCopy] = []
         for part in known:
@@ -213,9 +213,9 @@ class Fetcher:
         return known
 
     async def _look_closer(self, node: int, copy: PartitionCopy) -> None:
-        """Ask for one alone whose broker answers with nothing though the source's end lies ahead.
+        """Fetch a partition alone whose leader sends no records although the source has more.
 
-        Asked for many partitions, its answer may have been full.
+        A response with many partitions may have been full.
         """
         copy.expect_records()
         before = copy.fetch_from
@@ -223,29 +223,29 @@ class Fetcher:
         if answers and not answers[0].error_code and not answers[0].records and copy.fetch_from == before:
             await pass_over_hole(self._source, self._events, node, copy, answers[0])
 
-    def _wanted(self, line: FetchQueue) -> tuple[list[PartitionCopy], bool]:
-        """Copies that can take more, in the line's order, and whether others have to wait for the target."""
+    def _wanted(self, queue: FetchQueue) -> tuple[list[PartitionCopy], bool]:
+        """Return copies that can take more, in the queue's order, and whether others have to wait for the target."""
         if self._queues.queued_bytes > self._buffer_bytes:
             return [], True
-        # What is not asked for while others are waits for their answer, so few busy ones may have more in store.
-        busy = sum(1 for copy in line if copy.queue)
+        # A partition that is not asked for waits for the next fetch, so where few are busy they may queue more.
+        busy = sum(1 for copy in queue if copy.queue)
         room = max(_PARTITION_BYTES, self._buffer_bytes // _SHARES // max(1, busy))
         wanted = [
-            copy for copy in _readable(line) if copy.queued_bytes < room and (copy.is_behind or not self._bounded)
+            copy for copy in _readable(queue) if copy.queued_bytes < room and (copy.is_behind or not self._bounded)
         ]
         return wanted, busy > 0
 
     def _still_there(self, copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:
-        """Those of the copies whose topic is the one that they were resumed at; the others are, again."""
+        """Return the copies whose topic has the id that they were resumed with; the others are resumed."""
         for copy in copies:
             if self._source.topic_id(copy.row.topic) != copy.source_id:
-                self._events.retry_later(copy, f"{copy.row.topic} was created again, or is gone")
+                self._events.retry_later(copy, f"{copy.row.topic} was deleted, or deleted and recreated")
         return _readable(copies)
 
     def _take(self, copy: PartitionCopy, fetched: Fetched, asked_from: int) -> None:
-        """Queue what a fetch brought for one partition."""
+        """Queue the records of one partition's response."""
         if copy.state not in READABLE or copy.fetch_from != asked_from:
-            return  # it was resumed elsewhere in the meantime
+            return  # it was resumed at another position meanwhile
         if fetched.error_code:
             self._failed(copy, fetched)
             return
@@ -266,22 +266,22 @@ class Fetcher:
             self._events.halt(copy, loop_at(copy, found.offset), finish_queue=True)
         if copy.queue and not self._queues.offer(copy):
             self._events.retry_later(
-                copy, f"{copy.row.remote_topic}-{copy.row.partition} has another leader now, or was created again"
+                copy, f"{copy.row.remote_topic}-{copy.row.partition} has a new leader, or was deleted and recreated"
             )
         self._events.position_changed(copy)
 
     async def _set_aside(self, copy: PartitionCopy) -> None:
-        """Do not ask for a copy for a while that is behind the last stable offset, as a takeover may have put it.
+        """Do not fetch a copy for a while whose position is after the last stable offset, as after a takeover.
 
         The broker would answer at once, again and again (`DelayedFetch.tryComplete`).
         """
         self._aside.add(copy)
-        for line in self._led.values():
-            line.leave(copy)
+        for queue in self._led.values():
+            queue.leave(copy)
         await self._sleep(_WAIT_MS / 1000)
         self._aside.discard(copy)
         if not self._stopped and self._copies.get(copy.place) is copy and copy.state in READABLE:
-            self.add(copy)  # as a new one of its session, which says nothing of what is as it was
+            self.add(copy)  # as a new one of its session: a response leaves out what has not changed
 
     def _queue(self, copy: PartitionCopy, fetched: Fetched) -> None:
         now_ms = int(time.time() * 1000)
@@ -300,7 +300,7 @@ class Fetcher:
                 copy.advance(taken.offset, taken.leader_epoch)
                 continue
             if not copy.row.is_first and not copy.window.remembers(taken.header.max_timestamp_ms, now_ms):
-                self._events.leave_to_next_lease(copy, _leaves_it_to_another(copy))
+                self._events.leave_to_next_lease(copy, _left_to_another_run(copy))
                 return
             batch = stamp(
                 taken.header,
@@ -326,7 +326,7 @@ class Fetcher:
     def _failed(self, copy: PartitionCopy, fetched: Fetched) -> None:
         name = error_name(fetched.error_code)
         if fetched.error_code == OFFSET_OUT_OF_RANGE:
-            return  # looked into when the rest was taken; see `out_of_range`
+            return  # handled after all other partitions, see `out_of_range`
         if issubclass(error_for(fetched.error_code), TROUBLE):
             self._events.retry_later(copy, f"fetch: {name}")
         else:
@@ -338,22 +338,22 @@ def _readable(copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:
     return [copy for copy in copies if copy.state in READABLE and copy.skip is None]
 
 
-def _leaves_it_to_another(copy: PartitionCopy) -> str:
+def _left_to_another_run(copy: PartitionCopy) -> str:
     return (
         f"another run of this flow copies {copy.row.topic}-{copy.row.partition}, whose next record is too old for the "
-        "target to tell two runs apart; this one continues when the other has stopped"
+        "target to tell two runs apart; this run continues when the other has stopped"
     )
 
 
 def _doubtful(copies: Iterable[PartitionCopy]) -> PartitionCopy | None:
-    """The copy that was answered with nothing most often, if it was too often."""
+    """Return the copy with the most empty responses, if these are too many."""
     most = max(_readable(copies), key=lambda copy: copy.empty_answers, default=None)
     return most if most is not None and most.empty_answers > _DOUBTS else None
 
 
 def _note_silence(wanted: Iterable[PartitionCopy], fetched: Iterable[Fetched]) -> None:
-    """Count as an empty answer that nothing at all is said of a copy that is behind."""
-    told = {part.place for part in fetched}
+    """Count it as an empty response if a lagging copy is not in the response."""
+    present = {part.place for part in fetched}
     for copy in wanted:
-        if copy.is_behind and copy.place not in told and copy.held_by is None:
+        if copy.is_behind and copy.place not in present and copy.held_by is None:
             copy.note_silence()

@@ -1,4 +1,4 @@
-"""What a lease leaves behind: progress and halts in the progress topic, reports for whoever watches."""
+"""Writes the progress and halts of a lease to the progress topic, and makes its reports."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 _EVERY_S = 1.0
 _LONG_OPEN_S = 60.0
-"""As long as a transaction may take if nothing else is said (`transaction.timeout.ms`)."""
+"""Kafka's default of `transaction.timeout.ms`."""
 _LOOK_S = 0.1
 _WRITING_S = 0.005
-"""Of a look: thousands of partitions take turns, since nothing is copied while progress is written."""
+"""So long at once: thousands of partitions take turns, since nothing is copied while progress is written."""
 
 
 class ProgressTracker:
-    """Keeps account of a flow's copies; `syncs` takes the pairs of offsets, unless none are wanted."""
+    """Tracks the copies of a flow; `syncs` takes pairs of offsets, None if no offset syncs are wanted."""
 
     def __init__(self, progress_writer: ProgressWriter, flow: Flow, *, syncs: SyncFeed | None = None) -> None:
         self._progress_writer = progress_writer
@@ -46,29 +46,29 @@ class ProgressTracker:
             self.caught_up(copy)
 
     def caught_up(self, copy: PartitionCopy) -> None:
-        """Delete why a copy had halted before: it is beyond that, or has nothing left to copy."""
+        """Delete why a copy had halted before: it has passed that, or has nothing left to copy."""
         if copy.stop is not None:
             copy.note_stop(None)
             self._progress_writer.write(self._where(copy).stop_key(), None)
 
     def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int, *, now_ms: int) -> None:
-        """Note that the target holds a batch from `base_offset` on, as was heard at `now_ms`."""
+        """Note a batch that the target acknowledged at `now_ms`, from its `base_offset` on."""
         if self._syncs is not None:
             self._syncs.appended(copy, pending, base_offset, now_ms=now_ms)
 
     def interrupted(self, copy: PartitionCopy) -> None:
-        """Note that a copy is resumed or halted: what it appends next may not follow what it appended last."""
+        """Note that a copy is resumed or halted: its next append may not follow its last one."""
         if self._syncs is not None:
             self._syncs.rest(copy)
 
     def dropped(self, copy: PartitionCopy) -> None:
-        """Write how far a copy came, and forget it."""
+        """Write a copy's progress, and forget the copy."""
         if copy in self._unwritten:
             self._write(copy)
         self.interrupted(copy)
 
     def tick(self, now: float) -> None:
-        """Write what is due, of progress and of offset syncs; looked at a few times a second."""
+        """Write the progress and offset syncs that are due; looks a few times a second."""
         if now < self._next_look:
             return
         self._next_look = now + _LOOK_S
@@ -78,9 +78,9 @@ class ProgressTracker:
             self._syncs.tick()
 
     def write(self, now: float | None) -> None:
-        """Write progress that changed, each partition at most once a second; all of it where `now` is None.
+        """Write progress that changed, each partition's at most once a second; all of it if `now` is None.
 
-        Those that wait longest come first, and not for long: what is left is written later.
+        The partitions that wait longest come first; after a short time the rest is left to the next call.
         """
         until = time.monotonic() + _WRITING_S
         for copy in list(self._unwritten):
@@ -92,7 +92,7 @@ class ProgressTracker:
             self._write(copy)
 
     def halted(self, copy: PartitionCopy, gap: Gap) -> None:
-        """Keep a gap, so that nobody forgets it; what nothing explains is found again anyway."""
+        """Write a gap, which later leases could not find again; an unknown position they find anyway."""
         if gap.kind is GapKind.UNEXPLAINED or copy.halted_at is not None:
             return
         progress = copy.known_progress
@@ -108,7 +108,7 @@ class ProgressTracker:
         copy.note_halt(halt)
 
     def stopped(self, copy: PartitionCopy, error: PartitionError) -> None:
-        """Write why a copy halts, for the status; a gap that waits for a decision is kept by `halted`."""
+        """Write why a copy halts, for the status; a gap that waits for a decision is written by `halted`."""
         if copy.halted_at is not None:
             return
         progress = copy.known_progress
@@ -119,9 +119,9 @@ class ProgressTracker:
             self._progress_writer.write(self._where(copy).stop_key(), stop.to_bytes())
 
     def left_out(self, copy: PartitionCopy, what: LeaveOut) -> bool:
-        """Write where something lies that is about to be left out, and wait until it is written; says whether it was.
+        """Write the offsets of records to leave out, and wait; returns whether they were written.
 
-        It may be there twice, if this process dies before it can go on; it is never missing.
+        They may be there twice if this process dies before it continues; they are never missing.
         """
         failures = self._progress_writer.failures
         if self._flow.dead_letter_topic:
@@ -129,7 +129,7 @@ class ProgressTracker:
         return self._progress_writer.flush(5.0) and self._progress_writer.failures == failures
 
     def land(self, seconds: float) -> None:
-        """Write the progress and the offset syncs of everything and wait for them, so long in all."""
+        """Write all progress and offset syncs and wait for them, at most so long."""
         until = time.monotonic() + seconds
         self.write(None)
         if not self._progress_writer.flush(seconds) and self._progress_writer.error is None:
@@ -138,7 +138,7 @@ class ProgressTracker:
             self._syncs.land(max(0.1, until - time.monotonic()))
 
     def reports(self, copies: Iterable[PartitionCopy]) -> list[Report]:
-        """Say what every partition did so far."""
+        """Return what every partition did so far."""
         return [self._report(copy) for copy in copies]
 
     def _write(self, copy: PartitionCopy) -> None:
@@ -156,7 +156,7 @@ class ProgressTracker:
     def _report(self, copy: PartitionCopy) -> Report:
         stats = copy.stats
         end = copy.source_end if copy.open_transaction is None else max(copy.source_end, copy.open_transaction.log_end)
-        waits = _waits(copy)
+        waits = _long_transaction(copy)
         progress = copy.known_progress if copy.acked is None else copy.progress()
         next_offset = None if progress is None else progress.last_offset + 1
         return Report(
@@ -202,12 +202,12 @@ def _is_beyond(copy: PartitionCopy, stop: Stop) -> bool:
     return at.epoch > stop.epoch or (at.epoch == stop.epoch and at.last_offset >= stop.offset)
 
 
-def _waits(copy: PartitionCopy) -> str | None:
-    """What there is to say of a transaction that holds a copy back for long."""
+def _long_transaction(copy: PartitionCopy) -> str | None:
+    """Return the text about a transaction that has held a copy back for long, None if there is none."""
     held_by = copy.held_by
     if held_by is None or (open_s := time.monotonic() - held_by.since) < _LONG_OPEN_S:
         return None
     return (
-        f"{copy.row.topic}-{copy.row.partition}: a transaction has been open at offset {held_by.offset} for "
-        f"{open_s:.0f} s; what lies behind it, {held_by.log_end - held_by.offset} offsets, is copied once it ends"
+        f"{copy.row.topic}-{copy.row.partition}: transaction open for {open_s:.0f} s at offset {held_by.offset} blocks "
+        f"the next {held_by.log_end - held_by.offset} offsets; they are copied when it commits or aborts"
     )

@@ -1,4 +1,4 @@
-"""Runs leases in a Spark worker: connections are opened at the first one and kept for those that follow."""
+"""Runs leases in a Spark worker: connections are opened at the first lease and kept for the following ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SECOND_S = 10.0
 _HOLDOVER_S = 30.0
 """What Spark needs between two leases, many times over; where the query has ended, nobody takes over."""
 
-# Every failed connection is told once, in the reports; the library would tell it on stderr, several times a second.
+# Reports have every failed connection; the library would log it on stderr, several times a second.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
@@ -50,14 +50,14 @@ class _Held:
 
 
 class Slot:
-    """Connections to both clusters of one flow, and the copy that goes on between two leases."""
+    """Connections to both clusters of one flow, and the copy that continues between two leases."""
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
         self._held: _Held | None = None
         self._expiry_ms, self._expiry_due = PRODUCER_EXPIRY_MS, 0.0
         checksum.prepare()
-        # Whatever needs a token or a file may fail, and leaves nothing behind as long as nothing was started.
+        # What needs a token or a file may fail: before anything is started.
         self._progress_writer = ProgressWriter(
             topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer")
         )
@@ -67,7 +67,7 @@ class Slot:
         self._ends.start()
 
     def copy(self, rows: Sequence[LeaseRow], *, terms: LeaseTerms, watch: LeaseObserver, slot: int = 0) -> list[Report]:
-        """Copy the partitions of `rows` for one lease, and those that appear meanwhile, as far as they are this slot's.
+        """Copy the partitions of `rows` for one lease, and those of this slot that appear meanwhile.
 
         Raises `ClusterError` if an end cannot be reached.
         """
@@ -89,11 +89,11 @@ class Slot:
 
     @property
     def login_refused(self) -> bool:
-        """Whether a broker of either end did not let us in: a slot of its own reads the login anew."""
+        """Whether a broker of either cluster refused the login: a new slot reads it again."""
         return self._ends.source.login_refused or self._ends.target.login_refused
 
     def close(self) -> None:
-        """End a copy that still goes on, and close all connections."""
+        """End a copy that still runs, and close all connections."""
         try:
             self._ends.run(self._land)
         finally:
@@ -101,9 +101,9 @@ class Slot:
             self._ends.close()
 
     async def _remembered_ms(self) -> int:
-        """How old a record the target certainly remembers our producer by: half of what it forgets, for clocks differ.
+        """Return for how long after a record's timestamp the target certainly remembers our producer.
 
-        Asked for at times, since it may be changed while brokers run.
+        It is half of the brokers' time, since clocks differ. Read again at times, since it may change.
         """
         now = time.monotonic()
         if now >= self._expiry_due:
@@ -112,12 +112,12 @@ class Slot:
         return self._expiry_ms // 2
 
     async def _lease(self, rows: Sequence[LeaseRow], terms: LeaseTerms, watch: LeaseObserver) -> Lease:
-        """The lease before, if its copy still goes on and can be what is asked for; else a new one."""
+        """Return the lease before, if its copy still runs and can be renewed; else a new one."""
         held, self._held = self._held, None
         if held is None:
             return self._begin(rows, terms, watch, {})
-        goes_on = await held.lease.recall()
-        if goes_on and held.flow == self.flow and held.lease.renew(rows, terms, watch):
+        runs = await held.lease.recall()
+        if runs and held.flow == self.flow and held.lease.renew(rows, terms, watch):
             return held.lease
         return self._begin(rows, terms, watch, await held.lease.leave())
 
@@ -174,7 +174,7 @@ class Slot:
 
 
 def start_of(flow: Flow) -> int:
-    """Where partitions without progress begin: `EARLIEST`, `LATEST`, or a timestamp in ms."""
+    """Return where partitions without progress begin: `EARLIEST`, `LATEST`, or a timestamp in ms."""
     if flow.start_timestamp_ms is not None:
         return flow.start_timestamp_ms
     return LATEST if flow.auto_offset_reset == "latest" else EARLIEST
