@@ -389,12 +389,24 @@ def test_a_partition_that_is_not_planned_any_more_is_dropped(make_flow: Callable
     assert (flow.copied(0), flow.copied(1)) == ([], [b"b"])
 
 
-def test_a_halted_partition_is_tried_again_by_the_next_lease(flow: FakeFlow) -> None:
-    fill(flow)
+def test_a_halted_partition_is_tried_again_by_the_next_lease_and_the_others_continue(
+    make_flow: Callable[..., FakeFlow],
+) -> None:
+    flow = make_flow(partitions=2)
+    flow.produce(b"bad")
     flow.target.append_errors["A.t", 0].append(29)
-    held = Held(flow)
-    assert held.report.state == "halted"
-    assert held.recall()
-    assert held.renew()
-    assert one(held.run()).state == "caught up"
-    assert flow.copied() == VALUES
+    terms: dict[str, Any] = {"bounded": False, "seconds": 2.0, "holdover_s": 30.0}
+    lease = flow.lease(**terms)
+    assert [report.state for report in flow.loop.run(lease.run())] == ["halted", "caught up"]
+    first = dict(lease._copies)
+    flow.produce(b"good", partition=1)
+    flow.loop.run_for(1.0)
+    assert flow.loop.run(lease.recall())
+    assert lease.renew(flow.rows(), flow.terms(**terms), flow.observer)
+    reports = flow.loop.run(lease.run())
+    assert {report.partition: (report.state, report.records) for report in reports} == {
+        0: ("caught up", 1),
+        1: ("caught up", 1),
+    }
+    assert [lease._copies[place] is first[place] for place in (("t", 0), ("t", 1))] == [False, True]
+    assert (flow.copied(0), flow.copied(1)) == ([b"bad"], [b"good"])
