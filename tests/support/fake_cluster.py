@@ -8,8 +8,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
-from kafka import errors as kafka_errors
-
+from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol.cluster_client import EARLIEST, EARLIEST_LOCAL, LATEST, READ_COMMITTED
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE, AppendResult, Fetched, Offset, ProducerState
 from tests.support.fake_log import FakeLog
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
     from mirrorless.batches.stamp import Stamped
     from mirrorless.clusters.topics import Place
+    from mirrorless.kafka_python.connection_manager import Node
     from mirrorless.protocol.cluster_client import ClusterClient
-    from mirrorless.protocol.connection_manager import Node
     from mirrorless.protocol.fetch_session import FetchSession
     from tests.support.virtual_loop import VirtualLoop
 

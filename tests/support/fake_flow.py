@@ -6,8 +6,6 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from kafka.record.default_records import DefaultRecordBatch
-
 from mirrorless.copy.partition import state
 from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.copy.partition.state import PartitionCopy
@@ -18,6 +16,7 @@ from mirrorless.copy.resume.resolver import PositionResolver
 from mirrorless.copy.slot import appender, error_policy, fetcher, lease, progress_tracker, send_queues
 from mirrorless.copy.slot.lease import Lease, LeaseTerms
 from mirrorless.copy.slot.progress_tracker import ProgressTracker
+from mirrorless.kafka_python.structs import DefaultRecordBatch
 from mirrorless.protocol.cluster_client import EARLIEST
 from mirrorless.settings import Cluster, Flow
 from tests.support.fake_cluster import FakeCluster

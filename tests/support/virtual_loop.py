@@ -8,7 +8,7 @@ import itertools
 from collections import deque
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from kafka.future import Future
+from mirrorless.kafka_python.structs import Future
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator

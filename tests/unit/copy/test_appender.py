@@ -13,7 +13,7 @@ from mirrorless.batches.stamp import stamp
 from mirrorless.copy.partition.pending import Pending
 from mirrorless.copy.slot.appender import Appender
 from mirrorless.copy.slot.send_queues import SendQueues
-from mirrorless.protocol.connection_manager import Second
+from mirrorless.kafka_python.connection_manager import Second
 from tests.support.fake_cluster import Fault
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.protocol.connection_manager import Node
+    from mirrorless.kafka_python.connection_manager import Node
     from tests.support.fake_flow import FakeFlow
 
 KIB = 1 << 10

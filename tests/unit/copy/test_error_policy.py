@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from kafka import errors as kafka_errors
 
 from mirrorless.batches.header import FormatError
 from mirrorless.batches.stamp import Stamped
@@ -16,6 +15,7 @@ from mirrorless.copy.progress.records import Announcement, Halt, LeaveOut
 from mirrorless.copy.slot.error_policy import ErrorPolicy
 from mirrorless.copy.slot.send_queues import SendQueues
 from mirrorless.errors import AppendRefused, GapKind
+from mirrorless.kafka_python import errors as kafka_errors
 
 if TYPE_CHECKING:
     from mirrorless.errors import Gap

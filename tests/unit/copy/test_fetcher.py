@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from kafka import errors as kafka_errors
 
 from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.slot.fetcher import Fetcher
 from mirrorless.copy.slot.rate_limit import RateLimit
 from mirrorless.copy.slot.send_queues import SendQueues
 from mirrorless.errors import GapKind
+from mirrorless.kafka_python import errors as kafka_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable

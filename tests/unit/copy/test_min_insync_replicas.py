@@ -11,7 +11,7 @@ from mirrorless.copy.partition.min_insync_replicas import too_few_replicas
 from mirrorless.protocol.cluster_client import ClusterClient
 
 if TYPE_CHECKING:
-    from mirrorless.protocol.event_loop import EventLoop
+    from mirrorless.kafka_python.event_loop import EventLoop
 
 PLACE = ("A.t", 0)
 

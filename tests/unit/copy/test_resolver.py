@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from kafka import errors as kafka_errors
 
 from mirrorless.batches.stamp import stamp
 from mirrorless.copy.partition.lifecycle import PartitionState
@@ -13,6 +12,7 @@ from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.records import Announcement, Halt, LeaveOut, Progress, SourcePartition
 from mirrorless.copy.resume.resolver import AskAgain
 from mirrorless.errors import Gap, GapKind, PartitionError
+from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol.leaders import NotNow
 
 if TYPE_CHECKING:

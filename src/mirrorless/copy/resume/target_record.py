@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka import errors as kafka_errors
-
 from mirrorless.batches.header import SEQUENCES, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.copy.partition.errors import append_error
+from mirrorless.kafka_python import errors as kafka_errors
 
 if TYPE_CHECKING:
     from mirrorless.copy.partition.state import PartitionCopy

@@ -6,10 +6,9 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kafka import errors as kafka_errors
-
 from mirrorless.copy.partition.send_window import BATCHES_IN_FLIGHT
 from mirrorless.errors import ClusterError
+from mirrorless.kafka_python import errors as kafka_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka import errors as kafka_errors
-
 from mirrorless.copy.partition.errors import ends_before
 from mirrorless.copy.partition.lifecycle import READABLE
 from mirrorless.errors import GapKind
+from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_name
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE

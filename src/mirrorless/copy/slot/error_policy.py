@@ -29,7 +29,7 @@ _PATIENCE = 6
 _RESTART = "run `mirrorless offsets reset` to restart the topic"
 _ADVICE = f"set mirrorless.on.gap=continue to skip the gap, or {_RESTART}"
 _ADVICE_WITHOUT_PROGRESS = (
-    "see Lost progress in docs/operations.md: mirrorless offsets reset --partition P --to OFFSET continues the "
+    "see Lost progress in docs/operations.md: mirrorless offsets reset --partition P --offset OFFSET continues the "
     "partition after its last offset sync"
 )
 _ADVICE_FOR_A_HOLE = (

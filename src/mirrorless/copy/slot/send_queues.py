@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mirrorless.protocol.connection_manager import Second
+from mirrorless.kafka_python.connection_manager import Second
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.partition.pending import Pending
     from mirrorless.copy.partition.state import PartitionCopy
+    from mirrorless.kafka_python.connection_manager import Node
     from mirrorless.protocol.cluster_client import ClusterClient
-    from mirrorless.protocol.connection_manager import Node
 
     Batches = dict[Place, tuple[PartitionCopy, Pending]]
     """The content of a produce request: at most one batch of each remote partition."""

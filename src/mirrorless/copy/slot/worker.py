@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from mirrorless import client_logs
 from mirrorless.batches import checksum
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.internal_topics import offset_syncs_topic
@@ -32,15 +32,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.slot.lease import LeaseObserver
     from mirrorless.settings import Flow
 
-_PAUSE_S = 2.0
 _EXPIRY_EVERY_S = 300.0
-_SECOND_S = 10.0
-"""Where another run was first, how soon it is looked for again."""
-_HOLDOVER_S = 30.0
-"""What Spark needs between two leases, many times over; where the query has ended, nobody takes over."""
-
-# Reports have every failed connection; the library would log it on stderr, several times a second.
-logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +48,7 @@ class Slot:
         self.flow = flow
         self._held: _Held | None = None
         self._expiry_ms, self._expiry_due = PRODUCER_EXPIRY_MS, 0.0
+        client_logs.set_up()
         checksum.prepare()
         # What needs a token or a file may fail: before anything is started.
         self._progress_writer = ProgressWriter(
