@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import mirrorless
-from mirrorless.copy.partition.state import PartitionState
+from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.errors import GapKind
 from mirrorless.functions.environment import SupervisorEnvironment
 from mirrorless.metrics import METRICS

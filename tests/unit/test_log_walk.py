@@ -94,7 +94,7 @@ def drive(coroutine: Coroutine[Any, Any, T]) -> T:
 
 def copy(*, attempts: int = 0) -> PartitionCopy:
     one = PartitionCopy(LeaseRow(topic="t", partition=0, remote_topic="A.t", source_end=1_000), 1 << 61, {})
-    one.attempts = attempts
+    one.retry.attempts = attempts
     return one
 
 

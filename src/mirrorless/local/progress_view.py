@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.copy.partition.state import PartitionState
+from mirrorless.copy.partition.lifecycle import PartitionState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

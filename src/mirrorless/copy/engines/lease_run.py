@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.copy.partition.lease_rows import LeaseRow, Report
-from mirrorless.copy.partition.state import PartitionState
+from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.slot.lease import LeaseTerms
 from mirrorless.copy.slot.worker import Slot
 from mirrorless.errors import ClusterError, ConfigurationError

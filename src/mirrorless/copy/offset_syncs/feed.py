@@ -9,7 +9,8 @@ from mirrorless.copy.offset_syncs.schedule import AppendedBatch, SyncSchedule, T
 
 if TYPE_CHECKING:
     from mirrorless.copy.offset_syncs.writer import SyncWriter
-    from mirrorless.copy.partition.state import PartitionCopy, Pending
+    from mirrorless.copy.partition.pending import Pending
+    from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.progress.records import Progress
 
 

@@ -1,4 +1,4 @@
-"""Walks the source by batch headers, counting records: how far a copy is that continued without its progress."""
+"""Counts the source's records by batch headers, to find the position of a copy that is ahead of its progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PATIENCE = 4
 PATIENCE_AT_END = 7
-"""So many resumes, some four seconds, until a leader is believed that has less than was copied."""
+"""So many resumes, some four seconds, before a leader counts that has less than was copied."""
 
 
 class SourceWalk(NamedTuple):
@@ -57,7 +57,7 @@ async def walk(
                         return SourceWalk(following, wanted.rests[left - 1], batch.leader_epoch, position.cleaned)
                 left -= records
     except LogEnd as end:
-        if end.cleaned and copy.attempts < _PATIENCE:
+        if end.cleaned and copy.retry.attempts < _PATIENCE:
             raise NotNow(f"{left} records are missing in the source") from end  # a new leader may have fewer for now
         if end.cleaned:
             return SourceWalk(end.offset, None, -1, cleaned=True)
@@ -80,7 +80,7 @@ async def find(source: ClusterClient, copy: PartitionCopy, record: bytes, *, sta
 
 
 async def count(source: ClusterClient, copy: PartitionCopy, *, start: int, end: int) -> int:
-    """How many committed records the source has from offset `start` up to `end`."""
+    """Return how many committed records the source has from offset `start` up to `end`."""
     counter = RecordCounter(start, [end])
     with _ended_before(copy, end):
         async for batch in committed(source, copy.place, counter, until=end):
@@ -95,7 +95,7 @@ def _ended_before(copy: PartitionCopy, end: int) -> Iterator[None]:
         with _partition_errors(copy):
             yield
     except LogEnd as ended:
-        if ended.end < end and copy.attempts < PATIENCE_AT_END:
+        if ended.end < end and copy.retry.attempts < PATIENCE_AT_END:
             raise NotNow(f"the source's leader has no records after offset {ended.end} yet") from ended
     except RecordsGone as gone:
         raise copy.gap(gone.reason, gone.kind, offset=gone.offset) from gone
