@@ -73,4 +73,4 @@ def test_a_cloudwatch_that_does_not_answer_holds_nothing_up(
     assert time.monotonic() - before < 1
     metrics.close()
     (line,) = [record.getMessage() for record in caplog.records if "metrics are not published" in record.getMessage()]
-    assert line.startswith(f"{world.flow}: metrics are not published: cloudwatch cannot be asked: ")
+    assert line.startswith(f"{world.flow}: metrics are not published: cloudwatch is not reachable: ")

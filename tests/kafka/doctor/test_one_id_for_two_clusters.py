@@ -71,8 +71,8 @@ def test_a_copied_id_is_named_and_nothing_is_written(world: World) -> None:
     assert failed.status is Status.FAILED
     assert failed.text == (
         f"{world.source_alias} ({world.source.bootstrap_servers}) and {world.target_alias} "
-        f"({world.target.bootstrap_servers}) have the same cluster id, {world.source.cluster_id}, but not the same "
-        "brokers and topics: one of them was formatted with a copied id"
+        f"({world.target.bootstrap_servers}) have the same cluster id, {world.source.cluster_id}, but different "
+        "brokers and topics: one of the clusters was formatted with a copied id"
     )
     assert failed.fix == refused.value.fix
     assert f"{world.target_alias}.mirrorless.cluster.id = NAME" in failed.fix

@@ -171,7 +171,11 @@ def test_a_cluster_that_does_not_answer_cannot_be_compared(
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
-    [(("--topics", "("), "--topics=("), (("--since", "yesterday"), "--since"), (("--flow", "x->y"), "no such flow")],
+    [
+        (("--topics", "("), "--topics=("),
+        (("--since", "yesterday"), "--since"),
+        (("--flow", "x->y"), "this flow is not enabled"),
+    ],
 )
 def test_what_cannot_be_asked_for_is_one_line_and_exit_status_2(
     different: World, arguments: tuple[str, ...], says: str
