@@ -108,7 +108,7 @@ def test_the_age_of_the_last_heartbeat_tells_that_they_are_missing(world: World,
     topic = world.topic()
     world.write_settings(topics=f"{topic}, heartbeats")
     function = start("heartbeat_monitor")
-    assert "no heartbeat came over yet" in function.invoke(schedule())["note"]
+    assert "no heartbeat was replicated yet" in function.invoke(schedule())["note"]
     assert function.metrics() == {}
 
     at_ms = int((datetime.now(UTC).timestamp() - 100) * 1000)

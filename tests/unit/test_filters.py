@@ -162,8 +162,8 @@ def test_heartbeats_obey_the_filter_when_they_are_switched_off() -> None:
 @pytest.mark.parametrize(
     ("topic", "kind", "reason"),
     [
-        ("__orders", LeftOut.INTERNAL, "Kafka's, Connect's or MirrorMaker's own"),
-        ("C.B.orders", LeftOut.CYCLE, "it has been on B already"),
+        ("__orders", LeftOut.INTERNAL, "internal topic of Kafka, Connect or MirrorMaker"),
+        ("C.B.orders", LeftOut.CYCLE, "was already replicated from B"),
         ("payments", LeftOut.FILTER, "no pattern of topics matches"),
     ],
 )

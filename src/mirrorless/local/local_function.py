@@ -32,7 +32,7 @@ class LocalFunction:
     def __init__(
         self,
         spec: FunctionSpec,
-        surroundings: RuntimeContext,
+        runtime_context: RuntimeContext,
         sink: DisplaySink,
         *,
         flow: str,
@@ -40,7 +40,7 @@ class LocalFunction:
     ) -> None:
         self.sink = sink
         self._spec = spec
-        self._surroundings = surroundings
+        self._context = runtime_context
         self._ended = ended
         self._name = f"{spec.name} of {flow}"
         self._handler: Callable[[Mapping[str, Any], LocalContext], Mapping[str, Any]] = attribute_of(
@@ -60,7 +60,7 @@ class LocalFunction:
         One that is not `limited` has all the time it needs: there is no next invocation that would go on.
         """
         context = LocalContext(timeout_s=self._spec.timeout_s if limited else _A_YEAR_S, ended=ended or self._ended)
-        with self._lock, within(self._surroundings):
+        with self._lock, within(self._context):
             self.sink.fresh()
             return self._handler(event, context)
 

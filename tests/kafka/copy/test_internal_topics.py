@@ -213,7 +213,7 @@ def test_heartbeats_are_not_written_into_what_is_not_theirs(world: World, creati
         delete(creating, name)
     create(creating, name, cleanup_policy="delete")
     refused = Heartbeats(flow).refused or ""
-    assert f"{name} on {world.target_alias} has cleanup.policy=delete; no heartbeats are written into it" in refused
+    assert f"{name} on {world.target_alias} has cleanup.policy=delete; no heartbeats are written to it" in refused
     assert f"--entity-name {name} --add-config cleanup.policy=compact" in refused
     delete(creating, name)
     create(creating, name, cleanup_policy="compact")
@@ -224,11 +224,11 @@ def test_heartbeats_are_not_written_into_what_is_not_theirs(world: World, creati
         client.produce(name, key=b"sensor-%d" % number, value=b"up")
     assert client.flush(30) == 0
     assert (Heartbeats(flow).refused or "").startswith(
-        f"{name} on {world.target_alias} is in use for something else: 10 of its last 10 records are no heartbeats"
+        f"{name} on {world.target_alias} is used for something else: 10 of its last 10 records are not heartbeats"
     )
     (failed,) = [one for one in examine(flow, [Function.HEARTBEAT]) if one.check == On.HEARTBEATS]
     assert failed.status is Status.FAILED
-    assert failed.text.startswith(f"{name} is in use for something else: 10 of its last 10 records are no heartbeats")
+    assert failed.text.startswith(f"{name} is used for something else: 10 of its last 10 records are not heartbeats")
     found = look(flow.target, name, count=100)
     assert (found.records, found.foreign, found.last and found.last.timestamp_ms) == (49, 48, 1)
     delete(creating, name)

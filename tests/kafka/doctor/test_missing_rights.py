@@ -193,7 +193,7 @@ CASES: Mapping[Lacking, tuple[Does, Says, str]] = {
     Lacking(Side.SOURCE, On.TOPICS, Operation.DESCRIBE_CONFIGS): (
         (),
         discovers,
-        "{topic}: not created, because its configs cannot be read on {s}: "
+        "{topic}: not created, because reading its configs failed on {s}: "
         + NAMED
         + "; grant DESCRIBE_CONFIGS on the topic",
     ),
@@ -205,7 +205,7 @@ CASES: Mapping[Lacking, tuple[Does, Says, str]] = {
     Lacking(Side.SOURCE, On.CLUSTER, Operation.DESCRIBE): (
         (),
         syncs_acls,
-        "*: ACLs are not kept in step: no right to see the ACLs of cluster {s}; grant DESCRIBE on the cluster",
+        "*: ACLs are not synced: no right to see the ACLs of cluster {s}; grant DESCRIBE on the cluster",
     ),
     Lacking(Side.TARGET, On.CLUSTER, Operation.ALTER): (
         (discovered, add_reader),

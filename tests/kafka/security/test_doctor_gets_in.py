@@ -65,7 +65,7 @@ def test_a_port_where_nobody_listens(secured: Secured) -> None:
     failed = failure(secured.source_settings() | {"bootstrap.servers": f"127.0.0.1:{port}"})
 
     assert failed.check == PORTS
-    assert failed.text == f"127.0.0.1:{port} cannot be connected to (Connection refused)"
+    assert failed.text == f"127.0.0.1:{port} refuses connections (Connection refused)"
 
 
 def test_one_bootstrap_server_of_two_is_down(secured: Secured) -> None:
