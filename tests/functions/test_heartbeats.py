@@ -100,7 +100,7 @@ def test_heartbeats_are_measured_and_what_is_none_goes_to_the_failure_destinatio
     sqs = aws.client("sqs")
     bodies = [message["Body"] for message in sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)["Messages"]]
     assert len(bodies) == 2
-    assert any('"offset": 4' in body and "no heartbeat: " in body for body in bodies)
+    assert any('"offset": 4' in body and "not a heartbeat: " in body for body in bodies)
     assert any('"offset": 5' in body and "the event's record is malformed: " in body for body in bodies)
 
 

@@ -1,4 +1,4 @@
-"""A verdict for machines: JSON, and Parquet with every window that was compared."""
+"""The machine-readable result: JSON, and Parquet with every compared window."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 RESULTS: Final = ("identical", "differences", "could not compare")
 """By exit status."""
 METRICS: Final = ("records-compared", "differences", "not-compared")
-"""What of `summary` are metrics."""
+"""Values of `summary` that are metrics."""
 
 _S3: Final = "s3://"
 _PARTITIONS: Final[dict[str, pa.DataType]] = {
@@ -78,7 +78,7 @@ _WINDOWS: Final[dict[str, pa.DataType]] = {
 
 
 def as_fields(verdict: VerificationResult) -> dict[str, Any]:
-    """A verdict as JSON has it."""
+    """A result as JSON values."""
     return {
         "flow": verdict.flow,
         "result": RESULTS[verdict.status],
@@ -97,7 +97,7 @@ def as_fields(verdict: VerificationResult) -> dict[str, Any]:
 
 
 def summary(verdict: VerificationResult) -> dict[str, Any]:
-    """A verdict in one line of a log; those of its values that are metrics are in `METRICS`."""
+    """A result in one log line; those of its values that are metrics are in `METRICS`."""
     return {
         "flow": verdict.flow,
         "event": "Verified",
@@ -111,20 +111,20 @@ def summary(verdict: VerificationResult) -> dict[str, Any]:
 
 
 def to_json(verdicts: Sequence[VerificationResult]) -> str:
-    """All verdicts as one JSON object."""
+    """All results as one JSON object."""
     return json.dumps({"flows": [as_fields(one) for one in verdicts]}, indent=2) + "\n"
 
 
 def write(location: str, content: bytes) -> None:
-    """Write a file, on disk or at `s3://bucket/key`; raises `OSError`, with what S3 answered."""
+    """Write a file, on disk or at `s3://bucket/key`; raises `OSError`, with the error of S3."""
     if location.startswith(_S3):
         bucket, _, key = location.removeprefix(_S3).partition("/")
-        # pyarrow's own S3 looks for the bucket's region, and whether it is there: rights that nothing else here needs.
+        # pyarrow's own S3 client queries the bucket's region and existence: rights that nothing else here needs.
         try:
             with client("s3", region=None) as s3:
                 s3.put_object(Bucket=bucket, Key=key, Body=content)
         except ValueError as error:
-            raise OSError(f"{location} cannot be written: {error}") from None
+            raise OSError(f"writing {location} failed: {error}") from None
         return
     Path(location).parent.mkdir(parents=True, exist_ok=True)
     Path(location).write_bytes(content)

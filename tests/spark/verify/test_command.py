@@ -86,7 +86,7 @@ def test_differences_are_exit_status_1_and_in_every_report(different: World, tmp
     assert "120" in lines[1]
     assert "119" in lines[1]
     assert "changed in value" in lines[1]
-    assert "into a fresh topic" in ended.stdout
+    assert "into a new topic" in ended.stdout
     (flow,) = json.loads((tmp_path / "r.json").read_text())["flows"]
     assert [(one["kind"], one["upstream"], one["downstream"]) for one in flow["differences"]] == [
         ("missing", 109, 109),
@@ -153,7 +153,7 @@ def test_the_glue_job_reports_metrics_and_ends_well_although_there_are_differenc
 
 def test_a_report_that_cannot_be_written_is_told_in_one_line(s3: Any) -> None:  # noqa: ANN401
     assert s3 is not None
-    with pytest.raises(OSError, match=r"^s3://no-such-bucket/a cannot be written: s3 answered NoSuchBucket"):
+    with pytest.raises(OSError, match=r"^writing s3://no-such-bucket/a failed: s3 answered NoSuchBucket"):
         write_report("s3://no-such-bucket/a", b"")
 
 
