@@ -75,7 +75,7 @@ def test_a_copied_id_is_named_and_nothing_is_written(world: World) -> None:
         "brokers and topics: one of the clusters was formatted with a copied id"
     )
     assert failed.fix == refused.value.fix
-    assert f"{world.target_alias}.mirrorless.cluster.id = NAME" in failed.fix
+    assert f"set {world.target_alias}.mirrorless.cluster.id to any name" in failed.fix
     assert "nothing was written" in str(refused.value)
     assert topics_of(world.target) == before
 

@@ -210,9 +210,9 @@ def test_a_factor_that_is_set_and_cannot_be_met_is_one_error(first_minute: First
 def test_a_file_of_another_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "mm2.properties").write_text("clusters = mine\n")
     for arguments, said in (
-        (["a", "b", "--config", "mm2.properties"], "did not write it; choose another name"),
+        (["a", "b", "--config", "mm2.properties"], "not written by `mirrorless kafka up`; choose another name"),
         (["a", "--config", "new.properties"], "a flow needs two clusters; name both"),
-        (["a", "b", "--config", "none/new.properties"], "there is no such folder; create it"),
+        (["a", "b", "--config", "none/new.properties"], "the folder does not exist; create it"),
     ):
         began = time.monotonic()
         with started(tmp_path, ["kafka", "up", *arguments]) as (up, lines):

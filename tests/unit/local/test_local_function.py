@@ -202,5 +202,5 @@ def test_what_a_call_is_given_is_its_environment_and_nobody_elses(
 def test_a_function_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     spec = FunctionSpec(name="checkpoint", folder=tmp_path / "none", timeout_s=1, variables={})
     made = Made(tmp_path)
-    with pytest.raises(PrerequisiteError, match=r"^function checkpoint: .*app.py is not there"):
+    with pytest.raises(PrerequisiteError, match=r"^function checkpoint: .*app.py does not exist"):
         LocalFunction(spec, made.given, made.function.sink, flow="a->b", ended=made.ended.is_set)
