@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mirrorless.batches.header import SEQUENCES
-from mirrorless.errors import GapKind
+from mirrorless.copy.progress.epoch_kind import EpochKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from mirrorless.copy.progress.records import Announcement, Progress
     from mirrorless.formats import OffsetSync
     from mirrorless.offsets.mm2_sync_store import Place
-
-BEHIND_MIRRORMAKER: Final = "behind MirrorMaker 2"
-"""Reason of an announcement that goes on where MirrorMaker 2 ended (`copy.resume`)."""
 
 MOST_RUNS: Final = 2048
 """Runs kept of one partition; beyond that the shorter ones of the older half go, which costs a longer walk."""
@@ -183,13 +180,15 @@ def _is_void(announcement: Announcement, progress: Progress | None) -> bool:
     epoch, sequence = announcement.after
     if progress.epoch != epoch:
         return epoch < progress.epoch < announcement.epoch and progress.sequence > 0
-    lost = announcement.reason.startswith(GapKind.TARGET_LOST.value)
+    lost = announcement.kind is EpochKind.TARGET_LOST
     return not lost and 0 < (progress.sequence - sequence) % SEQUENCES < SEQUENCES // 2
 
 
 def taken_over(announced: Mapping[int, Announcement]) -> list[int]:
     """Upstream offsets up to which MirrorMaker 2 had copied when we went on."""
-    return [one.start for one in announced.values() if one.reason == BEHIND_MIRRORMAKER or one.behind is not None]
+    return [
+        one.start for one in announced.values() if one.kind is EpochKind.AFTER_MIRRORMAKER2 or one.behind is not None
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The result as one self-contained HTML page: no script, no network."""
+"""A verdict as one HTML page that needs nothing else: no script, no network."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ svg { width: 100%; height: auto; font-size: 12px; } ul { padding-left: 1.2rem; }
 
 
 def page(verdicts: Sequence[VerificationResult], plans: Sequence[Sequence[Step]] = ()) -> str:
-    """Return the page; `plans` are repair plans, one for each result, or empty."""
+    """Return the page; `plans` are repair plans, one for each verdict, or nothing."""
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>mirrorless verify</title>',
         f"<style>{_STYLE}</style></head><body><h1>mirrorless verify</h1>",
@@ -39,7 +39,7 @@ def page(verdicts: Sequence[VerificationResult], plans: Sequence[Sequence[Step]]
         parts += _flow(verdict)
         if plans and plans[number]:
             rows = [(one.place, one.mends, one.action) for one in plans[number]]
-            parts += ["<h3>How to repair</h3>", _table(("where", "what", "how"), rows)]
+            parts += ["<h3>What would mend it</h3>", _table(("where", "what", "how"), rows)]
     return "".join([*parts, "</body></html>\n"])
 
 
@@ -86,11 +86,15 @@ def _flow(verdict: VerificationResult) -> Iterable[str]:
         )
         if len(verdict.differences) > MOST_ROWS:
             yield f"<p>The first {MOST_ROWS:,} of {len(verdict.differences):,}; the JSON has all of them.</p>"
-    more = [f"{one.topic}-{one.partition}: more differences than shown" for one in verdict.partitions if one.more]
+    more = [
+        f"{one.topic}-{one.partition}: there are more differences than are shown"
+        for one in verdict.partitions
+        if one.more
+    ]
     yield _list("Could not be compared", verdict.troubles)
     yield _list("More", more)
     notes = [f"{one.topic}-{one.partition}: {note}" for one in verdict.partitions for note in one.notes]
-    yield _list("Notes (no differences)", [*verdict.notes, *notes])
+    yield _list("No differences, but worth knowing", [*verdict.notes, *notes])
 
 
 def _row(one: Difference) -> tuple[str, ...]:
@@ -104,7 +108,7 @@ def _row(one: Difference) -> tuple[str, ...]:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; columns that begin with # have numbers."""
+    """A table; columns that begin with # hold numbers."""
     marks = [' class="n"' if name.startswith("#") else "" for name in columns]
     head = "".join(f"<th{mark}>{escape(name.lstrip('#'))}</th>" for name, mark in zip(columns, marks, strict=True))
     body = "".join(

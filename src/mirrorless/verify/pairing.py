@@ -10,7 +10,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from mirrorless.clusters.topics import held_back, high_watermarks, last_stable_offsets, partition_counts
-from mirrorless.copy.progress.records import LEFT_OUT
+from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.errors import ClusterError
 from mirrorless.offsets.offset_map import OffsetMap, taken_over
 from mirrorless.offsets.record_counter import Search, Walk, Walker
@@ -283,7 +283,7 @@ def _with_left_out(begin: Pair, announced: Mapping[int, Announcement]) -> Pair:
     start = begin.upstream
     for epoch in sorted(announced, reverse=True):
         one, before = announced[epoch], announced.get(epoch - 1)
-        if (one.start, one.downstream) != (start, begin.downstream) or not one.reason.startswith(LEFT_OUT):
+        if (one.start, one.downstream) != (start, begin.downstream) or one.kind is not EpochKind.LEFT_OUT:
             continue
         if before is not None and before.downstream == begin.downstream and before.start < start:
             start = before.start
@@ -292,8 +292,7 @@ def _with_left_out(begin: Pair, announced: Mapping[int, Announcement]) -> Pair:
 
 def _left_out(announced: Mapping[int, Announcement]) -> list[str]:
     """Lines on records that the copy skipped, which explain why the target lacks them."""
-    reasons = [announced[epoch].reason for epoch in sorted(announced)]
-    lines = [reason for reason in reasons if reason.startswith(LEFT_OUT)]
+    lines = [one.reason for _, one in sorted(announced.items()) if one.kind is EpochKind.LEFT_OUT]
     more = len(lines) - _MOST_LEFT_OUT
     return [*lines[:_MOST_LEFT_OUT], *([f"{more} more were skipped"] if more > 0 else [])]
 

@@ -1,4 +1,4 @@
-"""Plans how to repair each difference. Writes nothing: records within a log cannot be changed."""
+"""What would mend each difference. Says it, and writes nothing: a log cannot be changed in its middle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RETENTION: Final = "retention: the target begins"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One repair of `place`, and the difference that it repairs."""
+    """One thing to do about `place`, and what it mends."""
 
     place: str
     mends: str
@@ -27,7 +27,7 @@ class Step:
 
 
 def repair_plan(verdict: VerificationResult, *, file: str) -> list[Step]:
-    """Return the repair of each difference; `file` is the configuration for the commands."""
+    """Say for each difference what would mend it; `file` is the configuration that commands would be given."""
     steps: list[Step] = []
     latest = {(one.topic, one.partition) for one in verdict.partitions if one.method is Method.LATEST}
     records = [one for one in verdict.differences if one.kind in OF_RECORDS]
@@ -35,7 +35,7 @@ def repair_plan(verdict: VerificationResult, *, file: str) -> list[Step]:
         keyed: list[Difference] = []
         rest: list[Difference] = []
         for one in some:
-            # A lost end is copied again, for compacted topics too; other keys need only their record.
+            # A lost end is copied again, whether the topic is compacted or not; other keys need only their record.
             by_key = one.kind is not DifferenceKind.SHORT and (one.topic, one.partition) in latest
             (keyed if by_key else rest).append(one)
         steps += [*_latest(keyed), *_again(verdict.flow, rest, file)]
@@ -49,9 +49,9 @@ def repair_plan(verdict: VerificationResult, *, file: str) -> list[Step]:
 
 
 def _again(flow: str, some: list[Difference], file: str) -> Iterator[Step]:
-    """A range has to be copied again: into a new topic, or after the existing records if only the end is lost.
+    """A whole range has to be copied again: into a fresh topic, or behind what is there where only the end is lost.
 
-    If one partition needs the new topic, it has the lost ends of the others too.
+    Where one partition needs the fresh topic, it has the lost ends of the others too.
     """
     fresh = {one.kind for one in some} != {DifferenceKind.SHORT}
     for _, of_one in groupby(sorted(some, key=lambda one: one.partition or 0), key=lambda one: one.partition):
@@ -66,21 +66,21 @@ def _into_fresh(flow: str, every: list[Difference], file: str) -> str:
     offsets = [one.upstream for one in every if one.upstream is not None]
     span = f"from upstream {min(offsets)} on " if offsets else ""
     return (
-        f"copy {first.place} {span}again into a new topic: delete {first.remote_topic}, let discovery create it, "
+        f"copy {first.place} {span}again into a fresh topic: delete {first.remote_topic}, let discovery create it, "
         f"{_reset(flow, first, file)} --to earliest"
     )
 
 
 def _behind(flow: str, short: Difference, file: str) -> str:
-    """Only this partition is reset: the others would repeat records, or skip some."""
+    """Only this partition begins anew: the others would get their records again, or go on behind some."""
     if short.upstream is None:
-        last = f"after the last record of {short.remote_topic}-{short.partition}, at {(short.downstream or 0) - 1}"
+        last = f"behind the last record of {short.remote_topic}-{short.partition}, at {(short.downstream or 0) - 1}"
         return (
-            f"find out which record of {short.place} comes {last if short.downstream else 'first'}: "
-            "its upstream offset is not known, and the copy has to restart from it"
+            f"find out first which record of {short.place} comes {last if short.downstream else 'first'}: "
+            "nothing says its upstream offset, and from there the copy has to begin anew"
         )
     command = f"{_reset(flow, short, file)} --partition {short.partition} --to {short.upstream}"
-    return f"copy again from upstream offset {short.upstream}: {command}"
+    return f"copy from upstream {short.upstream} on again: {command}"
 
 
 def _reset(flow: str, one: Difference, file: str) -> str:
@@ -110,7 +110,6 @@ def _retention(partitions: Iterable[PartitionResult]) -> Iterator[Step]:
         if any(note.startswith(_RETENTION) for note in one.notes):
             yield Step(
                 f"{one.topic}-{one.partition}",
-                "deleted records at the beginning (no difference)",
-                f"raise retention.ms and retention.bytes of {one.remote_topic} if the target has to keep as much as "
-                "the source",
+                "a head that is gone (no difference)",
+                f"raise retention.ms and retention.bytes of {one.remote_topic} if the target shall keep as much",
             )

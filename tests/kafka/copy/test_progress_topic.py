@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 import uuid
 
+import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from kafka.partitioner.default import murmur2
 
 from tests.support.world import World, fill
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    world.write_settings(**{"offset.storage.partitions": "25"})
+    return world
 
 
 def records(world: World) -> list[tuple[int, bytes, bytes | None]]:
@@ -51,7 +58,7 @@ def test_every_epoch_is_announced_under_a_key_that_connect_does_not_ask_for(worl
     said = json.loads(value or b"")
     topic_id = uuid.UUID(said.pop("topicId"))
     assert topic_id.int
-    assert said == {"start": 0, "downstream": 0, "reason": "first copy", "sourceEnd": 1}
+    assert said == {"start": 0, "downstream": 0, "reason": "first copy", "kind": "FIRST_COPY", "sourceEnd": 1}
 
 
 def test_the_topic_is_made_as_connect_makes_it(world: World) -> None:

@@ -86,7 +86,7 @@ def test_differences_are_exit_status_1_and_in_every_report(different: World, tmp
     assert "120" in lines[1]
     assert "119" in lines[1]
     assert "changed in value" in lines[1]
-    assert "into a new topic" in ended.stdout
+    assert "into a fresh topic" in ended.stdout
     (flow,) = json.loads((tmp_path / "r.json").read_text())["flows"]
     assert [(one["kind"], one["upstream"], one["downstream"]) for one in flow["differences"]] == [
         ("missing", 109, 109),

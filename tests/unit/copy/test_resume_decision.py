@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorless.batches.header import SEQUENCES
+from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.records import Announcement, Progress
 from mirrorless.copy.resume.decision import Continue, Decision, Lost, RemoteLogState, Start, Unexplained, Wait, decide
 from mirrorless.errors import GapKind
@@ -38,7 +39,9 @@ def go_on(offset: int, records: int, sequence: int, last_downstream: int, *, epo
 
 def test_nothing_was_ever_copied() -> None:
     empty = RemoteLogState(log_end=0)
-    assert decide(progress=None, announced={}, target=empty) == Start(epoch=0, start=None, reason="first copy")
+    assert decide(progress=None, announced={}, target=empty) == Start(
+        epoch=0, start=None, kind=EpochKind.FIRST_COPY, reason="first copy"
+    )
 
 
 def test_the_target_is_exactly_where_the_progress_says() -> None:
@@ -134,10 +137,14 @@ def test_a_first_copy_that_died_before_its_first_progress() -> None:
 
 def test_behind_mirrormaker_a_new_epoch_begins() -> None:
     foreign = RemoteLogState(log_end=480, foreign_tail=True)
-    assert decide(progress=THEIRS, announced={}, target=foreign) == Start(epoch=0, start=500, reason=BEHIND)
+    assert decide(progress=THEIRS, announced={}, target=foreign) == Start(
+        epoch=0, start=500, kind=EpochKind.AFTER_MIRRORMAKER2, reason=BEHIND
+    )
     handed_back = remembered(480, epoch=3, last_sequence=9)
     known = announced((3, 200, 100))
-    assert decide(progress=THEIRS, announced=known, target=handed_back) == Start(epoch=4, start=500, reason=BEHIND)
+    assert decide(progress=THEIRS, announced=known, target=handed_back) == Start(
+        epoch=4, start=500, kind=EpochKind.AFTER_MIRRORMAKER2, reason=BEHIND
+    )
 
 
 def test_behind_mirrormaker_an_epoch_that_nobody_announced_is_not_passed_over() -> None:
@@ -148,7 +155,9 @@ def test_behind_mirrormaker_an_epoch_that_nobody_announced_is_not_passed_over() 
 def test_the_epoch_behind_mirrormaker_is_not_begun_twice() -> None:
     known = announced((0, 500, 480))
     not_begun = RemoteLogState(log_end=480, foreign_tail=True)
-    assert decide(progress=THEIRS, announced=known, target=not_begun) == Start(epoch=0, start=500, reason=BEHIND)
+    assert decide(progress=THEIRS, announced=known, target=not_begun) == Start(
+        epoch=0, start=500, kind=EpochKind.AFTER_MIRRORMAKER2, reason=BEHIND
+    )
     begun = remembered(485, epoch=0, last_sequence=4)
     assert decide(progress=THEIRS, announced=known, target=begun) == go_on(500, 5, 5, 484)
 
@@ -182,12 +191,16 @@ def test_an_epoch_does_not_begin_before_where_it_was_announced() -> None:
 def test_an_epoch_that_cannot_begin_at_mirrormakers_position_is_known_by_it() -> None:
     elsewhere = {0: Announcement(epoch=0, start=2, downstream=10, reason="cut", behind=500)}
     nothing_yet = RemoteLogState(log_end=10, foreign_tail=True)
-    assert decide(progress=THEIRS, announced=elsewhere, target=nothing_yet) == Start(epoch=0, start=500, reason=BEHIND)
+    assert decide(progress=THEIRS, announced=elsewhere, target=nothing_yet) == Start(
+        epoch=0, start=500, kind=EpochKind.AFTER_MIRRORMAKER2, reason=BEHIND
+    )
     begun = remembered(13, epoch=0, last_sequence=2)
     assert decide(progress=THEIRS, announced=elsewhere, target=begun) == go_on(2, 3, 3, 12)
     # What was appended in it turned out to be another record: the next epoch is for that state of the target alone.
     more = elsewhere | {1: Announcement(epoch=1, start=7, downstream=13, reason="cleaned", after=(0, 3), behind=500)}
-    assert decide(progress=THEIRS, announced=more, target=begun) == Start(epoch=1, start=500, reason=BEHIND)
+    assert decide(progress=THEIRS, announced=more, target=begun) == Start(
+        epoch=1, start=500, kind=EpochKind.AFTER_MIRRORMAKER2, reason=BEHIND
+    )
     moved_on = remembered(14, epoch=0, last_sequence=3)
     assert decide(progress=THEIRS, announced=more, target=moved_on) == go_on(2, 4, 4, 13)
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.records import Announcement, Progress
-from mirrorless.copy.resume.decision import RemoteLogState, Start, decide
-from mirrorless.errors import GapKind
-from mirrorless.offsets.offset_map import BEHIND_MIRRORMAKER, MOST_RUNS, OffsetMap, Run, RunStore, points, taken_over
+from mirrorless.offsets.offset_map import MOST_RUNS, OffsetMap, Run, RunStore, points, taken_over
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, translate
 from tests.support.known import PLACE, Known, announced, sync
+
+
+def taken_over_at(offset: int) -> Announcement:
+    kind = EpochKind.AFTER_MIRRORMAKER2
+    return Announcement(epoch=1, start=offset, downstream=offset + 20, kind=kind, reason="taken over")
 
 
 def test_inside_a_run_at_its_ends_and_just_behind_it() -> None:
@@ -103,16 +107,9 @@ def test_where_mirrormaker_copied_nothing_is_counted() -> None:
     assert known.at(9500) == Translated(9051, How.NEAREST)
     assert known.at(9995) == Translated(10_045, How.RUN)
     # Its last sync is compacted away, but our announcement says that we went on behind it.
-    behind = points(None, epochs := {1: Announcement(epoch=1, start=500, downstream=520, reason=BEHIND_MIRRORMAKER)})
+    behind = points(None, epochs := {1: taken_over_at(500)})
     line = OffsetMap.of([Run(0, 0, 100)], behind, foreign=taken_over(epochs))
     assert translate(300, line=line, nearest=None, target_end=999) == Translated(100, How.NEAREST)
-
-
-def test_the_copy_announces_a_takeover_by_the_reason_that_is_looked_for_here() -> None:
-    target = RemoteLogState(log_end=500)
-    decision = decide(progress=Progress(last_offset=499), announced={}, target=target)
-    assert isinstance(decision, Start)
-    assert decision.reason == BEHIND_MIRRORMAKER
 
 
 def test_a_remote_topic_that_was_created_again_voids_what_was_before() -> None:
@@ -165,8 +162,10 @@ def test_an_epoch_that_is_void_since_the_copy_went_on_says_nothing() -> None:
 
 
 def test_what_the_target_lost_may_lie_before_the_progress_without_voiding_the_epoch_behind_it() -> None:
-    reason = f"{GapKind.TARGET_LOST.value}: it ends at 900; the copy goes on at 900"
-    said = announced((0, 0)) | {1: Announcement(epoch=1, start=900, downstream=900, reason=reason, after=(0, 900))}
+    lost = Announcement(
+        epoch=1, start=900, downstream=900, kind=EpochKind.TARGET_LOST, reason="it ends at 900", after=(0, 900)
+    )
+    said = announced((0, 0)) | {1: lost}
     before = Progress(last_offset=999, sequence=1000, epoch=0, last_downstream=999)
     assert points(before, said) == [Run(0, 0, 0), Run(900, 900, 0)]
 

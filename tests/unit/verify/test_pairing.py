@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from mirrorless.copy.progress.epoch_kind import EpochKind, kind_named
 from mirrorless.copy.progress.records import Announcement, Known
 from mirrorless.errors import ClusterError
 from mirrorless.formats import OffsetSync
-from mirrorless.offsets.offset_map import BEHIND_MIRRORMAKER, OffsetMap, Run
+from mirrorless.offsets.offset_map import OffsetMap, Run
 from mirrorless.offsets.translation import How, Translated
 from mirrorless.settings import Cluster, Flow
 from mirrorless.verify import pairing
@@ -136,7 +137,7 @@ def test_keys_are_compared_from_where_the_copy_began(clusters: Clusters) -> None
 
 def test_keys_that_mirrormaker_2_copied_before_are_compared_too(clusters: Clusters) -> None:
     clusters.runs = (Run(400, 400, 600),)
-    began = Announcement(epoch=0, start=400, downstream=400, reason=BEHIND_MIRRORMAKER, topic_id=None)
+    began = Announcement(epoch=0, start=400, downstream=400, kind=EpochKind.AFTER_MIRRORMAKER2, reason="taken over")
     clusters.progress = {PLACE: Known(announced={0: began})}
     (one,) = clusters.pair()
     assert one.beginning is None
@@ -203,7 +204,9 @@ def test_what_retention_may_have_taken(first: int, remote_first: int, kept: tupl
 
 def announced(*epochs: tuple[int, int, str]) -> dict[int, Announcement]:
     return {
-        epoch: Announcement(epoch=epoch, start=start, downstream=downstream, reason=reason)
+        epoch: Announcement(
+            epoch=epoch, start=start, downstream=downstream, kind=kind_named(None, reason), reason=reason
+        )
         for epoch, (start, downstream, reason) in enumerate(epochs)
     }
 

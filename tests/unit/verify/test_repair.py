@@ -40,17 +40,17 @@ def advised(*differences: Difference, method: Method = Method.WINDOWS) -> dict[s
 def test_a_lost_end_is_copied_again_in_its_own_partition_only() -> None:
     reset = "mirrorless offsets reset mm2.properties --flow 'a->b' --topic orders"
     assert advised(short(0, 64), short(2, 90)) == {
-        "orders-0 short": f"copy again from upstream offset 64: {reset} --partition 0 --to 64",
-        "orders-2 short": f"copy again from upstream offset 90: {reset} --partition 2 --to 90",
+        "orders-0 short": f"copy from upstream 64 on again: {reset} --partition 0 --to 64",
+        "orders-2 short": f"copy from upstream 90 on again: {reset} --partition 2 --to 90",
     }
 
 
 def test_where_the_offset_is_not_known_there_is_no_command() -> None:
     found = advised(short(1, None), short(2, None, downstream=0))
     assert found["orders-1 short"].startswith(
-        "find out which record of orders-1 comes after the last record of a.orders-1, at 59:"
+        "find out first which record of orders-1 comes behind the last record of a.orders-1, at 59:"
     )
-    assert found["orders-2 short"].startswith("find out which record of orders-2 comes first:")
+    assert found["orders-2 short"].startswith("find out first which record of orders-2 comes first:")
     assert not any("mirrorless" in action for action in found.values())
 
 
@@ -58,7 +58,7 @@ def test_a_fresh_topic_has_the_lost_ends_too() -> None:
     found = advised(short(0, 64), missing(1))
     assert set(found) == {"orders-0 short", "orders-1 missing"}
     for action in found.values():
-        assert "into a new topic" in action
+        assert "into a fresh topic" in action
         assert action.endswith("--topic orders --to earliest")
 
 

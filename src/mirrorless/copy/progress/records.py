@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from mirrorless.copy.progress.epoch_kind import EpochKind, kind_named
 from mirrorless.errors import GapKind
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 CONNECTOR = "MirrorSourceConnector"
 """The name that MirrorMaker 2 gives its connector in dedicated mode."""
-LEFT_OUT: Final = "left out offset "
-"""How the reason of an epoch begins that begins behind records which were left out (`errors.tolerance=all`)."""
 _OWN = "mirrorless"
 _JSON: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
@@ -73,7 +72,7 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
-    """Where incarnation `epoch` of a partition's copy begins, and why.
+    """Where epoch `epoch` of a partition's copy begins, and why: `kind` for decisions, `reason` for people.
 
     Its first record is that at upstream offset `start`, with sequence 0, and it goes to the target's offset
     `downstream`. `topic_id` is the source topic's (KIP-516), None where brokers do not know such: the incarnation is of
@@ -89,6 +88,7 @@ class Announcement:
     start: int
     downstream: int
     reason: str
+    kind: EpochKind = EpochKind.OTHER
     topic_id: str | None = None
     after: tuple[int, int] | None = None
     behind: int | None = None
@@ -107,6 +107,7 @@ class Announcement:
     def to_bytes(self) -> bytes:
         """Value of the announcement record."""
         fields: dict[str, Any] = {"start": self.start, "downstream": self.downstream, "reason": self.reason}
+        fields["kind"] = self.kind.name
         if self.topic_id is not None:
             fields["topicId"] = self.topic_id
         if self.after is not None:
@@ -122,11 +123,13 @@ class Announcement:
     @classmethod
     def read(cls, epoch: int, content: Mapping[str, Any]) -> Announcement:
         """Read the value of the announcement of `epoch`; raises KeyError, TypeError or ValueError."""
+        reason = str(content.get("reason", ""))
         return cls(
             epoch=epoch,
             start=int(content["start"]),
             downstream=int(content["downstream"]),
-            reason=str(content.get("reason", "")),
+            reason=reason,
+            kind=kind_named(content.get("kind"), reason),
             topic_id=None if content.get("topicId") is None else str(content["topicId"]),
             after=None if content.get("after") is None else (int(content["after"][0]), int(content["after"][1])),
             behind=None if content.get("behind") is None else int(content["behind"]),

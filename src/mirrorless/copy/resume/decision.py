@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mirrorless.batches.header import SEQUENCES
+from mirrorless.copy.progress.epoch_kind import AFTER_MIRRORMAKER2_TEXT, EpochKind
 from mirrorless.errors import GapKind
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Start:
 
     epoch: int
     start: int | None
+    kind: EpochKind
     reason: str
 
 
@@ -218,8 +220,13 @@ def _without_progress(announced: Mapping[int, Announcement], target: RemoteLogSt
         # Nothing was appended by us. An epoch announced already is announced again; the first announcement holds.
         epoch = max(announced, default=0)
         if epoch in announced and announced[epoch].downstream > target.log_end:
-            return Start(epoch=epoch + 1, start=announced[epoch].start, reason="first copy, the target is shorter now")
-        return Start(epoch=epoch, start=None, reason="first copy")
+            return Start(
+                epoch=epoch + 1,
+                start=announced[epoch].start,
+                kind=EpochKind.FIRST_COPY,
+                reason="first copy, the target is shorter now",
+            )
+        return Start(epoch=epoch, start=None, kind=EpochKind.FIRST_COPY, reason="first copy")
     return _from_announcement(target.epoch, target.last_sequence, announced, target)
 
 
@@ -239,7 +246,7 @@ def _behind_mirrormaker(start: int, announced: Mapping[int, Announcement], targe
     if begun and announced[max(begun)].downstream > target.log_end:
         return _lost(announced[max(begun)].downstream, target)
     epoch = max(begun) if begun else max([known, *announced]) + 1
-    return Start(epoch=epoch, start=start, reason="behind MirrorMaker 2")
+    return Start(epoch=epoch, start=start, kind=EpochKind.AFTER_MIRRORMAKER2, reason=AFTER_MIRRORMAKER2_TEXT)
 
 
 def _from_announcement(

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mirrorless.batches.stamp import Stamped
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.partition.state import PartitionCopy
+    from mirrorless.copy.progress.epoch_kind import EpochKind
     from mirrorless.copy.resume.decision import RemoteLogState
     from mirrorless.errors import Gap
     from mirrorless.protocol.cluster_client import ClusterClient
@@ -88,7 +89,9 @@ class Epochs:
         copy.announced[holds.epoch] = holds
         return holds
 
-    async def turn(self, copy: PartitionCopy, state: RemoteLogState, *, start: int, reason: str) -> Announcement:
+    async def turn(
+        self, copy: PartitionCopy, state: RemoteLogState, *, start: int, kind: EpochKind, reason: str
+    ) -> Announcement:
         """Announce the epoch that passes over something, to begin at upstream `start`; the next resume begins it.
 
         It is void where the target has moved on meanwhile: then nothing was in the way. Raises `PartitionError` where
@@ -107,6 +110,7 @@ class Epochs:
             epoch=epoch,
             start=start,
             downstream=state.log_end,
+            kind=kind,
             reason=reason,
             topic_id=topic_id,
             after=after,

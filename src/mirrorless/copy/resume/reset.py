@@ -9,6 +9,7 @@ from kafka import errors as kafka_errors
 
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.copy.flow.connections import FlowConnections
+from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.records import Announcement, Known, Progress, SourcePartition
 from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.copy.resume.epochs import Epochs
@@ -194,6 +195,7 @@ class Resetter:
                 epoch=one.epoch,
                 start=one.start,
                 downstream=one.remote_end,
+                kind=EpochKind.RESET,
                 reason=f"reset to {one.start}",
                 topic_id=one.topic_id,
                 stood_at=one.stood_at,

@@ -10,7 +10,8 @@ from mirrorless.batches.header import SEQUENCES, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.copy.partition.state import cut_at, ends_before
-from mirrorless.copy.progress.records import LEFT_OUT, Announcement, LeaveOut
+from mirrorless.copy.progress.epoch_kind import LEFT_OUT_TEXT, EpochKind, kind_of_gap, text_of_gap
+from mirrorless.copy.progress.records import Announcement, LeaveOut
 from mirrorless.copy.resume.decision import Continue, Decision, Lost, RemoteLogState, Start, Unexplained, Wait, decide
 from mirrorless.copy.resume.source_walk import SourceWalk, count, find, walk
 from mirrorless.copy.resume.target_logs import states_of
@@ -128,6 +129,7 @@ class PositionResolver:
                 epoch=decision.epoch,
                 start=first,
                 downstream=state.log_end,
+                kind=decision.kind,
                 reason=decision.reason,
                 topic_id=self._epochs.topic_id(copy),
             ),
@@ -148,7 +150,7 @@ class PositionResolver:
         begins = state.epoch != decision.epoch and decision.sequence == decision.walk_records == 0
         if begins and announced is not None and announced.after is None and state.log_end > announced.downstream:
             # A reset beside a copy that went on for a while: offsets are translated by where this epoch really begins.
-            raise await self._turn(copy, state, start=offset, reason=announced.reason)
+            raise await self._turn(copy, state, start=offset, kind=announced.kind, reason=announced.reason)
         if isinstance(copy.detour, LeaveOut):
             await self._leave_out(copy, state, copy.detour, offset)
         copy.resume_at(
@@ -227,7 +229,7 @@ class PositionResolver:
             behind = start
             repeated = await count(self._source, copy, start=start, end=walked.offset)
             reason = f"the source was cleaned in between; {repeated} records are copied again"
-        raise await self._turn(copy, state, start=behind, reason=reason)
+        raise await self._turn(copy, state, start=behind, kind=EpochKind.SOURCE_CLEANED, reason=reason)
 
     async def _record_of(self, node: int, copy: PartitionCopy, decision: Continue) -> bytes | None:
         """The target's record before the one that goes next, without its deltas; None if it is not there."""
@@ -256,8 +258,8 @@ class PositionResolver:
             raise NotNow(f"{left_out.reason}; where it lies could not be written down yet")
         last = left_out.next_offset - 1
         which = f"{left_out.offset}" if last == left_out.offset else f"{left_out.offset} to {last}"
-        reason = f"{LEFT_OUT}{which}, {left_out.size_bytes} bytes: {left_out.reason}"
-        turned = await self._turn(copy, state, start=left_out.next_offset, reason=reason)
+        reason = f"{LEFT_OUT_TEXT}{which}, {left_out.size_bytes} bytes: {left_out.reason}"
+        turned = await self._turn(copy, state, start=left_out.next_offset, kind=EpochKind.LEFT_OUT, reason=reason)
         copy.stats.left_out += 1
         raise turned
 
@@ -293,16 +295,18 @@ class PositionResolver:
                     gap = another or gap
                     start = await first_left(copy, gap)
         if again is not None:
-            reason = f"{gap.kind.value}: {gap.reason}; it has them again, and the copy goes on at {again}"
-            raise await self._turn(copy, state, start=again, reason=reason)
-        reason = f"{gap.kind.value}: {gap.reason}; the copy goes on at {start}"
-        turned = await self._turn(copy, state, start=start, reason=reason)
+            reason = f"{text_of_gap(gap.kind)}: {gap.reason}; it has them again, and the copy goes on at {again}"
+            raise await self._turn(copy, state, start=again, kind=kind_of_gap(gap.kind), reason=reason)
+        reason = f"{text_of_gap(gap.kind)}: {gap.reason}; the copy goes on at {start}"
+        turned = await self._turn(copy, state, start=start, kind=kind_of_gap(gap.kind), reason=reason)
         copy.stats.gaps += 1
         raise turned
 
-    async def _turn(self, copy: PartitionCopy, state: RemoteLogState, *, start: int, reason: str) -> NotNow:
+    async def _turn(
+        self, copy: PartitionCopy, state: RemoteLogState, *, start: int, kind: EpochKind, reason: str
+    ) -> NotNow:
         """Announce an epoch; the error has everything asked again, so that nobody begins it who should not."""
-        announced = await self._epochs.turn(copy, state, start=start, reason=reason)
+        announced = await self._epochs.turn(copy, state, start=start, kind=kind, reason=reason)
         copy.detour = copy.suspected = None
         topic, partition = copy.place
         copy.stats.events.append(f"{topic}-{partition}: epoch {announced.epoch}: {announced.reason}")

@@ -19,6 +19,7 @@ from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.copy.flow.connections import FlowConnections
 from mirrorless.copy.progress.discovered_topics import is_new, key_of, value_of
+from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.records import Announcement
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.progress.writer import ProgressWriter
@@ -186,6 +187,7 @@ class _Fixing:
                 epoch=0,
                 start=start,
                 downstream=0,
+                kind=EpochKind.FIRST_COPY,
                 reason=FIRST_COPY,
                 topic_id=None if found is None else str(found),
                 source_end=end,
