@@ -1,4 +1,4 @@
-"""An administrative client for one cluster, whose failures are one line that names the cluster and the reason."""
+"""An admin client for one cluster; its failures are one line with the cluster and the reason."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIMEOUT_S = 30.0
 METADATA_TIMEOUT_S = 15.0
 _Answer = TypeVar("_Answer")
 _AUTHORIZATION = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
-# librdkafka writes every failed connection attempt to stderr; the reason is told once, in the error's text.
+# librdkafka writes every failed connection attempt to stderr; here the reason is reported once, in the error's text.
 QUIET = logging.getLogger("mirrorless.librdkafka")
 """For `logger` of every librdkafka client."""
 QUIET.addHandler(logging.NullHandler())
@@ -42,8 +42,8 @@ class Refusal:
 class _Heard:
     """The last reason why a connection failed.
 
-    Apart from `Admin`, which would else be in a circle with its client: the garbage collector may run in a thread of
-    librdkafka's, and the library aborts the process if its client is ended there.
+    Separate from `Admin`, which would otherwise be in a reference cycle with its client: the garbage collector may run
+    in a thread of librdkafka, and the library aborts the process if its client is closed there.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Admin:
             raise self.failure(error) from error
 
     def refusal(self, future: Future[Any], *, fine: int | None = None) -> Refusal | None:
-        """Wait for one of a batch: None if it was done or failed with code `fine`, else why not."""
+        """Wait for one of a batch: None if it succeeded or failed with code `fine`, else the error."""
         try:
             future.result(timeout=TIMEOUT_S)
         except TimeoutError:
@@ -93,17 +93,17 @@ class Admin:
         except KafkaException as error:
             reason = error.args[0]
             if reason.code() != fine:
-                # What brokers say of missing rights is a dump of the request (KafkaApis through the controller).
+                # For missing rights, brokers return a dump of the request (KafkaApis through the controller).
                 text = KafkaError(reason.code()).str() if reason.code() in _AUTHORIZATION else reason.str()
                 return Refusal(reason.code(), f"{text} ({reason.name()})")
         return None
 
     def timed_out(self, timeout_s: float = TIMEOUT_S) -> ClusterUnavailable:
-        """Say in one line that a request was not answered."""
+        """Return the error of an unanswered request."""
         return ClusterUnavailable(f"no answer from {self._servers} in {timeout_s:.0f} s", cluster=self.alias)
 
     def failure(self, exception: KafkaException) -> ClusterError:
-        """Say in one line what a whole request failed of."""
+        """Return the error of a failed request, in one line."""
         self.client.poll(0)
         error = exception.args[0]
         if error.retriable() or error.code() < 0:

@@ -96,7 +96,7 @@ def test_a_slot_that_cannot_be_opened_is_opened_at_the_next_lease(
         (rows,) = planner.plan(place.load())
 
     def no_token(*_: Any, **__: Any) -> Any:  # noqa: ANN401
-        raise ClusterUnavailable("there is no token to log in with", cluster="B")
+        raise ClusterUnavailable("no token for the login", cluster="B")
 
     def no_file(_: FlowRef) -> Flow:
         raise ConfigurationError("cannot be read", file="mm2.properties")

@@ -109,7 +109,7 @@ def test_deleted_topics_do_not_come_back_with_the_brokers_defaults(world: World,
     assert shape(creating, checkpoints) == (1, "compact")
     # What only topic discovery creates is reported as missing, in a line.
     assert shape(creating, syncs.name) is shape(creating, world.progress_topic) is None
-    missing = "the topic is missing; topic discovery creates it again"
+    missing = "the topic does not exist; topic discovery recreates it"
     assert (writer.error or "").endswith(f"an offset sync was not written to {syncs.name}: {missing}")
     assert (progress_writer.error or "").endswith(missing)
     world.discover()

@@ -43,7 +43,7 @@ def main(given, *, control, folder, told):
 """
 PASSES = """
 def main(given, *, control, folder, told):
-    raise RuntimeError("Spark says: mirrorless.errors.ClusterUnavailable: cluster A: there is no token to log in with")
+    raise RuntimeError("Spark says: mirrorless.errors.ClusterUnavailable: cluster A: no token for the login")
 """
 
 LEAVES_BEHIND = """
