@@ -110,7 +110,7 @@ def test_deleted_topics_do_not_come_back_with_the_brokers_defaults(world: World,
     # What only topic discovery creates is reported as missing, in a line.
     assert shape(creating, syncs.name) is shape(creating, world.progress_topic) is None
     missing = "the topic does not exist; topic discovery recreates it"
-    assert (writer.error or "").endswith(f"an offset sync was not written to {syncs.name}: {missing}")
+    assert (writer.error or "").endswith(f"writing an offset sync to {syncs.name} failed: {missing}")
     assert (progress_writer.error or "").endswith(missing)
     world.discover()
     assert shape(creating, syncs.name) == (1, "compact")
@@ -129,8 +129,8 @@ def test_progress_that_was_deleted_under_a_copy_is_written_again(world: World, c
         delete(creating, world.progress_topic)
         fill(world.source, topic, [b"new"])  # partition 1 has nothing new, and nothing else says where it is
         piles = planner.plan(flow)
-        assert f"{world.progress_topic} on {world.target_alias} was deleted and created again" in planner.waiting
-        assert "the progress of 2 partitions was written into it again" in planner.waiting
+        assert f"{world.progress_topic} on {world.target_alias} was deleted and recreated" in planner.waiting
+        assert "the progress of 2 partitions was written to it again" in planner.waiting
         planner.plan(flow)
         assert planner.waiting == ""
     assert shape(creating, world.progress_topic) == (2, "compact")

@@ -161,7 +161,7 @@ CASES: Mapping[Lacking, tuple[Does, Says, str]] = {
     Lacking(Side.TARGET, On.PROGRESS, Operation.WRITE): (
         (discovered,),
         copied,
-        "cluster {t}: mm2-offsets.{s}.internal: this run's mark was not written: " + REFUSED + "; grant WRITE on it",
+        "cluster {t}: mm2-offsets.{s}.internal: writing this run's mark failed: " + REFUSED + "; grant WRITE on it",
     ),
     Lacking(Side.TARGET, On.PROGRESS, Operation.READ): (
         (discovered,),
@@ -171,7 +171,7 @@ CASES: Mapping[Lacking, tuple[Does, Says, str]] = {
     Lacking(Side.SOURCE, On.OFFSET_SYNCS, Operation.WRITE): (
         (discovered,),
         copied,
-        "cluster {s}: an offset sync was not written to mm2-offset-syncs.{t}.internal: "
+        "cluster {s}: writing an offset sync to mm2-offset-syncs.{t}.internal failed: "
         + REFUSED
         + "; grant WRITE on it",
     ),

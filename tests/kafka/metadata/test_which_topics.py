@@ -131,7 +131,8 @@ def test_more_replicas_than_brokers_are_told_for_each_topic(secured: Secured) ->
     (failure,) = found.failures
     assert failure.error is not None
     assert failure.error.endswith(
-        f"(INVALID_REPLICATION_FACTOR); set replication.factor to at most the number of brokers of {secured.alias('b')}, or to -1"
+        f"(INVALID_REPLICATION_FACTOR); set replication.factor to at most the number of brokers of "
+        f"{secured.alias('b')}, or to -1"
     )
     created = [one.action.topic for one in found.applied if one.error is None]
     assert created == [f"mm2-offsets.{secured.alias('a')}.internal"]

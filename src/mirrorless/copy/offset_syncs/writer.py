@@ -124,7 +124,7 @@ class SyncWriter:
     def _again(self, place: _Place, sync: OffsetSync, reason: str) -> None:
         """Put a sync back in front, unless a newer one with its key waits."""
         self.failures += 1
-        self.error = f"cluster {self._alias}: an offset sync was not written to {self._topic}: {reason}"
+        self.error = f"cluster {self._alias}: writing an offset sync to {self._topic} failed: {reason}"
         self._not_before = time.monotonic() + _PAUSE_S
         waiting = self._waiting.setdefault(place, deque())
         if all(newer.block != sync.block for newer in waiting):

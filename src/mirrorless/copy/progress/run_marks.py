@@ -174,7 +174,7 @@ class MarkWriter:
         self._write(self._value())
         if self._producer.flush(_WRITE_S) or self._error is not None:
             reason = self._error or f"no acknowledgement in {_WRITE_S:.0f} s"
-            raise ClusterUnavailable(f"{self._topic}: this run's mark was not written: {reason}", cluster=self._alias)
+            raise ClusterUnavailable(f"{self._topic}: writing this run's mark failed: {reason}", cluster=self._alias)
         self._thread = threading.Thread(target=self._renew, name="run mark", daemon=True)
         self._thread.start()
 

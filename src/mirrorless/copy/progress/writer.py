@@ -38,7 +38,7 @@ class ProgressWriter:
             self._producer.produce(self.topic, key=key, value=value, on_delivery=self._delivered)
         except (BufferError, KafkaException) as error:
             self.failures += 1
-            self.error = f"progress was not written to {self.topic}: {_reason(error)}"
+            self.error = f"writing progress to {self.topic} failed: {_reason(error)}"
         self._producer.poll(0)
 
     def dead_letter(self, topic: str, where: SourcePartition, what: LeaveOut) -> None:
@@ -68,7 +68,7 @@ class ProgressWriter:
             self._producer.produce(topic, value=value, headers=headers, on_delivery=self._delivered)
         except (BufferError, KafkaException) as error:
             self.failures += 1
-            self.error = f"{topic} was not written to: {_reason(error)}"
+            self.error = f"writing to {topic} failed: {_reason(error)}"
 
     def poll(self) -> None:
         """Hear what became of records that were queued before."""
@@ -80,7 +80,7 @@ class ProgressWriter:
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         self.failures += error is not None
-        self.error = None if error is None else f"{message.topic()} was not written to: {unwritten(error)}"
+        self.error = None if error is None else f"writing to {message.topic()} failed: {unwritten(error)}"
 
 
 def _reason(error: BufferError | KafkaException) -> str:
