@@ -1,4 +1,4 @@
-"""Writes offset syncs beside the copy, which it never holds up."""
+"""Writes offset syncs beside the copy, without ever delaying it."""
 
 from __future__ import annotations
 

@@ -29,7 +29,6 @@ class CompetingMirrorMaker2:
 
     Progress from before a partition was first read is ignored, unless a node runs: then MirrorMaker 2 may be
     about to resume it.
-    about to go on with it.
     """
 
     def __init__(self, flow: Flow) -> None:

@@ -33,7 +33,7 @@ class ProgressWriter:
         self._producer = Producer({**config, "partitioner": "murmur2", "acks": "all", "linger.ms": 5, "logger": QUIET})
 
     def write(self, key: bytes, value: bytes | None) -> None:
-        """Queue a record, or a tombstone; a failure is kept in `error` and mended by the partition's next write."""
+        """Queue a record, or a tombstone; a failure is kept in `error` and repaired by the partition's next write."""
         try:
             self._producer.produce(self.topic, key=key, value=value, on_delivery=self._delivered)
         except (BufferError, KafkaException) as error:
