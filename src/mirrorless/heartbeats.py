@@ -113,8 +113,7 @@ def unfit(flow: Flow, admin: Admin) -> str | None:
         return None
     return (
         f"{topic} on {cluster.alias} is used for something else: {found.foreign} of its last {found.records} "
-        "records "
-        "are not heartbeats; no heartbeats are written to it: delete the topic if it is not needed, or "
+        "records are not heartbeats; no heartbeats are written to it: delete the topic if it is not needed, or "
         "set emit.heartbeats.enabled=false"
     )
 

@@ -91,8 +91,7 @@ def acl_notes(flow: Flow, acls: AclSnapshot) -> list[str]:
         covered = sorted(name for name in acls.others if any(name.startswith(acl.topic) for acl in wide))
         notes.append(
             f"not replicated: {_some(wide)}, because on {target} the prefix matches topics that {source} does not "
-            "have, "
-            f"among them {', '.join(covered[:_SHOWN])}; add the ACL on {target} for the intended topics"
+            f"have, among them {', '.join(covered[:_SHOWN])}; add the ACL on {target} for the intended topics"
         )
     return notes
 

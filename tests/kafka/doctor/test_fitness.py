@@ -103,7 +103,7 @@ def test_more_replicas_than_brokers(world: World) -> None:
     )
     assert failed.fix == (
         "set replication.factor, offset.storage.replication.factor to 1, or to -1 for the default of "
-        "{world.target_alias}"
+        f"{world.target_alias}"
     )
     assert found[world.target_alias, "progress topic"].status is Status.NOT_CHECKED
     assert found[world.source_alias, "replication factors"].status is Status.OK

@@ -94,8 +94,7 @@ def line_on_gone(flow: Flow, topic: str, remote_topic: str) -> str:
     """Return the line that a copied topic is not on the source any more."""
     return (
         f"{topic} was copied but is no longer on {flow.source.alias}: the topic was deleted, or the user lost DESCRIBE "
-        "on "
-        f"it; {remote_topic} keeps the copied records, delete it if it is not needed"
+        f"on it; {remote_topic} keeps the copied records, delete it if it is not needed"
     )
 
 

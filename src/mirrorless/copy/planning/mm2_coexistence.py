@@ -93,8 +93,7 @@ class CompetingMirrorMaker2:
 def _fix(what_rests: str) -> str:
     return (
         f"stop MirrorMaker 2, otherwise both copy every record; {what_rests} until its nodes have stopped, or have "
-        "written "
-        f"no progress for {QUIET_S:.0f} s"
+        f"written no progress for {QUIET_S:.0f} s"
     )
 
 
