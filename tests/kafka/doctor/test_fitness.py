@@ -88,7 +88,7 @@ def test_a_cluster_that_is_down_leaves_checks_undone(world: World) -> None:
     for check in ("rights", "internal topics", "replication factors", "clock", "message size", "MirrorMaker 2"):
         undone = found[world.target_alias, check]
         assert undone.status is Status.NOT_CHECKED
-        assert undone.text == f"{world.target_alias} cannot be reached"
+        assert undone.text == f"{world.target_alias} is unreachable"
     assert found[None, "cluster ids"].status is Status.NOT_CHECKED
     assert found[world.source_alias, "READ on replicated topics"].status is Status.OK
 
@@ -131,7 +131,7 @@ def test_records_that_are_too_large_for_the_target(world: World, there: bool) ->
     failed = findings(world, **{"config.properties.exclude": "max.message.bytes"})[world.target_alias, "message size"]
 
     assert failed.status is Status.FAILED
-    assert failed.text == f"{world.remote(topic)} takes 1,048,588 bytes, {topic} 2,000,000"
+    assert failed.text == f"{world.remote(topic)} accepts 1,048,588 bytes, {topic} 2,000,000"
     assert failed.fix is not None
     assert failed.fix.endswith("to 2000000")
 
@@ -213,7 +213,7 @@ def test_a_topic_that_would_not_be_created_hides_no_failed_check_of_another(worl
     failed = findings(world, **{"config.properties.exclude": "max.message.bytes"})[world.target_alias, "message size"]
 
     assert failed.status is Status.FAILED
-    assert failed.text.startswith(f"{world.remote(kept)} takes 1,048,588 bytes, {kept} 2,000,000; not checked: ")
+    assert failed.text.startswith(f"{world.remote(kept)} accepts 1,048,588 bytes, {kept} 2,000,000; not checked: ")
     assert f"{world.remote(refused)} would not be created" in failed.text
 
 

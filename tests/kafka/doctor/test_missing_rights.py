@@ -225,7 +225,7 @@ CASES: Mapping[Lacking, tuple[Does, Says, str]] = {
     Lacking(Side.TARGET, On.CHECKPOINTS, Operation.CREATE): (
         (),
         checkpointed,
-        "cluster {t}: topic {s}.checkpoints.internal cannot be created: " + NAMED + "; grant CREATE on it",
+        "cluster {t}: cannot create topic {s}.checkpoints.internal: " + NAMED + "; grant CREATE on it",
     ),
     Lacking(Side.SOURCE, On.OFFSET_SYNCS, Operation.READ): (
         (all_copied,),
@@ -241,8 +241,8 @@ CASES: Mapping[Lacking, tuple[Does, Says, str]] = {
     Lacking(Side.TARGET, On.CHECKPOINTS, Operation.WRITE): (
         (all_copied,),
         checkpointed,
-        "Checkpoint{{consumerGroupId={group}, topicPartition={remote}-0, upstreamOffset=1, downstreamOffset=1, "
-        "metadata=}} was not written: " + REFUSED + "; grant WRITE on it",
+        "writing Checkpoint{{consumerGroupId={group}, topicPartition={remote}-0, upstreamOffset=1, downstreamOffset=1, "
+        "metadata=}} failed: " + REFUSED + "; grant WRITE on it",
     ),
     Lacking(Side.TARGET, On.GROUPS, Operation.READ): (
         (all_copied,),
