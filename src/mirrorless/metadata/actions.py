@@ -61,43 +61,31 @@ class AlterConfigs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AddAcl:
-    """Add an ACL on the target; `recorded` says to record that this flow added it."""
-
+class _AclAction:
     acl: Acl
     reason: str
+
+    @property
+    def topic(self) -> str:
+        """What the ACL is about."""
+        return self.acl.topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddAcl(_AclAction):
+    """Add an ACL on the target; `recorded` says to remember that this flow did."""
+
     recorded: bool = False
 
-    @property
-    def topic(self) -> str:
-        """The resource of the ACL."""
-        return self.acl.topic
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveAcl(_AclAction):
+    """Remove from the target an ACL that this flow had added."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveAcl:
-    """Remove from the target an ACL that this flow added."""
-
-    acl: Acl
-    reason: str
-
-    @property
-    def topic(self) -> str:
-        """The resource of the ACL."""
-        return self.acl.topic
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetAcl:
-    """Delete the record that this flow added an ACL, which was removed by others."""
-
-    acl: Acl
-    reason: str
-
-    @property
-    def topic(self) -> str:
-        """The resource of the ACL."""
-        return self.acl.topic
+class ForgetAcl(_AclAction):
+    """Remember no longer that this flow had added an ACL, which somebody else has removed."""
 
 
 Action = CreateTopic | GrowTopic | AlterConfigs | AddAcl | RemoveAcl | ForgetAcl

@@ -15,7 +15,6 @@ from mirrorless.cli.offsets.reset import reset
 from mirrorless.cli.plan import plan
 from mirrorless.cli.status import status
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.internal_topics import checkpoints_topic, heartbeats_topic, offset_syncs_topic
 from mirrorless.clusters.replay import Replay
 from mirrorless.copy.engines.control import Control
@@ -86,7 +85,7 @@ def test_deleted_topics_do_not_come_back_with_the_brokers_defaults(world: World,
     beats, syncs, checkpoints = heartbeats_topic(flow).name, offset_syncs_topic(flow), checkpoints_topic(flow).name
     key = SourcePartition(world.source_alias, topic, 0).progress_key()
     heartbeats, writer = Heartbeats(flow), SyncWriter(syncs)
-    progress_writer = ProgressWriter(topic=world.progress_topic, config=for_confluent(flow.target, role="producer"))
+    progress_writer = ProgressWriter(topic=world.progress_topic, cluster=flow.target)
     with closing(Checkpoints(flow)) as passes:
         heartbeats.beat(timestamp_ms=1)
         assert passes.emit().emitted == 1
@@ -159,7 +158,7 @@ def test_a_copy_without_progress_names_the_cause_and_continues_behind_its_last_o
     with closing(Replay(topic=syncs.name, cluster=syncs.cluster, admin=Admin(syncs.cluster))) as replay:
         found = [OffsetSync.parse(entry.key, entry.value) for entry in replay.read()]
     last = max(one.last_upstream for one in found if isinstance(one, OffsetSync) and one.topic == topic)
-    command = [str(world.file), "--topic", topic, "--partition", "0", "--to", str(last + 1), "--yes"]
+    command = [str(world.file), "--topic", topic, "--partition", "0", "--offset", str(last + 1), "--yes"]
     done = CliRunner().invoke(reset, command)
     assert done.exit_code == 0, done.output
     world.copy_to_the_end()

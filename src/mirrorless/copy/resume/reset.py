@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka import errors as kafka_errors
-
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.copy.flow.connections import FlowConnections
 from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.records import Announcement, Known, Progress, SourcePartition
@@ -15,6 +12,7 @@ from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.errors import ClusterError, ConfigurationError
+from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.metadata.plan import replicated
 from mirrorless.protocol import cluster_client as wires
 from mirrorless.protocol.broker_errors import error_for
@@ -87,9 +85,7 @@ class Resetter:
         """Announce the new epochs and write the new progress; a copy that runs follows at its next lease."""
         self._run(lambda: self._announce(resets))
         flow = self._flow
-        progress_writer = ProgressWriter(
-            topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer")
-        )
+        progress_writer = ProgressWriter(topic=flow.offset_storage_topic, cluster=flow.target)
         for one in resets:
             where = SourcePartition(flow.source.alias, one.topic, one.partition, flow.connector_name)
             # MirrorMaker 2 would go on from here too.

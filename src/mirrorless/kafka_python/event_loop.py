@@ -1,60 +1,36 @@
-"""kafka-python's event loop, without what made it slow where thousands of requests are under way."""
+"""kafka-python's event loop, with timers that stay cheap while thousands of requests are in flight."""
 
 from __future__ import annotations
 
 import heapq
-import inspect
 import selectors
 import threading
 import time
-from functools import partial
-from types import CoroutineType, FunctionType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from kafka.net import selector
-from kafka.net.selector import KernelEvent, NetworkSelector, Task, TaskState
+from kafka.net.selector import NetworkSelector, Task, TaskState
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
 _MANY_DEAD = 256
-_COROUTINES = (CoroutineType, GeneratorType)
-_MAKES_COROUTINES = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
-def _say_nothing(*_: object) -> None:
-    """Stand for the library's trace of every step, which nobody reads and which is 3 % of a dense copy's CPU."""
+def _say_nothing(msg: str, *_: object) -> None:
+    """Replace the library's trace of every step, which costs 3 % of the CPU of a dense copy, logged or not."""
 
 
 selector.log_trace = _say_nothing
-_as_coroutine: Callable[[Any], Any] = selector._initialize_coro
-
-
-def _coroutine(work: Any) -> Any:  # noqa: ANN401
-    """What a task is made of: mostly it is one already, which the library asks five questions to find out.
-
-    A plain function, as in a request's timer, becomes one when its time comes, which for most it never does.
-    """
-    if type(work) in _COROUTINES:
-        return work
-    if type(work) is FunctionType and not work.__code__.co_flags & _MAKES_COROUTINES:
-        return partial(selector.yield_callback, work)
-    return _as_coroutine(work)
-
-
-selector._initialize_coro = _coroutine
-
-
-_AGAIN = KernelEvent("_wait_again")
 
 
 class EventLoop(NetworkSelector):
-    """Runs the connections of both clusters; a step may take longer than the library thinks decent for many users.
+    """Runs the connections of both clusters; steps may take longer than the library's threshold for a warning.
 
-    Every request has a timer that is cancelled with its answer. The library looks for it in its heap and sorts the heap
-    anew, which a thousand partitions' first requests paid with a tenth of their CPU; here a cancelled timer stays where
-    it is, without what it held, until its time comes or until most of the heap are such.
+    Every request has a timer that is cancelled when its response comes. The library then searches its heap for the
+    timer and sorts the heap again, a tenth of the CPU of the first requests of a thousand partitions. Here a cancelled
+    timer stays in the heap, without its task, until its time comes or most of the heap are cancelled timers.
     """
 
     if TYPE_CHECKING:
@@ -72,7 +48,7 @@ class EventLoop(NetworkSelector):
         self._dead = 0
 
     def _add_ready_task(self, task: Any) -> None:  # noqa: ANN401
-        # In this order: as soon as it is appended, by whichever thread, the loop may have run it up to its next wait.
+        # In this order: once it is appended, by any thread, the loop may have run it up to its next wait.
         task.state = TaskState.READY
         self._ready.append(task)
 
@@ -95,21 +71,16 @@ class EventLoop(NetworkSelector):
             else:
                 self._dead -= 1
 
-    def wait_again(self) -> KernelEvent:
-        """Have the task that runs wait for the next event of a socket that it has registered and keeps registered."""
-        return _AGAIN
-
-    def _wait_again(self) -> None:
-        task: Any = self._current
-        task.state = TaskState.WAIT_IO
-
     def wakeup(self) -> None:
-        """Wake the loop if it waits; where its own thread asks, what is ready is looked at next anyway."""
+        """Wake the loop if it waits; called from its own thread, it looks at ready tasks next anyway."""
         if self._poll_owner is not threading.current_thread():
             super().wakeup()  # type: ignore[no-untyped-call]
 
     def register_event(self, fileobj: socket.socket, event: int, task: Any) -> None:  # noqa: ANN401
-        """Wait for an event of a socket; the library first asks for it in vain, which spells out its addresses."""
+        """Wait for an event of a socket.
+
+        The library looks up a new socket first, and the KeyError has its addresses in its text.
+        """
         if fileobj.fileno() in self._selector.get_map():
             super().register_event(fileobj, event, task)  # type: ignore[no-untyped-call]
             return

@@ -12,8 +12,8 @@ from kafka import errors as kafka_errors
 from kafka.net.inet import KafkaNetSocket
 from kafka.net.manager import KafkaConnectionManager
 
-import mirrorless.clusters.kafka_python  # noqa: F401 -- it is what closes
-from mirrorless.protocol.event_loop import EventLoop
+import mirrorless.clusters.kafka_admin_client  # noqa: F401 -- it is what closes
+from mirrorless.kafka_python.event_loop import EventLoop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,6 +1,6 @@
-"""Which connection to a cluster a request takes, and how one is made: up to two for a broker.
+"""Connections to one cluster: up to two for each broker, and what `ClusterClient` needs to know of them.
 
-kafka-python has one for each, and draws those that it asks for metadata; both are changed here.
+kafka-python has one for each broker, and picks at random the broker that it asks for metadata; both are changed here.
 """
 
 from __future__ import annotations
@@ -10,19 +10,21 @@ import random
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka import errors as kafka_errors
 from kafka.cluster import ClusterMetadata
 from kafka.net.inet import KafkaNetSocket
 from kafka.net.manager import KafkaConnectionManager
 
-from mirrorless.protocol.transport import Plain, Tls
+from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.kafka_python.transport import Plain, Tls
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable, Iterable
 
-    from mirrorless.protocol.receive_buffers import ReceiveBuffers
+    from mirrorless.kafka_python.receive_buffers import ReceiveBuffers
 
 _BOOTSTRAP_PARTS = 3
+_SOON_S = 0.001
 
 
 class Second(NamedTuple):
@@ -46,17 +48,17 @@ class _Broker(NamedTuple):
 
 
 class _Metadata(ClusterMetadata):
-    """The library has one connection for each broker that it knows of: every one is known twice."""
+    """Knows every broker by two names: the library has one connection for each broker that it knows."""
 
     def bootstrap_brokers(self) -> list[Any]:
-        """Name the bootstrap server whose turn it is; the library draws from what it gets, and might miss one."""
+        """Return the next bootstrap server only: the library picks one at random, and might never pick some."""
         if not hasattr(self, "_turns"):
             servers = super().bootstrap_brokers()  # type: ignore[no-untyped-call]
             self._turns = itertools.cycle(random.sample(servers, len(servers)))
         return [next(self._turns)]
 
     def broker_metadata(self, broker_id: Any) -> Any:  # noqa: ANN401
-        """Return where a broker is, also by the name of its second connection; None if it is not known."""
+        """Return the address of a broker, also for its second connection; None if it is not known."""
         if not isinstance(broker_id, Second):
             return super().broker_metadata(broker_id)  # type: ignore[no-untyped-call]
         found: Any = super().broker_metadata(broker_id.node)  # type: ignore[no-untyped-call]
@@ -64,45 +66,81 @@ class _Metadata(ClusterMetadata):
 
 
 class ConnectionManager(KafkaConnectionManager):
-    """kafka-python's connections to one cluster, up to two for a broker, which read in place, into `frames`."""
+    """kafka-python's connections to one cluster, up to two for each broker; responses are read into `frames`."""
+
+    if TYPE_CHECKING:
+        # What is used of it, which the library leaves without types.
+        config: dict[str, Any]
+        bootstrap_async: Callable[..., Any]
+        close: Callable[..., None]
+        send: Callable[..., Any]
+        wait_for: Callable[..., Any]
 
     def __init__(self, net: Any, *, frames: ReceiveBuffers, **config: Any) -> None:  # noqa: ANN401
         super().__init__(net, **config)  # type: ignore[no-untyped-call]
         self._frames = frames
         self.cluster.__class__ = _Metadata
-        self._versions: dict[tuple[Any, ...], tuple[Any, int]] = {}
+        # A request for metadata must never create a topic.
+        self.cluster.config["allow_auto_create_topics"] = False
 
-    def send(self, request: Any, node_id: Any = None, request_timeout_ms: float | None = None) -> Any:  # noqa: ANN401
-        """Send a request in the version that the library chose for the last one of its kind.
+    @property
+    def connected(self) -> bool:
+        """Whether there is any connection."""
+        return any(connection.connected for connection in self._conns.values())
 
-        It would work it out anew for each.
+    @property
+    def tracked_topics(self) -> frozenset[str]:
+        """The topics whose metadata is asked for."""
+        return frozenset(self.cluster._topics)
+
+    def track_topics(self, topics: Iterable[str]) -> None:
+        """Ask for metadata of these topics only, from the next request on.
+
+        Not by the library's `set_topics`, which sends a request at once.
         """
-        connection = self._conns.get(node_id)
-        if connection is None or connection.initializing or request.API_VERSION is not None:
-            return super().send(request, node_id, request_timeout_ms)  # type: ignore[no-untyped-call]
-        offered = connection.broker_version_data
-        kind = node_id, type(request), request._min_version, request._max_version
-        known, version = self._versions.get(kind, (None, None))
-        if known is offered:
-            request.API_VERSION = version
-        answer: Any = super().send(request, node_id, request_timeout_ms)  # type: ignore[no-untyped-call]
-        if known is not offered and request.API_VERSION is not None:
-            self._versions[kind] = offered, request.API_VERSION
-        return answer
+        self.cluster._topics = set(topics)
+
+    def restart_bootstrap(self) -> None:
+        """Have the next bootstrap ask the bootstrap servers again."""
+        self._bootstrap_future = None
+
+    def close_at_once(self, node: Node, error: Exception) -> None:
+        """End a connection, if there is one; the library's `close` first waits until all is written."""
+        if (connection := self._conns.get(node)) is not None:
+            connection.close(error)
+
+    def is_in_flight(self, answer: Any, node: Node) -> bool:  # noqa: ANN401
+        """Whether the request with this future was the last one sent, and does not wait for a connection."""
+        connection = self._conns.get(node)
+        sent: Any = connection.in_flight_requests if connection is not None else ()
+        return bool(sent) and sent[-1][1] is answer
+
+    def throttled_s(self, node: Node) -> float:
+        """Seconds for which a broker throttles us, since a quota is used up (KIP-219); 0 if it does not."""
+        connection = self._conns.get(node)
+        if connection is None or "throttle" not in connection.paused:
+            return 0.0
+        left: float = connection._throttle_time - time.monotonic()
+        return max(_SOON_S, left)
+
+    def replicas(self, topic: str, partition: int) -> tuple[int, int] | None:
+        """How many replicas of a partition are in sync, and how many there are; None where that is not known."""
+        found: Any = self.cluster._partitions.get(topic, {}).get(partition)
+        return None if found is None else (len(found.isr_nodes), len(found.replica_nodes))
 
     def get_connection(self, node_id: Any, timeout_ms: float | None = None, *how: Any, **named: Any) -> Any:  # noqa: ANN401
-        """Return a connection, or begin one; a bootstrap server has a part of the time if there are others.
+        """Return a connection, or open one; with several bootstrap servers, each has a part of the time.
 
-        The library gives all that is left to the one that it draws.
+        The library gives all the time that is left to the one it picks.
         """
         if timeout_ms is not None and len(self.cluster._bootstrap_brokers) > 1:
             timeout_ms /= _BOOTSTRAP_PARTS
         return super().get_connection(node_id, timeout_ms, *how, **named)  # type: ignore[no-untyped-call]
 
     def least_loaded_node(self) -> Any:  # noqa: ANN401
-        """Choose whom to ask for metadata: of connected brokers one that owes no answer, or owes it the least long.
+        """Choose the broker to ask for metadata: a connected one without requests, or with the youngest oldest request.
 
-        The library prefers one that is not connected to one that is busy, and one that hangs is the least busy of all.
+        The library prefers a broker without connection to a busy one, and one that hangs has the fewest requests.
         """
         now = time.monotonic()
         owes_since = {
@@ -132,9 +170,9 @@ class ConnectionManager(KafkaConnectionManager):
         return transport
 
     async def _connected(self, host: str, port: int, *, until: float | None) -> socket.socket:
-        """Connect to the first address of a name that takes it, with a part of the time for each (KIP-302).
+        """Connect to the first address of a host that accepts, with a part of the time for each (KIP-302).
 
-        The library gives the first one all of it, and leaves sockets that were refused to the garbage collector.
+        The library gives the first address all the time, and leaves refused sockets to the garbage collector.
         """
         network: Any = KafkaNetSocket()
         failure: Exception = kafka_errors.KafkaConnectionError(f"{host} has no address")

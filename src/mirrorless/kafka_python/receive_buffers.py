@@ -1,7 +1,7 @@
-"""Frames that answers are read into; of large ones some are kept, and filled again once nothing refers to them.
+"""Buffers that responses are read into; some of the large ones are kept, and reused once nothing refers to them.
 
-A new one of 8 MiB is filled with zeros first, in memory that the kernel mostly has to find and to clear as well. And
-who keeps a batch that is a view of its answer keeps that answer: in frames that are kept anyway, that has a bound.
+A new buffer of 8 MiB is filled with zeros first, mostly in memory that the kernel has to map and to clear. And a batch
+that is a view of its response keeps the whole response: with buffers that are kept anyway, that has a bound.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ def _references(kept: list[Any], number: int) -> int:
 
 
 _UNUSED: Final = _references([bytearray()], 0)
-"""How many there are of what only its list refers to; versions of Python count what lies on their stack differently."""
+"""References to an object that only its list refers to; versions of Python count those on the stack differently."""
 
 
 class ReceiveBuffer(KafkaBytes):
-    """An answer, decoded where it lies; the library makes two copies of it first. `lasts` where it will be kept."""
+    """A response, decoded in place; the library makes two copies of it first. `lasts` if it is kept for reuse."""
 
     lasts = False
 
     def read(self, nbytes: int | None = None) -> Any:  # noqa: ANN401 -- the library is untyped
-        """Return the next bytes, all that are left as a view."""
+        """Return the next bytes, or a view of all that are left."""
         return super().read(nbytes) if nbytes is not None else memoryview(self)[self.tell() :]  # type: ignore[no-untyped-call]
 
 
 class ReceiveBuffers:
-    """Makes frames, and keeps those of 1 MiB and more, of `limit_bytes` together at most. For one thread.
+    """Makes buffers, and keeps those of 1 MiB and more, up to `limit_bytes` in total. Not thread-safe.
 
-    That is their length. Where a shorter answer comes, a frame's memory stays what it was, up to twice as much.
+    The limit is for their lengths; a buffer reused for a shorter response keeps its memory, up to twice as much.
     """
 
     def __init__(self, limit_bytes: int = 0) -> None:
@@ -45,11 +45,11 @@ class ReceiveBuffers:
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes of all frames that are kept, in use or not."""
+        """Bytes of all buffers that are kept, in use or not."""
         return sum(map(len, self._kept))
 
     def take(self, size: int) -> ReceiveBuffer:
-        """Return a frame of so many bytes; what is in it is to be written over."""
+        """Return a buffer of so many bytes, with any content."""
         if size < _LARGE_BYTES:
             return _made(size)
         for number in reversed(range(len(self._kept))):
@@ -60,7 +60,7 @@ class ReceiveBuffers:
                 _resize(frame, size)
                 frame.seek(0)  # type: ignore[no-untyped-call]
                 return frame
-            del self._kept[number]  # with others of its size there is no room for what comes now
+            del self._kept[number]  # with others of its size there is no room for this response
         frame = _made(size)
         if self.kept_bytes + size <= self._limit_bytes:
             frame.lasts = True
@@ -69,10 +69,10 @@ class ReceiveBuffers:
 
 
 def outlasts(records: bytes | memoryview) -> bool:
-    """Whether batches may be views of these records of an answer.
+    """Whether batches may be views of these records of a response.
 
-    They may where that is kept anyway, and where it is not much more than these records: else a batch that waits for a
-    slow leader would keep 8 MiB for some hundred bytes.
+    They may if its buffer is kept anyway, or is not much larger than these records: else a batch that waits for a slow
+    leader would keep 8 MiB for some hundred bytes.
     """
     if not isinstance(records, memoryview):
         return False

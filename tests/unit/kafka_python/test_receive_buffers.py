@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorless.protocol.receive_buffers import ReceiveBuffer, ReceiveBuffers, outlasts
+from mirrorless.kafka_python.receive_buffers import ReceiveBuffer, ReceiveBuffers, outlasts
 
 MIB = 1 << 20
 

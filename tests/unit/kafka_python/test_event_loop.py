@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.future import Future
 
-from mirrorless.protocol.event_loop import EventLoop
+from mirrorless.kafka_python.event_loop import EventLoop
 
 
 @settings(deadline=None, max_examples=30)
