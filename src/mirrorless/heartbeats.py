@@ -65,7 +65,7 @@ class Heartbeats:
             self._topic.name, key=beat.key(), value=beat.value(), partition=0, timestamp_ms=timestamp_ms
         )
         if self._producer.flush(_AT_ONCE_S):
-            self._create()  # it may have been deleted; the producer, which creates no topics, then finds the new one
+            self._create()  # if the topic was deleted; the producer, which creates no topics, then finds it
         self._producer.confirm(self._topic.name, _TIMEOUT_S + 1)
 
     def _create(self) -> None:

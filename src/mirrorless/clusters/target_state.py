@@ -84,7 +84,7 @@ class TargetStates:
         """Set the state and wait for the acknowledgement; creates the topic if it is missing. Raises `ClusterError`."""
         topic = self._topic
         if (reason := ensure(self._admin, topic)) is not None:
-            raise ClusterError(f"topic {topic.name} cannot be created: {reason}", cluster=topic.cluster.alias)
+            raise ClusterError(f"cannot create topic {topic.name}: {reason}", cluster=topic.cluster.alias)
         producer = TopicProducer(topic.cluster, creator="the next call", gives_up_after_s=_FLUSH_S)
         producer.send(topic.name, key=self._key, value=value(state), partition=0)
         producer.confirm(topic.name, _FLUSH_S + 1)

@@ -142,7 +142,7 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _handshake(config: Mapping[str, Any], place: _Address) -> str | None:
-    """Say why TLS fails; None if it does not."""
+    """Return why TLS fails; None if it does not."""
     context = ssl_context(config)
     try:
         with (

@@ -100,9 +100,9 @@ class FunctionHandler:
         self._read_at = 0.0
 
     def __call__(self, event: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        """Handle one event; what comes back is what was done. A `MirrorlessError` is told in one line and raised."""
+        """Handle one event; returns what was done. A `MirrorlessError` is logged in one line and raised."""
         client_logs.set_up()
-        given = surroundings()
+        given = runtime_context()
         sink: Sink = powertools() if given is None else given.sink
         invocation: Invocation | None = None
         try:

@@ -67,25 +67,25 @@ class _AclAction:
 
     @property
     def topic(self) -> str:
-        """What the ACL is about."""
+        """The resource of the ACL."""
         return self.acl.topic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddAcl(_AclAction):
-    """Add an ACL on the target; `recorded` says to remember that this flow did."""
+    """Add an ACL on the target; `recorded` says to record that this flow added it."""
 
     recorded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveAcl(_AclAction):
-    """Remove from the target an ACL that this flow had added."""
+    """Remove from the target an ACL that this flow added."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetAcl(_AclAction):
-    """Remember no longer that this flow had added an ACL, which somebody else has removed."""
+    """Delete the record that this flow added an ACL, which was removed by others."""
 
 
 Action = CreateTopic | GrowTopic | AlterConfigs | AddAcl | RemoveAcl | ForgetAcl

@@ -113,15 +113,15 @@ def plan_internal_topics(flow: Flow, *, source: Iterable[str], target: Iterable[
     progress = internal_topic(
         flow, flow.target, flow.offset_storage_topic, factor_key="offset.storage.replication.factor"
     )
-    reason = f"the progress of {flow.name} is kept there (offset.storage.topic)"
+    reason = f"stores the progress of {flow.name} (offset.storage.topic)"
     wanted = [_creation(progress, reason, partitions=flow.offset_storage_partitions)]
     if flow.dead_letter_topic and flow.errors_tolerance == "all":
         key = "errors.deadletterqueue.topic.replication.factor"
         left_out = internal_topic(flow, flow.target, flow.dead_letter_topic, factor_key=key)
-        reason = f"{flow.name} says there what it leaves out (errors.deadletterqueue.topic.name)"
+        reason = f"lists the records that {flow.name} skips (errors.deadletterqueue.topic.name)"
         wanted.append(replace(_creation(left_out, reason), config={}))
     if flow.emit_offset_syncs_enabled:
-        reason = f"{flow.name} notes there which offset went where (emit.offset-syncs.enabled)"
+        reason = f"stores the offset syncs of {flow.name} (emit.offset-syncs.enabled)"
         on_source = flow.offset_syncs_topic_location == "source"
         wanted.append(replace(_creation(offset_syncs_topic(flow), reason), on_source=on_source))
     there = {True: set(source), False: set(target)}

@@ -99,7 +99,7 @@ class Checkpoints:
         self._left: set[str] = set()
         self._producer = TopicProducer(
             flow.target,
-            creator="the next pass",
+            creator="the next run",
             linger_ms=50,
             queue_buffering_max_messages=1_000_000,
             queue_buffering_max_kbytes=_BUFFER_KB,
@@ -367,4 +367,4 @@ class Checkpoints:
             checkpoint = Checkpoint.parse(message.key(), message.value())
             if isinstance(checkpoint, Checkpoint):
                 self._topic.known.get(checkpoint.group, {}).pop((checkpoint.topic, checkpoint.partition), None)
-                self._troubles.append(f"{checkpoint.text} was not written: {reason}")
+                self._troubles.append(f"writing {checkpoint.text} failed: {reason}")

@@ -82,7 +82,7 @@ def explanations() -> Iterator[Explanation]:
         (
             SOURCE_CLIENT_KEYS,
             "<source>.",
-            "behind the source's alias, or as <source>-><target>.source.{key}, which wins",
+            "after the source's alias, or as <source>-><target>.source.{key}, which wins",
         ),
     ):
         for key, field in keys.items():

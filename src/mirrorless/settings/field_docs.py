@@ -22,7 +22,7 @@ def kind_of(field: str) -> str:
 
 
 def default_of(field: str) -> str | None:
-    """Return a field's default as a file would have it; None where there is none."""
+    """Return a field's default as it is written in a file; None if there is none."""
     return as_text(Flow.model_fields[field].get_default(call_default_factory=True, validated_data=_EXAMPLE))
 
 

@@ -89,7 +89,7 @@ def result(state: ComparisonState) -> PartitionResult:
 
 
 def failed(one: Paired, trouble: str | None) -> PartitionResult:
-    """Of a partition about which nothing can be said."""
+    """The result of a partition that could not be compared."""
     return replace(_of(one, Method.NONE), trouble=trouble)
 
 

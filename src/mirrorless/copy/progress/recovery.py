@@ -47,7 +47,7 @@ def create_again(flow: Flow, target: Admin) -> None:
 
 
 def write_again(flow: Flow, lost: Mapping[Place, Known]) -> str:
-    """Write what is lost into the progress topic, and return a line on it; raises `ClusterUnavailable`."""
+    """Write lost records into the progress topic, and return a line on it; raises `ClusterUnavailable`."""
     progress_writer = ProgressWriter(topic=flow.offset_storage_topic, cluster=flow.target)
     for (topic, partition), known in lost.items():
         where = SourcePartition(flow.source.alias, topic, partition, flow.connector_name)

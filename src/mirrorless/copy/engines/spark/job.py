@@ -69,7 +69,7 @@ def copy_flow(
     try:
         job.wait(query)
         failure = query.exception()  # before the stop, which may make a running query fail
-        with suppress(PySparkException):  # it does not end in time: the session is about to end
+        with suppress(PySparkException):  # it does not end in time: the session is about to end end
             query.stop()
     finally:
         job.tell_left()
