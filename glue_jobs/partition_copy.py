@@ -29,7 +29,7 @@ def main(
     folder: str | None = None,
     told: Callable[[list[Report]], None] | None = None,
 ) -> CopyOutcome:
-    """Copy until the end; on one machine `mirrorless run` gives the arguments, controls it, and is told of leases."""
+    """Copy until the end; on one machine `mirrorless run` passes the arguments, controls it, and gets its leases."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--MIRRORLESS_CONFIG", dest="config", required=True, help="location of the configuration")
     parser.add_argument("--MIRRORLESS_FLOW", dest="flow", required=True, help="the flow to copy: primary->backup")
@@ -38,7 +38,7 @@ def main(
     arguments, _glues_own = parser.parse_known_args(given)
 
     with contextlib.ExitStack() as ended:
-        # On the driver's own disk: losing it loses nothing, and nobody has to clean up after a run.
+        # On the driver's own disk: it may be lost without harm, and needs no clean-up after a run.
         own = ended.enter_context(tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True))
         place = FlowRef(location=arguments.config, flow=arguments.flow, bounded=arguments.available_now)
         metrics = CloudWatch(place.flow, topics=place.load().cloudwatch_topics) if arguments.metrics else None

@@ -17,7 +17,7 @@ from mirrorless.verify.report import METRICS, summary, to_json, write, write_par
 
 
 def main() -> None:
-    """Compare, report, and fail the job run only where something could not be compared; differences are a metric."""
+    """Compare, report, and fail the job run only if something could not be compared; differences are a metric."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--MIRRORLESS_CONFIG", dest="config", required=True, help="location of the configuration")
     parser.add_argument("--MIRRORLESS_FLOW", dest="flow", required=True, help="the flow to verify: primary->backup")
@@ -45,7 +45,7 @@ def main() -> None:
         write(f"{folder}/result.html", page([verdict]).encode())
         write_parquet(folder, [(verdict, windows)])
     print(json.dumps(result), flush=True)  # noqa: T201
-    if verdict.troubles:  # whatever differs besides: that has a metric and an alarm of its own
+    if verdict.troubles:  # differences have a separate metric and alarm
         sys.exit(NOT_COMPARED)
 
 

@@ -1,7 +1,7 @@
 """Reads a cluster's logs by batch headers: the committed batches of one partition, or counts of many at once.
 
-A walk knows what an answer of a leader means: records that are gone, a log that was cut (KIP-320), tiered storage that
-is slow, a hole that compaction left up to the end, and a leader that does not know of all records yet.
+A walk interprets the answers of leaders: deleted records, a truncated log (KIP-320), slow tiered storage, a gap that
+compaction left up to the end, and a leader that does not know all records yet.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PAUSE_S: Final = 0.5
 
 
 class RecordsGone(Exception):
-    """A log has no records at an offset that was read before: retention deleted them, or the log was cut."""
+    """A log has no records at an offset that was read before: retention deleted them, or the log was truncated."""
 
     def __init__(self, reason: str, *, kind: GapKind, offset: int) -> None:
         self.reason = reason
@@ -52,7 +52,7 @@ class RecordsGone(Exception):
 class LogEnd(Exception):
     """A log has no more committed records at the moment; `end` is its last stable offset, `offset` where reading ended.
 
-    `cleaned` says that compaction took records out of what was read.
+    `cleaned` says that compaction removed records from what was read.
     """
 
     def __init__(self, end: int, *, offset: int, cleaned: bool) -> None:
@@ -67,8 +67,8 @@ async def committed(
 ) -> AsyncIterator[CommittedBatch]:
     """Yield every batch with committed records from `position` on, which moves, to the end or to offset `until`.
 
-    Raises `RecordsGone`, `FormatError`, `LogEnd` where the log ends sooner than `until`, and where an answer may be
-    another one later `NotNow` or kafka-python's errors.
+    Raises `RecordsGone`, `FormatError`, `LogEnd` if the log ends before `until`, and if a later answer may differ,
+    `NotNow` or kafka-python's errors.
     """
     while until is None or position.offset < until:
         before = position.offset
@@ -79,12 +79,12 @@ async def committed(
         if position.offset == before:
             await _refuse_slow_storage(source, place, before)
             end = fetched.last_stable_offset
-            # A hole up to the end is compaction's as well.
+            # A gap up to the end is compaction's as well.
             raise LogEnd(end, offset=min(before, end), cleaned=position.cleaned or end > before)
 
 
 def _batches(position: LogPosition, fetched: Fetched) -> Iterator[CommittedBatch]:
-    """Yield what a fetch from `position` brought; raises as `committed`, without `LogEnd` and `NotNow`."""
+    """Yield the batches of a fetch from `position`; raises as `committed`, without `LogEnd` and `NotNow`."""
     if fetched.error_code == OFFSET_OUT_OF_RANGE:
         reason = f"the source has no records there ({error_name(OFFSET_OUT_OF_RANGE)})"
         raise RecordsGone(reason, kind=GapKind.RETENTION, offset=position.offset)
@@ -107,12 +107,12 @@ async def _fetch_alone(source: ClusterClient, place: Place, position: LogPositio
 
 
 async def _refuse_slow_storage(source: ClusterClient, place: Place, offset: int) -> None:
-    """Raise `NotNow` where an empty answer means nothing: tiered storage is slow (`DelayedRemoteFetch`)."""
+    """Raise `NotNow` if an empty answer is inconclusive: tiered storage is slow (`DelayedRemoteFetch`)."""
     local = (await source.offsets(leader_of(source, place), [place], at=EARLIEST_LOCAL))[place]
     if local.error_code:
         raise error_for(local.error_code)
     if offset < local.offset:
-        raise NotNow(f"the source answers with nothing at offset {offset}: its tiered storage is slow")
+        raise NotNow(f"the source returned no records at offset {offset}: its tiered storage is slow")
 
 
 @dataclass(slots=True)
@@ -136,7 +136,7 @@ class Walk:
         return self.trouble is not None or self.counter.is_complete
 
     def take(self, fetched: Fetched, *, crowded: bool = False) -> None:
-        """Count what a fetch from the counter's offset brought; `crowded` says that others may have left no room."""
+        """Count the records of a fetch from the counter's offset; `crowded` says that others may have left no room."""
         before = self.counter.offset
         try:
             for batch in _batches(self.counter, fetched):
@@ -156,9 +156,9 @@ class Walk:
                 self.asks_alone = True
 
     def end_at(self, end: int) -> None:
-        """Note that the log ends at `end`; before the walk is complete, only a few such answers are believed.
+        """Process that the log ends at `end`; before the walk is complete, it ends after a few such answers.
 
-        A leader that has just become one may not know of all committed records yet.
+        A new leader may not know all committed records yet.
         """
         self.patience -= 1
         self.counter.end_at(end, believed=not self.patience)
@@ -167,14 +167,14 @@ class Walk:
             self.trouble = f"offset {self.counter.offset}: the source ends {missing} records too early"
 
     def stumble(self, reason: str) -> None:
-        """Note that this attempt failed; after a few of them the walk is over."""
+        """Process that this attempt failed; after a few of them the walk is over."""
         self.patience -= 1
         if not self.patience:
             self.trouble = f"offset {self.counter.offset}: {reason}"
 
 
 class Walker:
-    """Walks over the partitions of one cluster; its connections are opened by the first walk."""
+    """Walks over the partitions of one cluster; connects at the first walk."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -182,7 +182,7 @@ class Walker:
         self._wire: ClusterClient | None = None
 
     def walk(self, walks: Iterable[Walk], *, deadline: float) -> None:
-        """Continue all walks until they are over or the monotonic time `deadline` has come.
+        """Continue all walks until they are over or the monotonic time `deadline` has passed.
 
         Why something could not be counted is in each walk's `trouble`; nothing is raised.
         """
@@ -243,7 +243,7 @@ class Walker:
 
 
 async def _step(walks: Sequence[Walk], asking: Awaitable[None]) -> None:
-    """Ask a leader for some walks; those that it brings no further pause, and a few times at the most."""
+    """Query a leader for some walks; walks without progress pause, and end after a few times."""
     before = [walk.counter.offset for walk in walks]
     try:
         await asking
@@ -278,4 +278,4 @@ async def _ask_alone(wire: ClusterClient, walk: Walk) -> None:
     if walk.asks_alone:
         walk.asks_alone = False
         await _refuse_slow_storage(wire, walk.place, before)
-        walk.end_at(fetched.last_stable_offset)  # compaction left a hole up to there
+        walk.end_at(fetched.last_stable_offset)  # compaction left a gap up to there

@@ -154,7 +154,7 @@ def test_a_walker_does_not_take_slow_tiered_storage_for_the_end(walked: Walks) -
     source.first_answers = [{"records": b""}] * 8
     walk = walked(source, RecordCounter(0, [20]))
     assert walk.counter.counts == {}
-    assert walk.trouble == "offset 0: the source answers with nothing at offset 0: its tiered storage is slow"
+    assert walk.trouble == "offset 0: the source returned no records at offset 0: its tiered storage is slow"
 
 
 def test_a_copy_does_not_take_slow_tiered_storage_for_the_end() -> None:

@@ -1,7 +1,7 @@
-"""Counts committed records by batch headers, in the bytes that fetches of one partition bring.
+"""Counts committed records by batch headers, in the fetched bytes of one partition.
 
-Committed are the records that a consumer with `read_committed` gets: not markers, not what was aborted. Nothing is
-decompressed except a batch that an offset cuts and that compaction left holes in; messages of formats v0 and v1, which
+Committed are the records that a consumer with `read_committed` gets: not markers, not aborted records. Nothing is
+decompressed except a batch that contains an offset and gaps from compaction; messages of formats v0 and v1, which
 have no such header, are read one by one.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class CommittedBatch(NamedTuple):
     """A batch, or a set of messages of formats v0 and v1; markers and aborted batches have a record count of 0.
 
-    `is_dense` says that each of its offsets has its record. `leader_epoch` is -1 where it is not known. `opened` reads
+    `is_dense` says that each of its offsets has its record. `leader_epoch` is -1 if unknown. `opened` reads
     the records and raises `FormatError`.
     """
 
@@ -81,9 +81,9 @@ def _opened(header: BatchHeader, records: bytes | memoryview, at: int) -> Record
 
 @dataclass(slots=True)
 class LogPosition:
-    """How far a log was read: its next offset, and the leader epoch of the batch before it (-1: not known).
+    """How far a log was read: its next offset, and the leader epoch of the batch before it (-1: unknown).
 
-    `cleaned` says that compaction took records out of what was read: an offset that no batch has, markers included.
+    `cleaned` says that compaction removed records from what was read: an offset that no batch has, markers included.
     """
 
     offset: int
@@ -91,7 +91,7 @@ class LogPosition:
     cleaned: bool = field(default=False, kw_only=True)
 
     def read(self, records: bytes | memoryview, aborted: Iterable[tuple[int, int]]) -> Iterator[CommittedBatch]:
-        """Yield the batches of an answer to a fetch from here, and move past each once the next is asked for.
+        """Yield the batches of an answer to a fetch from here, and move past each once the next is requested.
 
         Raises `FormatError` where no later fetch would help.
         """
@@ -138,7 +138,7 @@ class RecordCounter(LogPosition):
             self.counts[offset] = self.records
 
     def end_at(self, end: int, *, believed: bool) -> None:
-        """Note that the log has no more records up to `end`, and after it only if that is `believed`."""
+        """Process that the log has no more records up to `end`, and after it only if that is `believed`."""
         for offset in self._left_up_to(self.until[-1] if believed else end):
             self.counts[offset] = self.records
 
@@ -162,6 +162,6 @@ class OffsetSearch(RecordCounter):
         self.records += len(offsets)
 
     def end_at(self, end: int, *, believed: bool) -> None:  # noqa: ARG002 - records that are not there are not found
-        """Note that the log ends: the offset after its last record is the one that was reached."""
+        """Process that the log ends: the offset after its last record is the one that was reached."""
         for number in self._left_up_to(self.records):
             self.counts[number] = self.offset

@@ -1,6 +1,6 @@
-"""Writes records into the topics that this program keeps: acknowledged by all in-sync replicas, one line for an error.
+"""Writes records to this program's topics: acknowledged by all in-sync replicas, one line for an error.
 
-Writing to a topic that is missing does not create it, whatever brokers allow (`for_confluent`).
+Writing to a missing topic does not create it, whatever brokers allow (`for_confluent`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _NOW: Final = 0
 
 
 class TopicProducer:
-    """A producer for one cluster; `creator` is what creates a topic again that is missing.
+    """A producer for one cluster; `creator` is what recreates a missing topic.
 
-    `gives_up_after_s` is how long librdkafka tries to write a record, its own five minutes if it is None. `own` are
+    `gives_up_after_s` is how long librdkafka retries a record, its default of five minutes if it is None. `own` are
     librdkafka's settings, with `_` for `.`. Raises ConfigurationError and `ClusterUnavailable` as `for_confluent` does.
     """
 
@@ -69,7 +69,7 @@ class TopicProducer:
         """Queue a record, or a tombstone; returns None, or why it cannot be queued.
 
         `delivered` is called by `poll` and `flush`, with None or why the record was not written; without it `confirm`
-        raises that. Where the queue is full, a call that `waits` does so until there is room.
+        raises that error. If the queue is full, a call that `waits` waits until there is room.
         """
         while True:
             try:
@@ -86,7 +86,7 @@ class TopicProducer:
                 if waits:
                     self._producer.poll(_ROOM_S)
                     continue
-                reason = "too many records wait to be written"
+                reason = "too many records are queued"
             except KafkaException as error:
                 reason = unwritten(error.args[0], creator=self._creator)
             else:
@@ -96,17 +96,17 @@ class TopicProducer:
             return reason
 
     def poll(self, seconds: float = 0.0) -> None:
-        """Hear what became of records that were queued before; waits at most so long for the first."""
+        """Process acknowledgements of records that were queued before; waits at most so long for the first."""
         self._producer.poll(seconds)
 
     def flush(self, seconds: float) -> int:
-        """Wait until everything queued was written or given up, at most so long; returns how many records are left."""
+        """Wait until everything queued was written or dropped, at most so long; returns how many records are left."""
         return self._producer.flush(seconds)
 
     def confirm(self, topic: str, seconds: float, *, refused: type[ClusterError] = ClusterUnavailable) -> None:
         """Wait until everything queued for a topic was written; raises in one line that names cluster and topic.
 
-        `ClusterUnavailable` where there is no acknowledgement within `seconds`, `refused` where a record was refused.
+        `ClusterUnavailable` if there is no acknowledgement within `seconds`, `refused` if a record was refused.
         """
         left = self._producer.flush(seconds)
         failures = self._failures.copy()
@@ -120,7 +120,7 @@ class TopicProducer:
 def _heard(
     creator: str, failures: list[str], delivered: Delivered | None, error: KafkaError | None, message: Message
 ) -> None:
-    """Take what became of a record. It must not hold the producer, which could else not end while records wait."""
+    """Process an acknowledgement. It must not hold the producer, which could otherwise not end while records wait."""
     reason = None if error is None else unwritten(error, creator=creator)
     if delivered is not None:
         delivered(reason, message)

@@ -1,4 +1,4 @@
-"""How many replicas a new topic gets: a default gives way where a cluster has fewer brokers, a setting does not."""
+"""Replication factors of new topics: a default is reduced if a cluster has fewer brokers, a setting is not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def broker_count(metadata: ClusterMetadata) -> int:
 
 def factor_advice(key: str, alias: str) -> str:
     """Return what to change where a cluster refuses a replication factor."""
-    return f"set {key} to what {alias} has brokers for, or to -1"
+    return f"set {key} to at most the number of brokers of {alias}, or to -1"
 
 
 def reduced_factors(alias: str, brokers: int, factors: Iterable[tuple[str, int]]) -> str:
@@ -41,6 +41,6 @@ def reduced_factors(alias: str, brokers: int, factors: Iterable[tuple[str, int]]
     told = ", ".join(f"{key}={factor}" for key, factor in factors)
     counted = f"{brokers} broker{'' if brokers == 1 else 's'}"
     return (
-        f"{alias} has {counted}, fewer than default replication factors ask for ({told}): new topics get {brokers}; "
+        f"{alias} has {counted}, fewer than the default replication factors ({told}): new topics get {brokers}; "
         "set the factors to confirm this"
     )

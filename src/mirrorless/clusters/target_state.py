@@ -1,8 +1,8 @@
-"""Whether a flow is to run: Connect's own record in the configs topic (`KafkaConfigBackingStore`, Kafka 4.3).
+"""The target state of a flow: Connect's own record in the configs topic (`KafkaConfigBackingStore`, Kafka 4.3).
 
-The key is `target-state-<connector>`, the value JSON without a schema: `state` is what every worker knows, `state.v2`
-(KIP-875) can say STOPPED too and is the one that counts. A running MirrorMaker 2 reads what is written here and the
-other way round. The topic has one partition, so the last record of the key is the state.
+The key is `target-state-<connector>`, the value JSON without a schema: `state` is for all workers, `state.v2`
+(KIP-875) can also be STOPPED and takes precedence. A running MirrorMaker 2 reads what is written here and vice
+versa. The topic has one partition, so the last record of the key is the state.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FLUSH_S: Final = 15.0
 
 
 class TargetState(StrEnum):
-    """What a flow ought to do; STOPPED is Connect's, and to us the same as PAUSED."""
+    """The desired state of a flow; STOPPED is Connect's, and treated like PAUSED."""
 
     STARTED = "STARTED"
     PAUSED = "PAUSED"
@@ -84,7 +84,7 @@ class TargetStates:
         """Set the state and wait for the acknowledgement; creates the topic if it is missing. Raises `ClusterError`."""
         topic = self._topic
         if (reason := ensure(self._admin, topic)) is not None:
-            raise ClusterError(f"topic {topic.name} cannot be created: {reason}", cluster=topic.cluster.alias)
+            raise ClusterError(f"cannot create topic {topic.name}: {reason}", cluster=topic.cluster.alias)
         producer = TopicProducer(topic.cluster, creator="the next call", gives_up_after_s=_FLUSH_S)
         producer.send(topic.name, key=self._key, value=value(state), partition=0)
         producer.confirm(topic.name, _FLUSH_S + 1)

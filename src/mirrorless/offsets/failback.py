@@ -1,10 +1,10 @@
-"""The way back: a group that went on in a remote topic returns to the topic that it was copied from.
+"""Fails groups back: translates offsets in remote topics to offsets in the topics that they were copied from.
 
-A group that failed over from A to B reads `A.t` there. When it returns, the flow B->A says where it goes on in `t`: the
-flow A->B knows the pairs, read from the other side. MirrorMaker 2 names such checkpoints (reference, section 3.8) but
-has no syncs for them, so it never writes one. Only what came over one hop goes back: of `A.C.t` the topic on A is
-`C.t`, where MirrorMaker 2's rule says `t`. A group that A->B's own checkpoints brought to where it is stands on A where
-it stands: see `echoes`.
+A group that failed over from A to B reads `A.t` there. When it returns, the flow B->A translates its offset to `t`: the
+flow A->B has the pairs, used in the other direction. MirrorMaker 2 names such checkpoints but
+has no syncs for them, so it never writes one. Only topics of one hop are failed back: for `A.C.t` the topic on A is
+`C.t`, where MirrorMaker 2's rule says `t`. A group with an offset from A->B's own checkpoints only is not moved on A:
+see `failback_filter`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Failback:
         self.walked_records = 0
 
     def covers(self, topic: str) -> bool:
-        """Whether the topic is a remote topic of the forward flow, over one hop; many groups ask."""
+        """Whether the topic is a remote topic of the forward flow, over one hop; cached for many groups."""
         found = self._covered.get(topic)
         if found is None:
             found = self._covered[topic] = self._is_remote(topic)
@@ -66,13 +66,13 @@ class Failback:
         return upstream is not None and upstream == self._policy.original_topic(topic) and self._selects(upstream)
 
     def is_home(self, topic: str) -> bool:
-        """Whether the topic is one of the forward flow's source that groups return to."""
+        """Whether the topic is one of the forward flow's source that groups fail back to."""
         return self.covers(self._policy.format_remote_topic(self._alias, topic))
 
     def listen(self, topics: Iterable[str], *, stopping: Callable[[], bool] = lambda: False) -> str | None:
-        """Learn what the forward flow's checkpoints say of remote `topics` now; returns why that cannot be known.
+        """Read the forward flow's checkpoints of remote `topics`; returns why this is not possible.
 
-        The offsets of the groups must have been asked for before: a checkpoint is written before it is committed.
+        The offsets of the groups must have been read before: a checkpoint is written before it is committed.
         """
         try:
             self._echoes.read(stopping=stopping)
@@ -85,9 +85,9 @@ class Failback:
         return self._deaf
 
     def echo(self, group: str, place: Place, offset: int) -> Translated | Unknown | None:
-        """Where a group is that has not moved in a remote topic: that is known without translating.
+        """The position of a group that has not moved in a remote topic: it is known without translating.
 
-        A topic at home that was created again since it was copied is another one, in which no group was.
+        A source topic that was recreated since it was copied is another one, in which no group was.
         """
         home = self._policy.original_topic(place[0]), place[1]
         if self._deaf is None and (reason := self._translator.why_not(home)) is not None:
@@ -96,7 +96,7 @@ class Failback:
         return None if last is None else Translated(last.upstream, How.PAIR)
 
     def went_on(self, group: str, place: Place, offset: int) -> bool:
-        """Whether the group itself went on in a remote topic, so that it may be moved at home too."""
+        """Whether the group itself consumed in a remote topic, so that it may be moved on the source too."""
         return self._deaf is None and self._echoes.went_on(group, place, offset)
 
     def translate(
@@ -108,7 +108,7 @@ class Failback:
     ) -> Answers:
         """Translate offsets of remote topics; walks end at the monotonic time `deadline`. Raises `ClusterError`.
 
-        Where `stopping` says so before all is read that it takes, nothing has an answer yet.
+        If `stopping` returns true before everything required is read, nothing has an answer yet.
         """
         home = {place: (self._policy.original_topic(place[0]), place[1]) for place in wanted}
         if not self._translator.refresh(home.values(), stopping=stopping):
@@ -153,7 +153,7 @@ class Failback:
         self._walker.close()
 
     def _ask_which_are_compacted(self, topics: Iterable[str]) -> None:
-        """Ask anew each time, because a policy may change; a topic that does not tell counts as compacted."""
+        """Query the policies each time, because they may change; a topic without an answer counts as compacted."""
         resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
         for resource, future in (self._source.client.describe_configs(resources) if resources else {}).items():
             try:
@@ -164,19 +164,19 @@ class Failback:
 
 
 def look_up(offset: int, line: OffsetMap, *, compacted: bool) -> Translated | Unknown | tuple[int, int]:
-    """Translate a downstream offset: the answer, or the pair of offsets (up, down) from where on records are counted.
+    """Translate a downstream offset: the answer, or the pair of offsets (up, down) from which records are counted.
 
-    `compacted` says that the source may have lost records that were copied; counting would then lead too far.
+    `compacted` says that the source may have removed copied records; counting would then lead too far.
     """
     run, following = line.at_downstream(offset)
     if run is None:
-        known = "it lies before every offset sync that is left" if following else "there is no offset sync yet"
+        known = "the offset is before the oldest offset sync" if following else "there is no offset sync yet"
         return Unknown(known)
     if offset <= run.end_downstream:
-        # Where runs meet on the target, what lies between them at home was never copied, so nobody read it there.
+        # Where runs meet on the target, records between them on the source were never copied, so no consumer read them.
         first = line.first_at_downstream(offset)
         if offset == first.first_downstream == 0 < first.first_upstream:
-            return Unknown("it lies before everything that was copied")
+            return Unknown("the offset is before everything that was copied")
         return Translated(first.first_upstream + offset - first.first_downstream, How.RUN)
     if not line.countable(run, following) or compacted:
         return Translated(run.end_upstream, How.NEAREST)

@@ -1,4 +1,4 @@
-"""Translates offsets of one flow's source: asks both clusters what is needed, walks where it must, remembers walks."""
+"""Translates offsets of one flow's source: queries both clusters, walks the source if necessary, caches walks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Answers = dict["Place", dict[int, Translated | Unknown]]
 
 @dataclass(frozen=True, slots=True)
 class _Remembered:
-    """A walk's answer; it is void when its partition's copy began another incarnation."""
+    """A walk's answer; it is void when another epoch of its partition began."""
 
     downstream: int
     version: tuple[object, ...]
@@ -42,7 +42,7 @@ class _Remembered:
 
 @dataclass(slots=True)
 class Walked:
-    """What walking took: `records` counted, and why walks were given up."""
+    """Statistics of walks: `records` counted, and why walks were ended."""
 
     walks: int = 0
     records: int = 0
@@ -58,10 +58,10 @@ def counter_from(known: Known | None, start: int, until: Sequence[int]) -> Recor
 
 
 class Translator:
-    """Everything a flow knows about its offsets; `refresh` before `translate`.
+    """Everything that is known about a flow's offsets; call `refresh` before `translate`.
 
-    `must_read_to_end` is for when earlier checkpoints could not be read (reference, section 3.1). With `inside_log`
-    answers that lie where the target's retention has deleted the records are raised to the first offset left, where a
+    `must_read_to_end` is for when earlier checkpoints could not be read. With `inside_log`
+    answers at records that the target's retention has deleted are raised to the first offset left, where a
     group continues.
     """
 
@@ -91,9 +91,10 @@ class Translator:
         return remote_topic(topic, source=self._flow.source.alias, target=self._flow.target.alias, policy=self._policy)
 
     def refresh(self, places: Iterable[Place], *, stopping: Callable[[], bool] = lambda: False) -> bool:
-        """Learn what there is to know now about these source partitions; raises `ClusterError`.
+        """Read the current state of these source partitions; raises `ClusterError`.
 
-        Once `stopping` says so the rest is left to the next call, and False returned: nothing can be translated yet.
+        Once `stopping` returns true the rest is left to the next call, and False returned: nothing can be translated
+        yet.
         """
         places = list(places)
         # The target's ends first: see `translation.translate`.
@@ -113,13 +114,13 @@ class Translator:
         return whole
 
     def identify(self, topics: Iterable[str], *, stopping: Callable[[], bool] = lambda: False) -> None:
-        """Learn which of these source topics were created again, and nothing else; raises `ClusterError`."""
+        """Find which of these source topics were recreated, and nothing else; raises `ClusterError`."""
         if self._flow.offset_storage_topic in partition_counts(self._target.metadata()):
             self.progress = self._progress.read(stopping=stopping)
         self._identify(set(topics))
 
     def why_not(self, place: Place) -> str | None:
-        """Why no offset of a source partition translates: its topic is not the copied one. None where it is.
+        """Why no offset of a source partition translates: its topic was recreated. None if not.
 
         As of the last `refresh`, or `identify`, with a place of its topic.
         """
@@ -130,14 +131,14 @@ class Translator:
         return NOT_COPIED if is_another(known, topic_id) else None
 
     def _identify(self, topics: set[str]) -> None:
-        """Ask for ids after the offsets of groups: those of a topic that was deleted since count no longer either."""
+        """Query ids after the offsets of groups: offsets of a topic that was deleted since are void too."""
         copied = {topic for (topic, _), known in self.progress.items() if topic in topics and copied_id(known)}
         found, missing = topic_ids(self._source, copied)
         self._ids = {topic: one for topic, one in self._ids.items() if topic not in topics} | found
         self._unidentified = {topic: one for topic, one in self._unidentified.items() if topic not in topics} | missing
 
     def line(self, place: Place) -> OffsetMap:
-        """All that is certain of a source partition."""
+        """Everything that is certain about a source partition."""
         known = self.progress.get(place) or Known()
         runs = self.syncs.runs
         return OffsetMap.of(
@@ -158,7 +159,9 @@ class Translator:
         for place, offsets in wanted.items():
             end = self.target_ends.get(place)
             if end is None:
-                answers[place] = dict.fromkeys(offsets, Unknown(f"{self.remote(place[0])} is not on the target"))
+                answers[place] = dict.fromkeys(
+                    offsets, Unknown(f"{self.remote(place[0])} does not exist on the target")
+                )
                 continue
             if (reason := self.why_not(place)) is not None:
                 answers[place] = dict.fromkeys(offsets, Unknown(reason))

@@ -1,4 +1,4 @@
-"""What a key is, wherever it stands and however it is written: kind, default and meaning."""
+"""Explains a key, with any prefix and in any accepted spelling: type, default and meaning."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CLIENT_PREFIXES: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One setting. `where` says in front of what it may stand; `default` is None where there is none."""
+    """One setting. `where` says with which prefixes it may be set; `default` is None if there is none."""
 
     key: str
     kind: str
@@ -39,36 +39,36 @@ class Explanation:
 
     @property
     def row(self) -> str:
-        """The line of docs/configuration.md."""
+        """The row of docs/configuration.md."""
         default = "" if self.default is None else self.default if self.default == "required" else f"`{self.default}`"
         return f"| `{self.key}` | {default} | {self.meaning.removesuffix('.')} |".replace("|  |", "| |")
 
 
-# Keys that are not a flow's or the worker's, but make the clusters and the flows.
+# Keys that are neither a flow's nor the worker's, but define the clusters and the flows.
 _MAKING: Final = (
     Explanation("clusters", "list", "required", "The aliases of the clusters.", "at top level"),
     Explanation(
         "<alias>.bootstrap.servers",
         "list of host:port",
         "required",
-        "Brokers of this cluster to begin with; a flow needs it.",
-        "behind an alias, or at top level for all",
+        "Bootstrap servers of this cluster; required for a flow.",
+        "after an alias, or at top level for all",
     ),
     Explanation(
         "<source>-><target>.enabled",
         "true or false",
         "false",
-        "Whether this flow runs; `enabled` alone is for all of them.",
-        "behind a flow, or at top level for all",
+        "Whether this flow runs; `enabled` without a flow is for all flows.",
+        "after a flow, or at top level for all",
     ),
     Explanation(
         f"<alias>.{CLUSTER_ID}",
         "text",
         None,
-        "What this cluster is called in place of the id that it reports, to confirm that two clusters which were "
-        "formatted with one id differ; producer ids and records of what was added are derived from it. Set it before "
+        "Name of this cluster in place of the id that it reports, to confirm that two clusters which were "
+        "formatted with the same id differ. Producer ids and records of added ACLs are derived from it: set it before "
         "the first record is copied.",
-        "behind an alias",
+        "after an alias",
     ),
 )
 
@@ -82,7 +82,7 @@ def explanations() -> Iterator[Explanation]:
         (
             SOURCE_CLIENT_KEYS,
             "<source>.",
-            "behind the source's alias, or as <source>-><target>.source.{key}, which wins",
+            "after the source's alias, or as <source>-><target>.source.{key}, which wins",
         ),
     ):
         for key, field in keys.items():
@@ -92,13 +92,13 @@ def explanations() -> Iterator[Explanation]:
 
 
 def client_explanations() -> Iterator[Explanation]:
-    """Yield every client setting that is honoured."""
+    """Yield every supported client setting."""
     for key, (kind, default, meaning) in CLIENT_MEANINGS.items():
-        yield Explanation(key, kind, default, meaning, "behind an alias; ssl, sasl and security also at top level")
+        yield Explanation(key, kind, default, meaning, "after an alias; ssl, sasl and security also at top level")
 
 
 def explain(key: str) -> Explanation:
-    """Explain one key; raises ConfigurationError, with the nearest known one, for a key that means nothing."""
+    """Explain one key; raises ConfigurationError, with the nearest known key, for a key that is not known."""
     wanted = key.strip()
     known = {one.key: one for one in (*explanations(), *client_explanations())}
     if wanted in known:
@@ -126,7 +126,7 @@ def _explained(name: str, known: dict[str, Explanation]) -> Explanation | None:
     if key in known or client in known:
         return known.get(key) or known[client]
     if client in COMMON_CLIENT_KEYS | CONSUMER_KEYS | PRODUCER_KEYS and (client != key or client in COMMON_CLIENT_KEYS):
-        return Explanation(client, "any", None, "Only tunes Java's clients; accepted without effect.", "behind a role")
+        return Explanation(client, "any", None, "Only tunes Java's clients; accepted without effect.", "after a role")
     other = foreign(key)
     if other is not None:
         effect = "Refused" if other.severity == "error" else "Accepted without effect"

@@ -1,4 +1,4 @@
-"""What a flow's setting is: its kind in words, its default and its meaning, from the one place that declares it."""
+"""Type, default and meaning of a flow's setting, from its one declaration."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _EXAMPLE = {"source": Cluster(alias="<source>", bootstrap_servers="<source>")}
 
 
 def kind_of(field: str) -> str:
-    """Return what a field of Flow may be, in words."""
+    """Return the accepted values of a field of Flow, in words."""
     info = Flow.model_fields[field]
     marks = [*info.metadata, *_marks(info.annotation)]
     return next((mark.words for mark in marks if isinstance(mark, ValueType)), "text")
 
 
 def default_of(field: str) -> str | None:
-    """Return a field's default as a file would have it; None where there is none."""
+    """Return a field's default as it is written in a file; None if there is none."""
     return as_text(Flow.model_fields[field].get_default(call_default_factory=True, validated_data=_EXAMPLE))
 
 
 def meaning_of(field: str) -> str:
-    """Return what stands under the field in the model."""
+    """Return the description of the field in the model."""
     return " ".join((Flow.model_fields[field].description or "").split())
 
 
 def as_text(value: object) -> str | None:
-    """Write a setting's value as a file would have it."""
+    """Return a setting's value as it is written in a file."""
     if value is None:
         return None
     if isinstance(value, bool):

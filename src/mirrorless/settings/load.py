@@ -1,4 +1,4 @@
-"""From a configuration file, in any form that is in use, to typed flows: text -> spelling -> precedence -> model."""
+"""Reads a configuration file in any accepted form into typed flows: text -> spelling -> precedence -> model."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 
 
 def load(*files: str | PathLike[str]) -> Settings:
-    """Read a configuration and check all of it that is used.
+    """Read a configuration and check everything that is used.
 
-    `files` is an mm2.properties, or one or several files of Connect's JSON; or what `Settings.file` says, which stands
-    for all of them. Raises ConfigurationError, in one line with file, key and value, for the first thing that cannot
-    be used.
+    `files` is an mm2.properties, or one or several files of Connect's JSON; or the value of `Settings.file`, which
+    stands for all of them. Raises ConfigurationError, in one line with file, key and value, for the first error.
     """
     understood = understand(*files)
     if understood.settings is None or understood.errors:
@@ -34,7 +33,7 @@ def load(*files: str | PathLike[str]) -> Settings:
 
 
 def understand(*files: str | PathLike[str]) -> Understanding:
-    """Read a configuration as `load` does, but return everything that is to be said about it; raises nothing."""
+    """Read a configuration as `load` does, but return all errors, warnings and notes; raises nothing."""
     location = locations.together(files)
     try:
         entries, warnings = _entries(location)

@@ -1,7 +1,7 @@
-"""Where a configuration lies: on disk, in S3 (`s3://bucket/key`) or in the SSM parameter store (`ssm:/name`).
+"""Where a configuration is stored: on disk, in S3 (`s3://bucket/key`) or in the SSM parameter store (`ssm:/name`).
 
-A location is one text, because it travels to Spark's workers: several files are `files:a.json,b.json`, a MirrorMaker 1
-is `mirrormaker1:consumer.config=C&producer.config=P&include=a%7Cb`.
+A location is one string, because it is sent to Spark's workers: several files are `files:a.json,b.json`, a
+MirrorMaker 1 is `mirrormaker1:consumer.config=C&producer.config=P&include=a%7Cb`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def apart(location: str) -> tuple[str, ...]:
 
 
 def read(location: str) -> str:
-    """Read a UTF-8 text; raises ConfigurationError where that is not possible."""
+    """Read a UTF-8 text; raises ConfigurationError if this is not possible."""
     try:
         return _read(location).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -54,7 +54,7 @@ def _read(location: str) -> bytes:
         with client("s3", region=None) as s3:
             return bytes(s3.get_object(Bucket=bucket, Key=key)["Body"].read(_LARGEST_BYTES))
     if location.startswith("ssm:"):
-        # Of an ARN, everything; a name may begin with one or two slashes, as in ssm://name.
+        # The whole ARN; a name may begin with one or two slashes, as in ssm://name.
         name = location.removeprefix("ssm:")
         name = name[1:] if name.startswith("//") else name
         with client("ssm", region=name.split(":")[3] if name.startswith("arn:") else None) as store:

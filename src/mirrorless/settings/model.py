@@ -1,7 +1,7 @@
-"""What a configuration says, as frozen values: clusters, and flows between them.
+"""A configuration as frozen values: clusters, and flows between them.
 
-Defaults are those of MirrorMaker 2 (release 4.3) and stand here once. Texts are taken as a file has them; what they may
-be is in `values`.
+Defaults are those of MirrorMaker 2 (release 4.3) and are declared only here. Values are read as a file has them; the
+accepted values are in `values`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 DEFAULT_POLICY_CLASS: Final = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
-# MirrorMaker 2 4.3. The two names with `log.` are the brokers', not the topics', and so exclude nothing.
+# MirrorMaker 2 4.3. The two names with `log.` are broker configs, not topic configs, and so exclude nothing.
 DEFAULT_CONFIG_PROPERTIES_EXCLUDE: Final = (
     r"follower\.replication\.throttled\.replicas",
     r"leader\.replication\.throttled\.replicas",
@@ -52,15 +52,15 @@ DEFAULT_CONFIG_PROPERTIES_EXCLUDE: Final = (
 
 class _Frozen(BaseModel):
     # A value that pydantic refuses may be a secret: it stays out of the error's text.
-    # What stands under a field is its meaning, for `mirrorless config explain` and docs/configuration.md.
+    # The text under a field is its meaning, for `mirrorless config explain` and docs/configuration.md.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True)
 
 
 class Cluster(_Frozen):
     """One Kafka cluster under its alias.
 
-    `cluster_id` is what the operator calls it in place of the id that it reports. `client` holds the Java client
-    settings without the alias; `consumer.`, `producer.` and `admin.` prefixes stay and beat the plain key in that role.
+    `cluster_id` is the operator's name of the cluster in place of the id that it reports. `client` has the Java client
+    settings without the alias; `consumer.`, `producer.` and `admin.` prefixes stay and take precedence in that role.
     Neither repr nor `model_dump` shows its secrets; pickle keeps them.
     """
 
@@ -87,26 +87,26 @@ class Flow(_Frozen):
     topics: Patterns = Field((".*",), alias="topics")
     """Source topics to replicate: patterns, separated by commas, each for the whole name."""
     topics_exclude: Patterns = Field((r"mm2.*\.internal", r".*\.replica", "__.*"), alias="topics.exclude")
-    """Source topics that are left out, whatever `topics` says."""
+    """Source topics to exclude, whatever `topics` says."""
     groups: Patterns = Field((".*",), alias="groups")
     """Consumer groups whose offsets are translated: patterns, as for topics."""
     groups_exclude: Patterns = Field(("console-consumer-.*", "connect-.*", "__.*"), alias="groups.exclude")
-    """Consumer groups that are left out, whatever `groups` says."""
+    """Consumer groups to exclude, whatever `groups` says."""
     replication_factor: CountOrDefault = Field(2, alias="replication.factor")
     """Replicas of new remote topics; `-1` leaves it to the brokers."""
     tasks_max: PositiveInt = Field(1, alias="tasks.max")
     """Slots: how many workers share the flow's partitions."""
     refresh_topics_enabled: Boolean = Field(True, alias="refresh.topics.enabled")
-    """Whether new topics and partitions are looked for while running."""
+    """Whether new topics and partitions are detected while running."""
     refresh_topics_interval_seconds: Interval = Field(600, alias="refresh.topics.interval.seconds")
-    """How often new topics and partitions are looked for."""
+    """How often to check for new topics and partitions."""
     heartbeats_replication_enabled: Boolean = Field(True, alias="heartbeats.replication.enabled")
-    """Heartbeat topics are replicated whatever the filter says."""
+    """Whether heartbeat topics are replicated, whatever the topic filter says."""
     replication_policy_class: Text = Field(DEFAULT_POLICY_CLASS, alias="replication.policy.class")
-    """How remote topics are named: this one puts the source's alias in front, `IdentityReplicationPolicy` does not;
-    with or without Java's package."""
+    """Names remote topics: this class prepends the source's alias, `IdentityReplicationPolicy` keeps the name; with or
+    without Java's package; or a custom Python class."""
     replication_policy_separator: Text = Field(".", alias="replication.policy.separator")
-    """What stands between alias and topic in the names of remote topics."""
+    """Separator between alias and topic in the names of remote topics."""
     replication_policy_internal_topic_separator_enabled: Boolean = Field(
         True, alias="replication.policy.internal.topic.separator.enabled"
     )
@@ -123,47 +123,47 @@ class Flow(_Frozen):
     offset_storage_partitions: Annotated[CountOrDefault, Scope.WORKER] = Field(25, alias="offset.storage.partitions")
     """Partitions of the progress topic."""
     connector_name: Text = Field("MirrorSourceConnector", alias="mirrorless.connector.name")
-    """The name under which progress is kept, which is the connector's on Connect; Connect's JSON says it."""
+    """The name under which progress is stored, which is the connector's on Connect; from Connect's JSON."""
     lease_seconds: Seconds = Field(120.0, alias="mirrorless.lease.seconds")
-    """How long a slot keeps its partitions before they are dealt anew. Between two leases a flow's only slot copies on;
-    several pause for one to two seconds."""
+    """How long a slot keeps its partitions before they are reassigned. Between two leases, a flow with one slot
+    continues to copy; several slots pause for one to two seconds."""
     start_timestamp_ms: TimestampMs | None = Field(None, alias="mirrorless.start.timestamp")
     """Where partitions without progress begin: at the first record of this time or later; milliseconds since 1970, or
     `2026-01-31T12:00:00Z`."""
     auto_offset_reset: Annotated[OffsetReset, Scope.SOURCE_CLIENT] = Field(
         "earliest", alias="consumer.auto.offset.reset"
     )
-    """Where partitions without progress begin, unless a timestamp says it: `earliest` or `latest`."""
+    """Where partitions without progress begin, if there is no start timestamp: `earliest` or `latest`."""
     errors_tolerance: Tolerance = Field("none", alias="errors.tolerance")
-    """What happens with a record that cannot go over: `none` stops this partition only, `all` leaves the record out,
-    says which, and goes on."""
+    """What happens to a record that cannot be copied: `none` stops its partition only, `all` skips the record, logs
+    it, and continues."""
     dead_letter_topic: str | None = Field(None, alias="errors.deadletterqueue.topic.name")
-    """With `errors.tolerance=all`, a topic on the target for the coordinates of what was left out."""
+    """With `errors.tolerance=all`, a topic on the target for the coordinates of skipped records."""
     dead_letter_replication_factor: CountOrDefault = Field(3, alias="errors.deadletterqueue.topic.replication.factor")
-    """Replicas of the topic for what was left out, if it has to be created."""
+    """Replicas of the topic for skipped records, if it has to be created."""
     on_gap: OnGap = Field("halt", alias="mirrorless.on.gap")
-    """What happens where records are missing that were never copied (retention was faster, the topic was created again,
-    a log was cut): `halt` stops this partition only, `continue` goes on at the first record left."""
+    """What happens when records are missing that were not copied (they expired, the topic was recreated, a log was
+    truncated): `halt` stops the partition only, `continue` skips the gap."""
     max_bytes_per_second: BytesPerSecond | None = Field(None, alias="mirrorless.max.bytes.per.second")
-    """How much the whole flow may fetch, in bytes per second, divided among its slots; no limit if it is not set."""
+    """How much the whole flow may fetch, in bytes per second, divided among its slots; no limit if not set."""
     cloudwatch_topics: Patterns = Field((".*",), alias="mirrorless.cloudwatch.topics")
-    """Source topics with metrics of their own in CloudWatch, which are eight each and paid for one by one: patterns, as
-    for topics; empty for none. The flow's own metrics are of all topics. The copy job reads it when it starts."""
+    """Source topics with metrics per topic in CloudWatch, eight per topic and charged one by one: patterns, as
+    for topics; empty for none. Metrics of the flow include all topics. The copy job reads it when it starts."""
     topic_filter_class: Text = Field("org.apache.kafka.connect.mirror.DefaultTopicFilter", alias="topic.filter.class")
-    """Which topics are selected; or a class of your own."""
+    """Selects topics; or a custom Python class."""
     group_filter_class: Text = Field("org.apache.kafka.connect.mirror.DefaultGroupFilter", alias="group.filter.class")
-    """Which consumer groups are selected; or a class of your own."""
+    """Selects consumer groups; or a custom Python class."""
     config_property_filter_class: Text = Field(
         "org.apache.kafka.connect.mirror.DefaultConfigPropertyFilter", alias="config.property.filter.class"
     )
-    """Which topic configs go over; or a class of your own."""
+    """Selects topic configs; or a custom Python class."""
     config_properties_exclude: Patterns = Field(DEFAULT_CONFIG_PROPERTIES_EXCLUDE, alias="config.properties.exclude")
-    """Topic configs that are left to the target: patterns. Setting it replaces the list."""
+    """Topic configs that are not replicated: patterns. Setting it replaces the list."""
     use_defaults_from: DefaultsFrom = Field("target", alias="use.defaults.from")
-    """Whether a config at its default on the source is at the target's own default (`target`), or set to the source's
-    value (`source`)."""
+    """For a config at its default on the source: use the target's default (`target`), or set the source's value
+    (`source`)."""
     sync_topic_configs_enabled: Boolean = Field(True, alias="sync.topic.configs.enabled")
-    """Whether configs of remote topics follow their source topics; new ones are created with them in any case."""
+    """Whether configs of remote topics follow their source topics; new topics are created with them in any case."""
     sync_topic_configs_interval_seconds: Interval = Field(600, alias="sync.topic.configs.interval.seconds")
     """How often configs are compared."""
     sync_topic_acls_enabled: Boolean = Field(True, alias="sync.topic.acls.enabled")
@@ -171,45 +171,45 @@ class Flow(_Frozen):
     sync_topic_acls_interval_seconds: Interval = Field(600, alias="sync.topic.acls.interval.seconds")
     """How often ACLs are compared."""
     acls_patterns: AclPatterns = Field(("literal",), alias="mirrorless.acls.patterns")
-    """Which ACLs go over: `literal`, `prefixed` or both; prefixed ones only where a replicated topic begins so."""
+    """Which ACLs are replicated: `literal`, `prefixed` or both; prefixed only where a replicated topic matches."""
     acls_prune: Boolean = Field(False, alias="mirrorless.acls.prune")
-    """Removes ACLs that this flow created, while it was `true`, once they are gone from the source; which those are
-    is kept in `mm2-acls.<source>.internal` on the target."""
+    """Removes ACLs that this flow created, while this was `true`, once they are gone from the source; these ACLs are
+    recorded in `mm2-acls.<source>.internal` on the target."""
     emit_offset_syncs_enabled: Boolean = Field(True, alias="emit.offset-syncs.enabled")
-    """Whether the copy notes which source offset went to which target offset; without it no offset is translated."""
+    """Whether the copy writes offset syncs; without them no offset is translated."""
     offset_lag_max: NotNegativeInt = Field(100, alias="offset.lag.max")
-    """How many records may go over without a new offset sync; a sync is written at most once a second a partition,
-    and always before it falls quiet."""
+    """How many records may be copied without a new offset sync; a partition writes at most one sync per second, and
+    always one before it becomes idle."""
     offset_syncs_topic_location: Location = Field("source", alias="offset-syncs.topic.location")
     """The cluster that holds the offset syncs: `source` (`mm2-offset-syncs.<target>.internal`) or `target`
     (`mm2-offset-syncs.<source>.internal`)."""
     offset_syncs_topic_replication_factor: CountOrDefault = Field(3, alias="offset-syncs.topic.replication.factor")
     """Replicas of the offset syncs topic."""
     sync_index_records: PositiveInt = Field(100_000, alias="mirrorless.sync.index.records")
-    """An offset sync that outlives compaction is kept for every so many source offsets of a partition, the latest
-    1,024 of them; the fewer, the shorter the walks to translate an old offset."""
+    """One offset sync that survives compaction is written for every this many source offsets of a partition, for the
+    latest 1,024 of them; fewer offsets make translation of an old offset faster."""
     refresh_groups_enabled: Boolean = Field(True, alias="refresh.groups.enabled")
-    """Whether new consumer groups are looked for; every pass of the checkpoints does."""
+    """Whether new consumer groups are detected; every checkpoint run does."""
     refresh_groups_interval_seconds: Interval = Field(600, alias="refresh.groups.interval.seconds")
-    """Accepted, and sooner than asked for: every pass lists the groups."""
+    """Accepted, without effect: every checkpoint run lists the groups."""
     emit_checkpoints_enabled: Boolean = Field(True, alias="emit.checkpoints.enabled")
     """Whether translated group offsets are written to `<source>.checkpoints.internal` on the target."""
     emit_checkpoints_interval_seconds: Interval = Field(60, alias="emit.checkpoints.interval.seconds")
-    """How often translated group offsets are written, at least; where offset syncs trigger it, more often."""
+    """How often translated group offsets are written, at least; more often where offset syncs trigger it."""
     checkpoints_topic_replication_factor: CountOrDefault = Field(3, alias="checkpoints.topic.replication.factor")
     """Replicas of the checkpoints topic."""
     sync_group_offsets_enabled: Boolean = Field(False, alias="sync.group.offsets.enabled")
-    """Whether translated offsets are also committed for the groups on the target, as long as they are on the source:
-    never for a group that is active there, never backwards."""
+    """Whether translated offsets are also committed for the groups on the target, while they exist on the source:
+    never for a group that is active on the target, never backwards."""
     sync_group_offsets_interval_seconds: Interval = Field(60, alias="sync.group.offsets.interval.seconds")
     """How often translated offsets are committed."""
     emit_heartbeats_enabled: Boolean = Field(True, alias="emit.heartbeats.enabled")
-    """Whether a record goes into the target's `heartbeats`, for every ordered pair of clusters, enabled or not."""
+    """Whether heartbeats are written to the target's `heartbeats`, for each pair of clusters, enabled or not."""
     emit_heartbeats_interval_seconds: Interval = Field(1, alias="emit.heartbeats.interval.seconds")
-    """How often heartbeats are sent."""
+    """How often heartbeats are emitted."""
     heartbeats_topic_replication_factor: CountOrDefault = Field(3, alias="heartbeats.topic.replication.factor")
     """Replicas of the heartbeats topic."""
-    # What the rest of the file adds: not settings of this flow, so neither shown nor explained with them.
+    # From the rest of the file: not settings of this flow, so neither shown nor explained with them.
     _other_aliases: tuple[str, ...] = PrivateAttr(default=())
     _circle: tuple[Flow, ...] = PrivateAttr(default=())
 
@@ -219,7 +219,7 @@ class Flow(_Frozen):
         return f"{self.source.alias}->{self.target.alias}"
 
     def is_default(self, field: str) -> bool:
-        """Whether nothing sets this field, so that its default counts."""
+        """Whether the field is not set, so that its default applies."""
         return field not in self.model_fields_set
 
     @property
@@ -229,7 +229,7 @@ class Flow(_Frozen):
 
     @property
     def circle(self) -> tuple[Flow, ...]:
-        """The file's other enabled flows that lie on a directed cycle of clusters with this one."""
+        """The file's other enabled flows that are part of a directed cycle of clusters with this flow."""
         return self._circle
 
     def among(self, *, aliases: Iterable[str], circle: Iterable[Flow]) -> Flow:
@@ -241,12 +241,12 @@ class Flow(_Frozen):
 
     @property
     def writes_checkpoints(self) -> bool:
-        """Whether checkpoints are written: without offset syncs there is nothing to translate by."""
+        """Whether checkpoints are written: without offset syncs no offset can be translated."""
         return self.emit_checkpoints_enabled and self.emit_offset_syncs_enabled
 
     @property
     def connections(self) -> tuple[object, ...]:
-        """What a running copy is connected with: where one of these changes, it has to begin anew."""
+        """The settings of a running copy's connections: if one of them changes, the copy has to restart."""
         syncs = self.emit_offset_syncs_enabled, self.offset_syncs_topic_location
         return self.source, self.target, self.offset_storage_topic, self.connector_name, syncs
 
@@ -272,10 +272,10 @@ SOURCE_CLIENT_KEYS: Final[Mapping[str, str]] = _keys(Scope.SOURCE_CLIENT)
 class Settings(_Frozen):
     """A whole configuration: the clusters that can be reached and the enabled flows, in the order of `clusters`.
 
-    `heartbeats` are the ordered pairs that send a sign of life to their target, be the flow enabled or not: from the
-    heartbeats of the way back a cluster learns who is upstream (reference, section 2.5).
-    `warnings` are lines for the operator about what was read otherwise than it is written, or has no effect; `notes`
-    are MirrorMaker 2's settings that make no sense here.
+    `heartbeats` are the ordered pairs that emit heartbeats to their target, whether the flow is enabled or not: from
+    the heartbeats of the reverse direction a cluster learns who is upstream.
+    `warnings` are lines for the operator about what was corrected or has no effect; `notes` are MirrorMaker 2's
+    settings that have no meaning here.
     """
 
     file: str
@@ -292,4 +292,4 @@ class Settings(_Frozen):
             if flow.name == wanted:
                 return flow
         enabled = ", ".join(flow.name for flow in self.flows)
-        raise FlowNotEnabled(f"no such flow is enabled; enabled: {enabled}", file=self.file, key=f"{wanted}.enabled")
+        raise FlowNotEnabled(f"this flow is not enabled; enabled: {enabled}", file=self.file, key=f"{wanted}.enabled")

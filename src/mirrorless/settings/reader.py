@@ -1,4 +1,4 @@
-"""From entries by their right keys to clusters and flows, with everything that is to be said about them."""
+"""Makes clusters and flows of entries with correct keys, with all errors, warnings and notes about them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OF_HEARTBEATS: Final = ("emit.heartbeats", "heartbeats.topic")
 
 @dataclass(frozen=True, slots=True)
 class Effective:
-    """A setting as it counts: its value as it may be shown, and where it comes from (`default`, or file and line)."""
+    """The effective value of a setting, masked if secret, and its origin (`default`, or file and line)."""
 
     key: str
     value: str | None
@@ -47,7 +47,7 @@ class Effective:
 
 @dataclass(frozen=True, slots=True)
 class Understanding:
-    """What was understood of a configuration. `settings` is None where `errors` leave nothing to work with.
+    """Everything that was read from a configuration. `settings` is None if `errors` leave nothing usable.
 
     `flows` has the effective settings of each flow, `clients` those of its two ends, by flow and side.
     """
@@ -61,7 +61,7 @@ class Understanding:
 
 
 class Reader:
-    """Reads tidied entries; what is wrong is collected, so that a check can name all of it."""
+    """Reads normalized entries; errors are collected, so that a check can report all of them."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class Reader:
         for alias in aliases:
             if aliases.count(alias) > 1:
                 self._refuse(
-                    f"names {alias} twice; give each cluster an alias of its own", key=CLUSTERS, value=found.value
+                    f"names {alias} twice; use a different alias for each cluster", key=CLUSTERS, value=found.value
                 )
         return aliases
 
@@ -166,7 +166,7 @@ class Reader:
             self._refuse(str(error), key=key, value=found.value)
 
     def _cluster(self, alias: str, flows: Sequence[Flow]) -> Cluster | None:
-        """Return a cluster as it is outside of any flow, or as its first flow has it if only flows say where it is."""
+        """Return a cluster as it is outside of any flow, or as its first flow has it if only flows have its servers."""
         found = precedence.cluster_settings(self._entries, alias)
         servers = found.get(BOOTSTRAP_SERVERS)
         if servers is not None and split_list(servers.value):
@@ -175,7 +175,7 @@ class Reader:
         if not ends:
             self._warnings.append(
                 f"{self._location}: {alias}.{BOOTSTRAP_SERVERS}: not set; cluster {alias} is in no enabled flow and is "
-                "left out"
+                "ignored"
             )
         return ends[0] if ends else None
 
@@ -190,7 +190,7 @@ class Reader:
         for side, alias in (("source", source), ("target", target)):
             named = self._entries.get(f"{name}.{side}.cluster.alias")
             if named is not None and named.value.strip() != alias:
-                reason = f"MirrorMaker 2 names remote topics and progress by it; call the cluster so in {CLUSTERS}"
+                reason = f"remote topics and progress are named by this alias; use the same alias in {CLUSTERS}"
                 self._note(reason, key=f"{name}.{side}.cluster.alias", entry=named)
         by_key = {
             key: (field, precedence.flow_setting(self._entries, key, flow=name)) for key, field in FLOW_KEYS.items()
@@ -226,7 +226,7 @@ class Reader:
         return flow
 
     def _heartbeats(self, clusters: Sequence[Cluster], flows: Sequence[Flow]) -> Iterator[Flow]:
-        """Every ordered pair that sends heartbeats; of one that is not enabled, nothing but their settings counts."""
+        """Every ordered pair that emits heartbeats; of a disabled pair only the settings of heartbeats are used."""
         enabled = {flow.name: flow for flow in flows}
         for source, target in permutations(clusters, 2):
             name = f"{source.alias}{ARROW}{target.alias}"
@@ -267,7 +267,7 @@ class Reader:
         client = {key: setting.value for key, setting in settings.items() if key != BOOTSTRAP_SERVERS}
         named = settings.get(CLUSTER_ID)
         if named is not None and not named.value.strip():
-            self._refuse("is empty; name the cluster, or remove the line", key=named.key, value=named.value)
+            self._refuse("is empty; set a name for the cluster, or remove the line", key=named.key, value=named.value)
         return Cluster(
             alias=alias,
             cluster_id=None if named is None else self._text(named).strip(),
@@ -281,11 +281,11 @@ class Reader:
     def _collect(self, errors: ValidationError, found: Mapping[str, Found]) -> None:
         for error in errors.errors(include_url=False, include_input=False):
             setting = found.get(str(error["loc"][0]))
-            if setting is None:  # a default that is made from others was not made
+            if setting is None:  # a default that is derived from other settings could not be made
                 continue
             reason = str(error.get("ctx", {}).get("error", error["msg"]))
             if refers(setting.value):
-                reason = "what it refers to cannot be used for this setting"  # the reason may quote it
+                reason = "the value that it refers to is not valid for this setting"  # the reason may quote it
             self._note(reason, key=setting.key, entry=setting.entry)
 
     def _refuse_no_flow(self, aliases: tuple[str, ...]) -> NoReturn:
@@ -303,7 +303,7 @@ class Reader:
         raise FlowNotEnabled(error.reason, file=error.file, key=error.key, value=error.value)
 
     def _note(self, reason: str, *, key: str, entry: PropertyEntry) -> None:
-        """Take down an error and go on."""
+        """Collect an error and continue."""
         error = self._error(reason, key=key, value=entry.value, entry=entry)
         if str(error) not in map(str, self._errors):
             self._errors.append(error)
@@ -321,7 +321,7 @@ class Reader:
 
 
 def _is_written(key: str, setting: Found) -> bool:
-    """Whether a cluster's key is one of its own, and not one made for a role from a key for all."""
+    """Whether a cluster's key is set itself, and not derived for a role from a key for all roles."""
     return setting.key.endswith(f".{key}") or setting.key == key
 
 

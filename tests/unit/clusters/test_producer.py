@@ -66,7 +66,7 @@ def test_who_asks_hears_of_each_record() -> None:
 def test_where_the_queue_is_full_it_is_said_or_waited_for() -> None:
     one = TopicProducer(NOWHERE, gives_up_after_s=0.05, queue_buffering_max_messages=1)
     assert one.send("t", value=b"") is None
-    assert one.send("t", value=b"", delivered=lambda *_: None) == "too many records wait to be written"
+    assert one.send("t", value=b"", delivered=lambda *_: None) == "too many records are queued"
     assert one.send("t", value=b"", waits=True) is None
 
 

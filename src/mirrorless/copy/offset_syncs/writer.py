@@ -1,4 +1,4 @@
-"""Writes offset syncs beside the copy, which it never holds up."""
+"""Writes offset syncs beside the copy, without ever delaying it."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _Place = tuple[str, int]
 class SyncWriter:
     """A producer for one flow's offset syncs. Call `write` with what a schedule returns, `poll` every now and then.
 
-    Syncs of one partition arrive in order: one is under way, the others wait; of those with the same key only the
-    newest is kept, so what waits stays small however long the topic is away. A write that failed is tried again.
-    `failures` counts those; `error` is the latest one's reason, None while all is well.
+    Syncs of one partition arrive in order: one is in flight, the others wait; of those with the same key only the
+    newest is kept, so few wait however long the topic is unavailable. A failed write is retried.
+    `failures` counts those; `error` is the latest one's reason, None if there is none.
     """
 
     def __init__(self, topic: InternalTopic, *, in_flight: int = _IN_FLIGHT) -> None:
         self._topic = topic.name
         self._most_in_flight = in_flight
         self._waiting: dict[_Place, deque[OffsetSync]] = {}
-        self._ready: dict[_Place, None] = {}  # of those that wait, the ones of which none is under way
+        self._ready: dict[_Place, None] = {}  # waiting partitions without a sync in flight
         self._under_way: set[_Place] = set()
         self._not_before = 0.0
         self.written = 0
@@ -51,7 +51,7 @@ class SyncWriter:
         return len(self._under_way) + sum(map(len, self._waiting.values()))
 
     def write(self, syncs: Iterable[OffsetSync]) -> None:
-        """Take syncs, those of one partition in order."""
+        """Add syncs, those of one partition in order."""
         for sync in syncs:
             place = sync.topic, sync.partition
             waiting = self._waiting.setdefault(place, deque())
@@ -62,7 +62,7 @@ class SyncWriter:
         self.poll()
 
     def poll(self) -> None:
-        """Hear of what was written and send what may be sent; returns at once."""
+        """Process acknowledgements and send what may be sent; returns at once."""
         self._producer.poll()
         if time.monotonic() < self._not_before:
             return
@@ -71,7 +71,7 @@ class SyncWriter:
             self._send(place)
 
     def flush(self, seconds: float) -> bool:
-        """Wait until everything was acknowledged, at most so long; says whether it was."""
+        """Wait until everything was acknowledged, at most so long; returns whether it was."""
         until = time.monotonic() + seconds
         while self.unwritten and time.monotonic() < until:
             self._producer.poll(0.01)
@@ -111,7 +111,7 @@ class SyncWriter:
     def _again(self, place: _Place, sync: OffsetSync, reason: str) -> None:
         """Put a sync back in front, unless a newer one with its key waits."""
         self.failures += 1
-        self.error = f"cluster {self._producer.alias}: an offset sync was not written to {self._topic}: {reason}"
+        self.error = f"cluster {self._producer.alias}: writing an offset sync to {self._topic} failed: {reason}"
         self._not_before = time.monotonic() + _PAUSE_S
         waiting = self._waiting.setdefault(place, deque())
         if all(newer.block != sync.block for newer in waiting):

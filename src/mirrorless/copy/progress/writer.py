@@ -28,13 +28,13 @@ class ProgressWriter:
         self._producer = TopicProducer(cluster, partitioner="murmur2", linger_ms=5)
 
     def write(self, key: bytes, value: bytes | None) -> None:
-        """Queue a record, or a tombstone; a failure is kept in `error` and mended by the partition's next write."""
+        """Queue a record, or a tombstone; a failure is kept in `error` and repaired by the partition's next write."""
         if reason := self._producer.send(self.topic, key=key, value=value, delivered=self._delivered):
             self._failed(self.topic, reason)
         self._producer.poll()
 
     def dead_letter(self, topic: str, where: SourcePartition, what: LeaveOut) -> None:
-        """Queue the coordinates of what is left out, with the headers of Connect's dead letter queue (KIP-298)."""
+        """Queue the coordinates of a skipped record, with the headers of Connect's dead letter queue (KIP-298)."""
         headers: list[tuple[str, str | bytes | None]] = [
             (f"__connect.errors.{name}", value.encode())
             for name, value in {
@@ -60,11 +60,11 @@ class ProgressWriter:
             self._failed(topic, reason)
 
     def poll(self) -> None:
-        """Hear what became of records that were queued before."""
+        """Process acknowledgements of records that were queued before."""
         self._producer.poll()
 
     def flush(self, seconds: float) -> bool:
-        """Wait until everything queued was acknowledged, at most so long; says whether it was."""
+        """Wait until everything queued was acknowledged, at most so long; returns whether it was."""
         return self._producer.flush(seconds) == 0
 
     def _delivered(self, reason: str | None, message: Message) -> None:
@@ -75,4 +75,4 @@ class ProgressWriter:
 
     def _failed(self, topic: str, reason: str) -> None:
         self.failures += 1
-        self.error = f"cluster {self._producer.alias}: {topic} was not written to: {reason}"
+        self.error = f"cluster {self._producer.alias}: writing to {topic} failed: {reason}"
