@@ -120,10 +120,13 @@ format: $(READY)  ## let ruff fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# The command line's own packages stay out of what is shipped to Lambda and Glue.
+NOT_SHIPPED := $(addprefix --no-emit-package ,markdown-it-py mdurl pygments rich)
+
 requirements: setup  ## pin the newest dependencies (needs uv on the path)
 	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --upgrade --no-header --extra dev --output-file requirements/dev.txt
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --extra glue --output-file requirements/glue.txt
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --extra functions --output-file requirements/functions.txt
+	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header $(NOT_SHIPPED) --extra glue --output-file requirements/glue.txt
+	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header $(NOT_SHIPPED) --extra functions --output-file requirements/functions.txt
 	uv pip compile requirements/browser.in --quiet --universal --python-version 3.11 --upgrade --no-header --output-file requirements/browser.txt
 	uv pip compile requirements/sam.in --quiet --universal --python-version 3.11 --upgrade --no-header --output-file requirements/sam.txt
 

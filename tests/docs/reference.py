@@ -134,7 +134,7 @@ def command_section(command: click.Command, path: tuple[str, ...]) -> str:
     """One command: its usage, help and options."""
     context = click.Context(command, info_name=" ".join(path))
     usage = " ".join([*path, *command.collect_usage_pieces(context)])
-    options = [one for one in command.params if isinstance(one, click.Option)]
+    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
     help_text = escaped(inspect.cleandoc(command.help or ""))
     section = f"## {' '.join(path)}\n\n```\n{usage}\n```\n\n{help_text}\n"
     if options:

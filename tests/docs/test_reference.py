@@ -27,5 +27,5 @@ COMMANDS = [pytest.param(command, id=" ".join(path)) for path, command in comman
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_and_option_has_a_help_text(command: click.Command) -> None:
     assert command.help
-    options = [one for one in command.params if isinstance(one, click.Option)]
+    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
     assert [one.name for one in options if not one.help] == []

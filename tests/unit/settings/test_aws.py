@@ -84,5 +84,7 @@ def test_a_file_in_s3() -> None:
 @pytest.mark.parametrize("location", ["s3://a/b", "ssm:/a"])
 def test_without_boto3_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, location: str) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
-    with pytest.raises(ConfigurationError, match=r"cannot be read: .* needs the package boto3; pip install boto3$"):
+    with pytest.raises(
+        ConfigurationError, match=r"cannot be read: .* needs the package boto3: pip install 'mirrorless.aws.'$"
+    ):
         load(location)
