@@ -9,21 +9,18 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from mirrorless.client_logs import LIBRDKAFKA
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.compaction import compacting, policies
-from mirrorless.clusters.connection_errors import grant, unwritten
+from mirrorless.clusters.connection_errors import grant
 from mirrorless.clusters.consumers import reader, waiting
 from mirrorless.clusters.internal_topics import ensure, heartbeats_topic, replicated_heartbeats
+from mirrorless.clusters.producer import TopicProducer
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.formats import Heartbeat
 
 if TYPE_CHECKING:
-    from confluent_kafka import Message
-
     from mirrorless.formats import Malformed
     from mirrorless.settings import Cluster, Flow
 
@@ -32,7 +29,6 @@ _AT_ONCE_S: Final = 1.0
 """How long a heartbeat may take until it is asked whether its topic is there."""
 _LAST_RECORDS: Final = 50
 _FEW_RECORDS: Final = 10
-_CREATOR: Final = "the next heartbeat"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,39 +56,21 @@ class Heartbeats:
         self._admin = Admin(flow.target)
         self._create()
         self.refused = unfit(flow, self._admin)
-        self._error: str | None = None
-        extra = {"acks": "all", "message.timeout.ms": int(_TIMEOUT_S * 1000), "logger": LIBRDKAFKA}
-        self._producer = Producer(for_confluent(flow.target, role="producer", extra=extra))
+        self._producer = TopicProducer(flow.target, creator="the next heartbeat", gives_up_after_s=_TIMEOUT_S)
 
     def beat(self, *, timestamp_ms: int) -> None:
         """Write one heartbeat and wait until it is acknowledged; raises `ClusterError`."""
         beat = Heartbeat(source=self._flow.source.alias, target=self._flow.target.alias, timestamp_ms=timestamp_ms)
-        self._error = None
-        try:
-            self._producer.produce(
-                self._topic.name,
-                key=beat.key(),
-                value=beat.value(),
-                partition=0,
-                timestamp=timestamp_ms,
-                on_delivery=self._delivered,
-            )
-        except KafkaException as error:
-            self._error = unwritten(error.args[0], creator=_CREATOR)
-        left = self._producer.flush(_AT_ONCE_S)
-        if left:
+        self._producer.send(
+            self._topic.name, key=beat.key(), value=beat.value(), partition=0, timestamp_ms=timestamp_ms
+        )
+        if self._producer.flush(_AT_ONCE_S):
             self._create()  # it may have been deleted; the producer, which creates no topics, then finds the new one
-            left = self._producer.flush(_TIMEOUT_S + 1)
-        if left or self._error is not None:
-            reason = self._error or f"no acknowledgement in {_TIMEOUT_S:.0f} s"
-            raise ClusterUnavailable(f"{self._topic.name}: {reason}", cluster=self._flow.target.alias)
+        self._producer.confirm(self._topic.name, _TIMEOUT_S + 1)
 
     def _create(self) -> None:
         if (reason := ensure(self._admin, self._topic)) is not None:
             raise ClusterError(f"topic {self._topic.name} cannot be created: {reason}", cluster=self._flow.target.alias)
-
-    def _delivered(self, error: KafkaError | None, _message: Message) -> None:
-        self._error = None if error is None else unwritten(error, creator=_CREATOR)
 
 
 def unfit(flow: Flow, admin: Admin) -> str | None:

@@ -13,7 +13,7 @@ from mirrorless.errors import GapKind
 from mirrorless.functions.environment import SupervisorEnvironment
 from mirrorless.metrics import METRICS
 from mirrorless.rights import CONNECT
-from mirrorless.settings.load import FLOW_KEYS, WORKER_KEYS
+from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo

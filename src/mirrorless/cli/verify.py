@@ -86,8 +86,8 @@ class _Verify(click.Command):
 @click.option("--repair-plan", is_flag=True, help="Add for each difference what would repair it. Repairs nothing.")
 @spark_master_option
 @json_option
-@verbose_option
 @click.pass_context
+@verbose_option
 def verify(
     ctx: click.Context,
     *,

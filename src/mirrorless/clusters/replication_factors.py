@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from confluent_kafka.admin import ClusterMetadata
 
     from mirrorless.settings import Flow
 
-_FIELDS: Final[Mapping[str, str]] = {
-    "replication.factor": "replication_factor",
-    "offset.storage.replication.factor": "offset_storage_replication_factor",
-    "offset-syncs.topic.replication.factor": "offset_syncs_topic_replication_factor",
-    "checkpoints.topic.replication.factor": "checkpoints_topic_replication_factor",
-    "heartbeats.topic.replication.factor": "heartbeats_topic_replication_factor",
-    "errors.deadletterqueue.topic.replication.factor": "dead_letter_replication_factor",
-}
-
 
 def factor_of(flow: Flow, key: str) -> tuple[int, bool]:
     """Return the replication factor that a setting asks for, and whether it is only the setting's default."""
-    field = _FIELDS[key]
+    field = WORKER_KEYS[key] if key in WORKER_KEYS else FLOW_KEYS[key]
     return int(getattr(flow, field)), flow.is_default(field)
 
 

@@ -11,18 +11,13 @@ import json
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import KafkaError, Producer
-
-from mirrorless.client_logs import LIBRDKAFKA
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.internal_topics import InternalTopic, ensure, internal_topic
+from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.replay import Replay
-from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.errors import ClusterError
 
 if TYPE_CHECKING:
-    from confluent_kafka import Message
-
     from mirrorless.settings import Flow
 
 _PREFIX: Final = "target-state-"
@@ -90,18 +85,9 @@ class TargetStates:
         topic = self._topic
         if (reason := ensure(self._admin, topic)) is not None:
             raise ClusterError(f"topic {topic.name} cannot be created: {reason}", cluster=topic.cluster.alias)
-        failures: list[str] = []
-
-        def delivered(error: KafkaError | None, _message: Message) -> None:
-            if error is not None:
-                failures.append(error.str())
-
-        extra = {"acks": "all", "message.timeout.ms": int(_FLUSH_S * 1000), "logger": LIBRDKAFKA}
-        producer = Producer(for_confluent(topic.cluster, role="producer", extra=extra))
-        producer.produce(topic.name, key=self._key, value=value(state), partition=0, on_delivery=delivered)
-        if producer.flush(_FLUSH_S + 1) or failures:
-            reason = failures[0] if failures else f"no acknowledgement in {_FLUSH_S:.0f} s"
-            raise ClusterUnavailable(f"{topic.name}: {reason}", cluster=topic.cluster.alias)
+        producer = TopicProducer(topic.cluster, creator="the next call", gives_up_after_s=_FLUSH_S)
+        producer.send(topic.name, key=self._key, value=value(state), partition=0)
+        producer.confirm(topic.name, _FLUSH_S + 1)
 
     def close(self) -> None:
         """Close the connection."""

@@ -19,20 +19,15 @@ from contextlib import closing
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import KafkaException, Producer
-
-from mirrorless.client_logs import LIBRDKAFKA
 from mirrorless.clusters.acls import Acl
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.replay import Replay
-from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.errors import ClusterError
 from mirrorless.metadata.actions import CreateTopic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from confluent_kafka import KafkaError
 
     from mirrorless.settings import Cluster, Flow
 
@@ -108,23 +103,10 @@ class AclRecord:
         return latest
 
     def _write(self, records: dict[bytes, bytes | None]) -> None:
-        producer = Producer(
-            for_confluent(self._target, role="producer", extra={"logger": LIBRDKAFKA, "acks": "all", "linger.ms": 5})
-        )
-        outcomes: list[KafkaError | None] = []
-        try:
-            for key, value in records.items():
-                producer.produce(
-                    self._topic, key=key, value=value, partition=0, on_delivery=lambda error, _: outcomes.append(error)
-                )
-            unsent = producer.flush(_TIMEOUT_S)
-        except (KafkaException, BufferError) as error:
-            raise ClusterError(f"{self._topic}: {error}", cluster=self._target.alias) from error
-        if unsent:
-            reason = f"{self._topic} was not acknowledged in {_TIMEOUT_S:.0f} s"
-            raise ClusterUnavailable(reason, cluster=self._target.alias)
-        if refused := next((error for error in outcomes if error is not None), None):
-            raise ClusterError(f"{self._topic}: {refused.str()}", cluster=self._target.alias)
+        producer = TopicProducer(self._target, creator="the next sync of metadata", linger_ms=5)
+        for key, value in records.items():
+            producer.send(self._topic, key=key, value=value, partition=0)
+        producer.confirm(self._topic, _TIMEOUT_S, refused=ClusterError)
 
 
 def _key(acl: Acl) -> bytes:

@@ -61,43 +61,31 @@ class AlterConfigs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AddAcl:
+class _AclAction:
+    acl: Acl
+    reason: str
+
+    @property
+    def topic(self) -> str:
+        """What the ACL is about."""
+        return self.acl.topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddAcl(_AclAction):
     """Add an ACL on the target; `recorded` says to remember that this flow did."""
 
-    acl: Acl
-    reason: str
     recorded: bool = False
 
-    @property
-    def topic(self) -> str:
-        """What the ACL is about."""
-        return self.acl.topic
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveAcl:
+class RemoveAcl(_AclAction):
     """Remove from the target an ACL that this flow had added."""
 
-    acl: Acl
-    reason: str
-
-    @property
-    def topic(self) -> str:
-        """What the ACL is about."""
-        return self.acl.topic
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetAcl:
+class ForgetAcl(_AclAction):
     """Remember no longer that this flow had added an ACL, which somebody else has removed."""
-
-    acl: Acl
-    reason: str
-
-    @property
-    def topic(self) -> str:
-        """What the ACL is about."""
-        return self.acl.topic
 
 
 Action = CreateTopic | GrowTopic | AlterConfigs | AddAcl | RemoveAcl | ForgetAcl

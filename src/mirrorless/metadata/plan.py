@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mirrorless.clusters.internal_topics import COMPACTED, offset_syncs_topic
+from mirrorless.clusters.internal_topics import COMPACTED, internal_topic, offset_syncs_topic
 from mirrorless.clusters.replication_factors import reduced_factors, usable_factor
 from mirrorless.errors import ConfigurationError
 from mirrorless.filters import why_left_out
@@ -15,6 +15,7 @@ from mirrorless.policy import carries_source, policy_for
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from mirrorless.clusters.internal_topics import InternalTopic
     from mirrorless.settings import Flow
 
 
@@ -109,44 +110,34 @@ def plan_internal_topics(flow: Flow, *, source: Iterable[str], target: Iterable[
 
     `source` and `target` are the topics that are there.
     """
-    wanted = [
-        CreateTopic(
-            topic=flow.offset_storage_topic,
-            partitions=flow.offset_storage_partitions,
-            replication_factor=flow.offset_storage_replication_factor,
-            reason=f"the progress of {flow.name} is kept there (offset.storage.topic)",
-            config=COMPACTED,
-            factor_key="offset.storage.replication.factor",
-            factor_is_default=flow.is_default("offset_storage_replication_factor"),
-        )
-    ]
+    progress = internal_topic(
+        flow, flow.target, flow.offset_storage_topic, factor_key="offset.storage.replication.factor"
+    )
+    reason = f"the progress of {flow.name} is kept there (offset.storage.topic)"
+    wanted = [_creation(progress, reason, partitions=flow.offset_storage_partitions)]
     if flow.dead_letter_topic and flow.errors_tolerance == "all":
-        wanted.append(
-            CreateTopic(
-                topic=flow.dead_letter_topic,
-                partitions=1,
-                replication_factor=flow.dead_letter_replication_factor,
-                reason=f"{flow.name} says there what it leaves out (errors.deadletterqueue.topic.name)",
-                factor_key="errors.deadletterqueue.topic.replication.factor",
-                factor_is_default=flow.is_default("dead_letter_replication_factor"),
-            )
-        )
+        key = "errors.deadletterqueue.topic.replication.factor"
+        left_out = internal_topic(flow, flow.target, flow.dead_letter_topic, factor_key=key)
+        reason = f"{flow.name} says there what it leaves out (errors.deadletterqueue.topic.name)"
+        wanted.append(replace(_creation(left_out, reason), config={}))
     if flow.emit_offset_syncs_enabled:
-        syncs = offset_syncs_topic(flow)
-        wanted.append(
-            CreateTopic(
-                topic=syncs.name,
-                partitions=1,
-                replication_factor=syncs.replication_factor,
-                reason=f"{flow.name} notes there which offset went where (emit.offset-syncs.enabled)",
-                config=COMPACTED,
-                on_source=flow.offset_syncs_topic_location == "source",
-                factor_key=syncs.factor_key,
-                factor_is_default=syncs.factor_is_default,
-            )
-        )
+        reason = f"{flow.name} notes there which offset went where (emit.offset-syncs.enabled)"
+        on_source = flow.offset_syncs_topic_location == "source"
+        wanted.append(replace(_creation(offset_syncs_topic(flow), reason), on_source=on_source))
     there = {True: set(source), False: set(target)}
     return [action for action in wanted if action.topic not in there[action.on_source]]
+
+
+def _creation(topic: InternalTopic, reason: str, *, partitions: int = 1) -> CreateTopic:
+    return CreateTopic(
+        topic=topic.name,
+        partitions=partitions,
+        replication_factor=topic.replication_factor,
+        reason=reason,
+        config=COMPACTED,
+        factor_key=topic.factor_key,
+        factor_is_default=topic.factor_is_default,
+    )
 
 
 def within_brokers(

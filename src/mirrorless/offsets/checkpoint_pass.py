@@ -7,14 +7,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import KafkaError, KafkaException, Producer
-
-from mirrorless.client_logs import LIBRDKAFKA
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_confluent
-from mirrorless.clusters.connection_errors import unwritten
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic, ensure
+from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.topics import last_stable_offsets, log_starts
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for, topic_filter_for
@@ -101,18 +97,12 @@ class Checkpoints:
         self._returning: dict[str, set[Place]] = {}
         self._not_copied: set[Place] = set()
         self._left: set[str] = set()
-        self._producer = Producer(
-            for_confluent(
-                flow.target,
-                role="producer",
-                extra={
-                    "acks": "all",
-                    "linger.ms": 50,
-                    "queue.buffering.max.messages": 1_000_000,
-                    "queue.buffering.max.kbytes": _BUFFER_KB,
-                    "logger": LIBRDKAFKA,
-                },
-            )
+        self._producer = TopicProducer(
+            flow.target,
+            creator="the next pass",
+            linger_ms=50,
+            queue_buffering_max_messages=1_000_000,
+            queue_buffering_max_kbytes=_BUFFER_KB,
         )
 
     def emit(self, *, walking_s: float = _WALKING_S, stopping: Callable[[], bool] = lambda: False) -> PassReport:
@@ -357,30 +347,24 @@ class Checkpoints:
 
     def _write(self, checkpoint: Checkpoint, now_ms: int) -> None:
         self._topic.note(checkpoint)
-        while True:
-            try:
-                self._producer.produce(
-                    self._topic.name,
-                    key=checkpoint.key(),
-                    value=checkpoint.value(),
-                    partition=0,
-                    timestamp=now_ms,
-                    on_delivery=self._delivered,
-                )
-            except BufferError:
-                self._producer.poll(0.1)
-            except KafkaException as error:
-                reason = f"{self._topic.name}: {unwritten(error.args[0], creator='the next pass')}"
-                raise ClusterError(reason, cluster=self._flow.target.alias) from error
-            else:
-                break
-        self._producer.poll(0)
+        refused = self._producer.send(
+            self._topic.name,
+            key=checkpoint.key(),
+            value=checkpoint.value(),
+            partition=0,
+            timestamp_ms=now_ms,
+            delivered=self._delivered,
+            waits=True,
+        )
+        if refused is not None:
+            raise ClusterError(f"{self._topic.name}: {refused}", cluster=self._flow.target.alias)
+        self._producer.poll()
 
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is None:
+    def _delivered(self, reason: str | None, message: Message) -> None:
+        if reason is None:
             self._latencies_ms.append(max(0, int(time.time() * 1000) - message.timestamp()[1]))
         else:
             checkpoint = Checkpoint.parse(message.key(), message.value())
             if isinstance(checkpoint, Checkpoint):
                 self._topic.known.get(checkpoint.group, {}).pop((checkpoint.topic, checkpoint.partition), None)
-                self._troubles.append(f"{checkpoint.text} was not written: {unwritten(error, creator='the next pass')}")
+                self._troubles.append(f"{checkpoint.text} was not written: {reason}")

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import ConfigResource, ResourceType
 
+from mirrorless.batches.record_counter import OffsetSearch
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import replicated_topics
+from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.failback_filter import FailbackFilter
-from mirrorless.offsets.record_counter import Search, Walker
 from mirrorless.offsets.translation import How, Translated, Unknown
 from mirrorless.offsets.translation_service import Translator
 from mirrorless.policy import policy_for
@@ -116,7 +117,7 @@ class Failback:
         self._ask_which_are_compacted({topic for topic, _ in home.values()})
         self.troubles, self.walked_records = [], 0
         answers: Answers = {place: {} for place in wanted}
-        searches: list[tuple[Place, Search]] = []
+        walks: list[tuple[Place, tuple[int, int], Walk]] = []
         for place, offsets in wanted.items():
             if (reason := self._translator.why_not(home[place])) is not None:
                 answers[place] = dict.fromkeys(offsets, Unknown(reason))
@@ -131,17 +132,18 @@ class Failback:
                     answers[place][offset] = found
             for (upstream, downstream), some in starts.items():
                 records = sorted(offset - downstream for offset in some)
-                searches.append((place, Search(home[place], upstream, records, base=downstream)))
-        self._walker.walk([search for _, search in searches], deadline=deadline)
-        for place, search in searches:
-            for number in search.until:
-                at = search.counts.get(number)
-                answers[place][search.base + number] = (
-                    Translated(search.begin, How.NEAREST) if at is None else Translated(at, How.WALK)
+                walk = Walk(home[place], OffsetSearch(upstream, records))
+                walks.append((place, (upstream, downstream), walk))
+        self._walker.walk([walk for _, _, walk in walks], deadline=deadline)
+        for place, (upstream, downstream), walk in walks:
+            for number in walk.counter.until:
+                at = walk.counter.counts.get(number)
+                answers[place][downstream + number] = (
+                    Translated(upstream, How.NEAREST) if at is None else Translated(at, How.WALK)
                 )
-            self.walked_records += search.records
-            if search.trouble is not None:
-                self.troubles.append(f"{search.place[0]}-{search.place[1]}: {search.trouble}")
+            self.walked_records += walk.counter.records
+            if walk.trouble is not None:
+                self.troubles.append(f"{walk.place[0]}-{walk.place[1]}: {walk.trouble}")
         return answers
 
     def close(self) -> None:

@@ -18,8 +18,8 @@ from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.progress.topic_ids import NOT_COPIED, is_another
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import group_filter_for, topic_filter_for
+from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.checkpoints import CheckpointTopic, remote_topic
-from mirrorless.offsets.record_counter import Walk, Walker
 from mirrorless.offsets.translation import Translated, Unknown
 from mirrorless.offsets.translation_service import Translator
 from mirrorless.policy import policy_for
@@ -157,13 +157,17 @@ class _Forecaster:
                 f"{offsets} offsets from there on are not copied, and not counted here"
             )
         reached = {place: self._reached(place) for place in ends}
-        walks = [Walk(place, reached[place][0], [end]) for place, end in ends.items() if end > reached[place][0]]
+        walks = [
+            Walk(place, self._translator.counter(place, reached[place][0], [end]))
+            for place, end in ends.items()
+            if end > reached[place][0]
+        ]
         walker = Walker(self._flow.source)
         try:
             walker.walk(walks, deadline=deadline)
         finally:
             walker.close()
-        counted = {walk.place: walk.counts.get(walk.until[0]) for walk in walks}
+        counted = {walk.place: walk.counter.counts.get(ends[walk.place]) for walk in walks}
         found: dict[Place, tuple[int, bool]] = {}
         for place, end in ends.items():
             copied_to, ahead, sure = reached[place]

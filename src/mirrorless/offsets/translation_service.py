@@ -6,20 +6,21 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.clusters.topics import last_stable_offsets, log_starts, partition_counts, topic_ids
 from mirrorless.copy.progress.records import Known
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.progress.topic_ids import NOT_COPIED, NOT_KNOWN, copied_id, is_another
+from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.checkpoints import remote_topic
 from mirrorless.offsets.offset_map import OffsetMap, points, taken_over
 from mirrorless.offsets.offset_sync_topic import OffsetSyncs
-from mirrorless.offsets.record_counter import Walk, Walker
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, inside_log, translate
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
@@ -46,6 +47,14 @@ class Walked:
     walks: int = 0
     records: int = 0
     troubles: list[str] = field(default_factory=list)
+
+
+def counter_from(known: Known | None, start: int, until: Sequence[int]) -> RecordCounter:
+    """Count from upstream offset `start`; with the source's leader epoch before it, where the progress ends there."""
+    last = known.progress if known is not None else None
+    if last is None or last.leader_epoch is None or last.last_offset + 1 != start:
+        return RecordCounter(start, until)
+    return RecordCounter(start, until, leader_epoch=last.leader_epoch)
 
 
 class Translator:
@@ -137,6 +146,10 @@ class Translator:
             foreign=[*runs.foreign(place), *taken_over(known.announced)],
         )
 
+    def counter(self, place: Place, start: int, until: Sequence[int]) -> RecordCounter:
+        """Count the records of a source partition from `start` on; a log that was cut before that is refused."""
+        return counter_from(self.progress.get(place), start, until)
+
     def translate(self, wanted: Mapping[Place, Collection[int]], *, deadline: float) -> Answers:
         """Translate upstream offsets; walks end at the monotonic time `deadline`."""
         self.walked = Walked()
@@ -181,20 +194,20 @@ class Translator:
                     answers[place][offset] = Translated(remembered.downstream, How.WALK)
                 else:
                     by_start[walk.from_upstream].append(offset)
-            walks += [Walk(place, start, offsets) for start, offsets in by_start.items()]
+            walks += [Walk(place, self.counter(place, start, offsets)) for start, offsets in by_start.items()]
         self._walker.walk(walks, deadline=deadline)
         if len(self._remembered) > _MOST_REMEMBERED:
             self._remembered.clear()
         for done in walks:
             version = self._version(done.place)
-            for offset in done.until:
-                asked, records = needed[done.place][offset], done.counts.get(offset)
+            for offset in done.counter.until:
+                asked, records = needed[done.place][offset], done.counter.counts.get(offset)
                 answer = asked.not_counted() if records is None else asked.counted(records)
                 answers[done.place][offset] = answer
                 if answer.how is How.WALK:
                     self._remembered[done.place, offset] = _Remembered(answer.downstream, version)
             self.walked.walks += 1
-            self.walked.records += done.records
+            self.walked.records += done.counter.records
             if done.trouble is not None:
                 self.walked.troubles.append(f"{done.place[0]}-{done.place[1]}: {done.trouble}")
 

@@ -9,7 +9,7 @@ from mirrorless.errors import ConfigurationError
 from mirrorless.settings.client_keys import CLUSTER_ID, COMMON_CLIENT_KEYS, CONSUMER_KEYS, PRODUCER_KEYS, ROLE_PREFIXES
 from mirrorless.settings.client_meanings import CLIENT_MEANINGS
 from mirrorless.settings.field_docs import default_of, kind_of, meaning_of
-from mirrorless.settings.load import FLOW_KEYS, WORKER_KEYS
+from mirrorless.settings.model import FLOW_KEYS, SOURCE_CLIENT_KEYS, WORKER_KEYS
 from mirrorless.settings.properties import ARROW
 from mirrorless.settings.unsupported_keys import foreign
 from mirrorless.settings.vocabulary import flow_vocabulary, top_vocabulary
@@ -76,20 +76,19 @@ _MAKING: Final = (
 def explanations() -> Iterator[Explanation]:
     """Yield every setting that has an effect on flows, in the order of docs/configuration.md."""
     yield from _MAKING
-    for keys, where in (
-        (FLOW_KEYS, "at top level for all flows, or as <source>-><target>.{key}, which wins"),
-        (WORKER_KEYS, "at top level, which wins, or as <target>.{key}"),
+    for keys, before, where in (
+        (FLOW_KEYS, "", "at top level for all flows, or as <source>-><target>.{key}, which wins"),
+        (WORKER_KEYS, "", "at top level, which wins, or as <target>.{key}"),
+        (
+            SOURCE_CLIENT_KEYS,
+            "<source>.",
+            "behind the source's alias, or as <source>-><target>.source.{key}, which wins",
+        ),
     ):
         for key, field in keys.items():
-            yield Explanation(key, kind_of(field), default_of(field), meaning_of(field), where.format(key=key))
-    reset = "auto_offset_reset"
-    yield Explanation(
-        "<source>.consumer.auto.offset.reset",
-        kind_of(reset),
-        default_of(reset),
-        meaning_of(reset),
-        "behind the source's alias, or as <source>-><target>.source.consumer.auto.offset.reset, which wins",
-    )
+            yield Explanation(
+                f"{before}{key}", kind_of(field), default_of(field), meaning_of(field), where.format(key=key)
+            )
 
 
 def client_explanations() -> Iterator[Explanation]:
@@ -121,8 +120,8 @@ def _explained(name: str, known: dict[str, Explanation]) -> Explanation | None:
     made = {"enabled": 2, "bootstrap.servers": 1, CLUSTER_ID: 3}
     if key in made:
         return _MAKING[made[key]]
-    if key.endswith("consumer.auto.offset.reset"):
-        return known["<source>.consumer.auto.offset.reset"]
+    if key.endswith(tuple(SOURCE_CLIENT_KEYS)):
+        return next(known[f"<source>.{one}"] for one in SOURCE_CLIENT_KEYS if key.endswith(one))
     client = next((key[len(prefix) :] for prefix in _CLIENT_PREFIXES if key.startswith(prefix)), key)
     if key in known or client in known:
         return known.get(key) or known[client]

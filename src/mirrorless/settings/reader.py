@@ -13,11 +13,11 @@ from mirrorless.settings import precedence
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, CLUSTER_ID, is_client_key
 from mirrorless.settings.contradictions import ambiguous_aliases, contradictions, rivalries
 from mirrorless.settings.declared_providers import DeclaredProviders
-from mirrorless.settings.field_docs import as_text, default_of
+from mirrorless.settings.field_docs import as_text
 from mirrorless.settings.key_normalizer import CLUSTERS, without_port
 from mirrorless.settings.keys import ENABLED, Keys
 from mirrorless.settings.masking import MASK, is_secret, shown, shown_name
-from mirrorless.settings.model import Cluster, Flow, Settings
+from mirrorless.settings.model import FLOW_KEYS, SOURCE_CLIENT_KEYS, WORKER_KEYS, Cluster, Flow, Settings
 from mirrorless.settings.patterns import split_list
 from mirrorless.settings.properties import ARROW, NOBODYS
 from mirrorless.settings.references import refers, resolve
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 _BEATS: Final = "emit.heartbeats.enabled"
 _OF_HEARTBEATS: Final = ("emit.heartbeats", "heartbeats.topic")
-_RESET: Final = "auto.offset.reset"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +68,11 @@ class Reader:
         location: str,
         tidied: Tidied,
         *,
-        flow_keys: Mapping[str, str],
-        worker_keys: Mapping[str, str],
         warnings: Sequence[str] = (),
     ) -> None:
         self._location = location
         self._entries: Mapping[str, PropertyEntry] = tidied.entries
         self._tidied = tidied
-        self._flow_keys = flow_keys
-        self._worker_keys = worker_keys
         self._warnings = [*warnings, *tidied.warnings]
         self._notes: list[str] = []
         self._errors: list[ConfigurationError] = []
@@ -103,7 +98,7 @@ class Reader:
     def _settings(self) -> Settings | None:
         self._entries = DeclaredProviders(self._entries, file=self._location).renamed()
         aliases = self._aliases()
-        keys = Keys(self._entries, aliases, flow_keys=self._flow_keys, worker_keys=self._worker_keys)
+        keys = Keys(self._entries, aliases, flow_keys=FLOW_KEYS, worker_keys=WORKER_KEYS)
         told = [*keys.unknown(), *keys.impossible(self._is_on), *keys.without_effect(self._is_on)]
         for one in told:
             entry = self._entries[one.name]
@@ -198,14 +193,14 @@ class Reader:
                 reason = f"MirrorMaker 2 names remote topics and progress by it; call the cluster so in {CLUSTERS}"
                 self._note(reason, key=f"{name}.{side}.cluster.alias", entry=named)
         by_key = {
-            key: (field, precedence.flow_setting(self._entries, key, flow=name))
-            for key, field in self._flow_keys.items()
+            key: (field, precedence.flow_setting(self._entries, key, flow=name)) for key, field in FLOW_KEYS.items()
         } | {
             key: (field, precedence.worker_setting(self._entries, key, target=target))
-            for key, field in self._worker_keys.items()
+            for key, field in WORKER_KEYS.items()
         }
-        reset = settings["source"].pop(f"consumer.{_RESET}", None)
-        by_key[f"{source}.consumer.{_RESET}"] = ("auto_offset_reset", reset)
+        by_key |= {
+            f"{source}.{key}": (field, settings["source"].pop(key, None)) for key, field in SOURCE_CLIENT_KEYS.items()
+        }
         found = {field: setting for field, setting in by_key.values() if setting is not None}
         try:
             texts = {field: self._text(setting) for field, setting in found.items()}
@@ -239,7 +234,7 @@ class Reader:
             if flow is None:
                 found = {
                     field: setting
-                    for key, field in self._flow_keys.items()
+                    for key, field in FLOW_KEYS.items()
                     if key.startswith(_OF_HEARTBEATS)
                     and (setting := precedence.flow_setting(self._entries, key, flow=name)) is not None
                 }
@@ -331,9 +326,10 @@ def _is_written(key: str, setting: Found) -> bool:
 
 
 def _effective(flow: Flow, field: str, setting: Found | None) -> str | None:
+    value = as_text(getattr(flow, field))
     if setting is None:
-        return default_of(field) if field != "offset_storage_topic" else flow.offset_storage_topic
-    return shown(setting.key, setting.value if refers(setting.value) else as_text(getattr(flow, field)) or "")
+        return value
+    return shown(setting.key, setting.value if refers(setting.value) else value or "")
 
 
 def _origin(setting: Found | None) -> tuple[str, str | None]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer
@@ -129,6 +130,14 @@ class ValueType:
     """What a text may be, in words, for `mirrorless config explain`."""
 
     words: str
+
+
+class Scope(Enum):
+    """Whose setting a field of a flow is: the flow's, unless the field's type says otherwise."""
+
+    FLOW = "flow"
+    WORKER = "the Connect worker"
+    SOURCE_CLIENT = "a client of the source"
 
 
 PATTERNS = ValueType("list of patterns")

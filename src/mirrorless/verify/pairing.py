@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
+from mirrorless.batches.record_counter import OffsetSearch, RecordCounter
 from mirrorless.clusters.topics import held_back, high_watermarks, last_stable_offsets, partition_counts
 from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.errors import ClusterError
+from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.offset_map import OffsetMap, taken_over
-from mirrorless.offsets.record_counter import Search, Walk, Walker
 from mirrorless.offsets.translation import How, Translated
 from mirrorless.offsets.translation_service import Translator
 from mirrorless.verify.ranges import OffsetRange, Pair, upstream_of
@@ -184,7 +185,8 @@ class Pairing:
             upstream = upstream_of(one.line, remote_first)
             if upstream is None:
                 start = _nearest(one.line, begin, remote_first)
-                upstream = self._count(Search(one.place, start.upstream, [remote_first - start.downstream]))
+                records = [remote_first - start.downstream]
+                upstream = self._count(Walk(one.place, OffsetSearch(start.upstream, records)))
             if upstream is None:
                 if remote_first < remote_end:
                     one.trouble = f"no upstream offset is known for the target's first offset {remote_first}"
@@ -213,7 +215,7 @@ class Pairing:
         if run is not None and first <= run.end_upstream:
             return Pair(first, run.first_downstream + first - run.first_upstream)
         if following is not None:
-            records = self._count(Walk(one.place, first, [following.first_upstream]))
+            records = self._count(Walk(one.place, RecordCounter(first, [following.first_upstream])))
             if records is not None:
                 return Pair(first, following.first_downstream - records)
         one.trouble = f"the source begins at {first}, and nothing says where that is on the target"
@@ -229,20 +231,20 @@ class Pairing:
             return begin
         there = one.remote_topic, one.place[1]
         walks: tuple[Walk, ...] = (
-            Walk(one.place, first, [begin.upstream]),
-            Walk(there, remote_first, [begin.downstream]),
+            Walk(one.place, RecordCounter(first, [begin.upstream])),
+            Walk(there, RecordCounter(remote_first, [begin.downstream])),
         )
         records, remote_records = self._count(walks[0]), self._count(walks[1], self._target_walker)
         if records is not None and remote_records is not None:
             if records == remote_records:
                 return Pair(first, remote_first)
             if records > remote_records:
-                search, walker = Search(one.place, first, [records - remote_records]), self._walker
-                if (upstream := self._count(search, walker)) is not None:
+                search = Walk(one.place, OffsetSearch(first, [records - remote_records]))
+                if (upstream := self._count(search)) is not None:
                     return Pair(upstream, remote_first)
             else:
-                search, walker = Search(there, remote_first, [remote_records - records]), self._target_walker
-                if (downstream := self._count(search, walker)) is not None:
+                search = Walk(there, OffsetSearch(remote_first, [remote_records - records]))
+                if (downstream := self._count(search, self._target_walker)) is not None:
                     return Pair(first, downstream)
             walks = (*walks, search)
         reason = next((walk.trouble for walk in walks if walk.trouble is not None), "no answer")
@@ -251,7 +253,7 @@ class Pairing:
 
     def _count(self, walk: Walk, walker: Walker | None = None) -> int | None:
         (walker or self._walker).walk([walk], deadline=time.monotonic() + _WALKING_S)
-        return walk.counts.get(walk.until[0])
+        return walk.counter.counts.get(walk.counter.until[0])
 
     def _since(self, places: Iterable[Place], since_ms: int) -> dict[Place, int]:
         """Upstream offsets of the first record at that time or later."""

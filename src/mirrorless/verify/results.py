@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mirrorless.verify.findings import Difference, DifferenceKind, Method, PartitionResult
@@ -58,16 +58,23 @@ def shortage(one: Paired) -> Iterator[Difference]:
         )
 
 
+def _of(one: Paired, method: Method) -> PartitionResult:
+    return PartitionResult(
+        topic=one.place[0],
+        partition=one.place[1],
+        remote_topic=one.remote_topic,
+        method=method,
+        notes=tuple(one.notes),
+    )
+
+
 def result(state: ComparisonState) -> PartitionResult:
     """Of a partition that was compared by windows."""
     one = state.paired
     not_copied = max(0, state.not_copied - one.owed) if one.lost is not None else state.not_copied
     first, last = (one.stretches[0], one.stretches[-1]) if one.stretches else (None, None)
-    return PartitionResult(
-        topic=one.place[0],
-        partition=one.place[1],
-        remote_topic=one.remote_topic,
-        method=Method.WINDOWS,
+    return replace(
+        _of(one, Method.WINDOWS),
         records=state.records,
         size_bytes=state.size_bytes,
         windows=state.windows,
@@ -77,21 +84,13 @@ def result(state: ComparisonState) -> PartitionResult:
         end_upstream=None if last is None else last.end_upstream,
         first_downstream=None if first is None else first.first_downstream,
         end_downstream=None if last is None else last.end_downstream,
-        notes=tuple(one.notes),
         more=state.more,
     )
 
 
 def failed(one: Paired, trouble: str | None) -> PartitionResult:
     """Of a partition about which nothing can be said."""
-    return PartitionResult(
-        topic=one.place[0],
-        partition=one.place[1],
-        remote_topic=one.remote_topic,
-        method=Method.NONE,
-        notes=tuple(one.notes),
-        trouble=trouble,
-    )
+    return replace(_of(one, Method.NONE), trouble=trouble)
 
 
 def unread_result(one: Paired) -> PartitionResult:
@@ -111,11 +110,8 @@ def keyed_result(one: Paired, latest: Latest) -> PartitionResult:
         notes.append(f"{latest.earlier} keys whose last record is older than the copy are not compared")
     if latest.by_retention:
         notes.append(f"{latest.by_retention} keys were deleted by retention on one side only")
-    return PartitionResult(
-        topic=one.place[0],
-        partition=one.place[1],
-        remote_topic=one.remote_topic,
-        method=Method.LATEST,
+    return replace(
+        _of(one, Method.LATEST),
         records=latest.keys,
         size_bytes=latest.size_bytes,
         windows=latest.keys,

@@ -15,7 +15,6 @@ from mirrorless.cli.offsets.reset import reset
 from mirrorless.cli.plan import plan
 from mirrorless.cli.status import status
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.internal_topics import checkpoints_topic, heartbeats_topic, offset_syncs_topic
 from mirrorless.clusters.replay import Replay
 from mirrorless.copy.engines.control import Control
@@ -86,7 +85,7 @@ def test_deleted_topics_do_not_come_back_with_the_brokers_defaults(world: World,
     beats, syncs, checkpoints = heartbeats_topic(flow).name, offset_syncs_topic(flow), checkpoints_topic(flow).name
     key = SourcePartition(world.source_alias, topic, 0).progress_key()
     heartbeats, writer = Heartbeats(flow), SyncWriter(syncs)
-    progress_writer = ProgressWriter(topic=world.progress_topic, config=for_confluent(flow.target, role="producer"))
+    progress_writer = ProgressWriter(topic=world.progress_topic, cluster=flow.target)
     with closing(Checkpoints(flow)) as passes:
         heartbeats.beat(timestamp_ms=1)
         assert passes.emit().emitted == 1

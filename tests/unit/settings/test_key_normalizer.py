@@ -8,7 +8,7 @@ import pytest
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings import Settings, load
-from mirrorless.settings.load import FLOW_KEYS, WORKER_KEYS
+from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
 from mirrorless.settings.patterns import compile_patterns
 from mirrorless.settings.vocabulary import _words, flow_vocabulary
 

@@ -8,11 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import KafkaError, KafkaException, Producer
-
-from mirrorless.client_logs import LIBRDKAFKA
-from mirrorless.clusters.client_settings import for_confluent
-from mirrorless.clusters.connection_errors import unwritten
+from mirrorless.clusters.producer import TopicProducer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
     from mirrorless.formats import OffsetSync
 
 _IN_FLIGHT: Final = 100
-_GIVE_UP_MS: Final = 10_000
+_GIVE_UP_S: Final = 10.0
 _PAUSE_S: Final = 0.5
 
 _Place = tuple[str, int]
@@ -39,7 +35,6 @@ class SyncWriter:
 
     def __init__(self, topic: InternalTopic, *, in_flight: int = _IN_FLIGHT) -> None:
         self._topic = topic.name
-        self._alias = topic.cluster.alias
         self._most_in_flight = in_flight
         self._waiting: dict[_Place, deque[OffsetSync]] = {}
         self._ready: dict[_Place, None] = {}  # of those that wait, the ones of which none is under way
@@ -48,12 +43,7 @@ class SyncWriter:
         self.written = 0
         self.failures = 0
         self.error: str | None = None
-        settings = for_confluent(
-            topic.cluster,
-            role="producer",
-            extra={"acks": "all", "linger.ms": 5, "message.timeout.ms": _GIVE_UP_MS, "logger": LIBRDKAFKA},
-        )
-        self._producer = Producer(settings)
+        self._producer = TopicProducer(topic.cluster, gives_up_after_s=_GIVE_UP_S, linger_ms=5)
 
     @property
     def unwritten(self) -> int:
@@ -73,7 +63,7 @@ class SyncWriter:
 
     def poll(self) -> None:
         """Hear of what was written and send what may be sent; returns at once."""
-        self._producer.poll(0)
+        self._producer.poll()
         if time.monotonic() < self._not_before:
             return
         for place in list(islice(self._ready, self._most_in_flight - len(self._under_way))):
@@ -97,34 +87,31 @@ class SyncWriter:
         sync = waiting.popleft()
         if not waiting:
             del self._waiting[place]
-        try:
-            self._producer.produce(
-                self._topic,
-                key=sync.key(),
-                value=sync.value(),
-                partition=0,
-                on_delivery=partial(self._delivered, place, sync),
-            )
-        except BufferError as error:
-            self._again(place, sync, str(error))
-        except KafkaException as error:
-            self._again(place, sync, unwritten(error.args[0]))
-        else:
+        refused = self._producer.send(
+            self._topic,
+            key=sync.key(),
+            value=sync.value(),
+            partition=0,
+            delivered=partial(self._delivered, place, sync),
+        )
+        if refused is None:
             self._under_way.add(place)
+        else:
+            self._again(place, sync, refused)
 
-    def _delivered(self, place: _Place, sync: OffsetSync, error: KafkaError | None, _message: Message) -> None:
+    def _delivered(self, place: _Place, sync: OffsetSync, reason: str | None, _message: Message) -> None:
         self._under_way.discard(place)
         self._line_up(place)
-        if error is None:
+        if reason is None:
             self.written += 1
             self.error = None
         else:
-            self._again(place, sync, unwritten(error))
+            self._again(place, sync, reason)
 
     def _again(self, place: _Place, sync: OffsetSync, reason: str) -> None:
         """Put a sync back in front, unless a newer one with its key waits."""
         self.failures += 1
-        self.error = f"cluster {self._alias}: an offset sync was not written to {self._topic}: {reason}"
+        self.error = f"cluster {self._producer.alias}: an offset sync was not written to {self._topic}: {reason}"
         self._not_before = time.monotonic() + _PAUSE_S
         waiting = self._waiting.setdefault(place, deque())
         if all(newer.block != sync.block for newer in waiting):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.copy.progress.records import Known, SourcePartition
 from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.errors import ClusterUnavailable
@@ -49,9 +48,7 @@ def create_again(flow: Flow, target: Admin) -> None:
 
 def write_again(flow: Flow, lost: Mapping[Place, Known]) -> str:
     """Write what is lost into the progress topic, and return a line on it; raises `ClusterUnavailable`."""
-    progress_writer = ProgressWriter(
-        topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer")
-    )
+    progress_writer = ProgressWriter(topic=flow.offset_storage_topic, cluster=flow.target)
     for (topic, partition), known in lost.items():
         where = SourcePartition(flow.source.alias, topic, partition, flow.connector_name)
         for epoch, one in known.announced.items():

@@ -14,21 +14,16 @@ import socket
 import threading
 import time
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import KafkaException, Producer
-
-from mirrorless.client_logs import LIBRDKAFKA
-from mirrorless.clusters.client_settings import for_confluent
-from mirrorless.clusters.connection_errors import unwritten
+from mirrorless.clusters.producer import TopicProducer
 from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from confluent_kafka import KafkaError, Message
+    from confluent_kafka import Message
 
     from mirrorless.settings import Flow
 
@@ -142,10 +137,9 @@ def run_in(folder: str) -> str:
 
 def take_back(flow: Flow, run: str) -> None:
     """Delete the mark of a run that has ended, so that the next one need not wait; if that fails, it expires."""
-    producer = Producer({**for_confluent(flow.target, role="producer"), "acks": "all", "logger": LIBRDKAFKA})
-    with suppress(BufferError, KafkaException):
-        producer.produce(flow.offset_storage_topic, key=key_of(flow, run), value=None, partition=_PARTITION)
-        producer.flush(_TAKE_BACK_S)
+    producer = TopicProducer(flow.target)
+    producer.send(flow.offset_storage_topic, key=key_of(flow, run), value=None, partition=_PARTITION)
+    producer.flush(_TAKE_BACK_S)
 
 
 class MarkWriter:
@@ -160,8 +154,7 @@ class MarkWriter:
         self.key = key_of(flow, run)
         self._alias = flow.target.alias
         self._valid_ms = round(flow.lease_seconds * 1000) + _BEYOND_A_LEASE_MS
-        config = for_confluent(flow.target, role="producer")
-        self._producer = Producer({**config, "acks": "all", "logger": LIBRDKAFKA})
+        self._producer = TopicProducer(flow.target)
         self._claim: int | None = None
         self._error: str | None = None
         self._closed = threading.Event()
@@ -196,14 +189,11 @@ class MarkWriter:
         return json.dumps(said if self._claim is None else said | {"claim": self._claim}).encode()
 
     def _write(self, value: bytes | None) -> None:
-        try:
-            self._producer.produce(
-                self._topic, key=self.key, value=value, partition=_PARTITION, on_delivery=self._delivered
-            )
-        except (BufferError, KafkaException) as error:
-            self._error = str(error)
+        self._error = self._producer.send(
+            self._topic, key=self.key, value=value, partition=_PARTITION, delivered=self._delivered
+        )
 
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        self._error = None if error is None else unwritten(error)
+    def _delivered(self, error: str | None, message: Message) -> None:
+        self._error = error
         if error is None and self._claim is None:
             self._claim = message.offset()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.copy.flow.connections import FlowConnections
 from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.records import Announcement, Known, Progress, SourcePartition
@@ -86,9 +85,7 @@ class Resetter:
         """Announce the new epochs and write the new progress; a copy that runs follows at its next lease."""
         self._run(lambda: self._announce(resets))
         flow = self._flow
-        progress_writer = ProgressWriter(
-            topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer")
-        )
+        progress_writer = ProgressWriter(topic=flow.offset_storage_topic, cluster=flow.target)
         for one in resets:
             where = SourcePartition(flow.source.alias, one.topic, one.partition, flow.connector_name)
             # MirrorMaker 2 would go on from here too.

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.copy.flow.connections import FlowConnections
@@ -152,8 +151,7 @@ class _Fixing:
         gone = seen.keys() - self._counts.keys() if self._counts else set()
         if not changed and not gone:
             return
-        config = for_confluent(self._flow.target, role="producer")
-        progress_writer = ProgressWriter(topic=self._flow.offset_storage_topic, config=config)
+        progress_writer = ProgressWriter(topic=self._flow.offset_storage_topic, cluster=self._flow.target)
         for topic, count in changed.items():
             progress_writer.write(key_of(alias, topic), value_of(count))
         for topic in gone:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from mirrorless import client_logs
 from mirrorless.batches import checksum
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.copy.flow.connections import FlowConnections
 from mirrorless.copy.offset_syncs.feed import SyncFeed
@@ -56,9 +55,7 @@ class Slot:
         client_logs.set_up()
         checksum.prepare()
         # Whatever needs a token or a file may fail, and leaves nothing behind as long as nothing was started.
-        self._progress_writer = ProgressWriter(
-            topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer")
-        )
+        self._progress_writer = ProgressWriter(topic=flow.offset_storage_topic, cluster=flow.target)
         self._syncs = SyncWriter(offset_syncs_topic(flow)) if flow.emit_offset_syncs_enabled else None
         self._ends = FlowConnections(flow)
         self._added = AddedPartitions()
