@@ -156,7 +156,7 @@ async def _batches(
             raise error_for(fetched.error_code)
         if fetched.diverges_at is not None:
             cut_at = fetched.diverges_at
-            raise copy.gap(f"its log was cut at {cut_at}", GapKind.TRUNCATED, offset=min(offset, cut_at))
+            raise copy.gap(f"its log was truncated at {cut_at}", GapKind.TRUNCATED, offset=min(offset, cut_at))
         before, leader_epoch = offset, None
         try:
             for batch, dense in _batches_from(fetched, offset):
