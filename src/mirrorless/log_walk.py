@@ -91,7 +91,7 @@ def _batches(position: LogPosition, fetched: Fetched) -> Iterator[CommittedBatch
     if fetched.error_code:
         raise error_for(fetched.error_code)
     if fetched.diverges_at is not None:
-        reason = f"the source's log was cut at {fetched.diverges_at}"
+        reason = f"the source's log was truncated at {fetched.diverges_at}"
         raise RecordsGone(reason, kind=GapKind.TRUNCATED, offset=min(position.offset, fetched.diverges_at))
     yield from position.read(fetched.records, fetched.aborted)
 

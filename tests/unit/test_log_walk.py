@@ -194,7 +194,7 @@ def test_a_walker_notices_that_the_log_was_cut(walked: Walks) -> None:
     source.first_answers = [{}, {"records": b"", "diverges_at": 7}]
     walk = walked(source, RecordCounter(0, [20], leader_epoch=3))
     assert source.asked == [(0, 3), (10, 4)]
-    assert (walk.counter.counts, walk.trouble) == ({}, "offset 7: the source's log was cut at 7")
+    assert (walk.counter.counts, walk.trouble) == ({}, "offset 7: the source's log was truncated at 7")
 
 
 def test_translation_begins_with_the_leader_epoch_of_the_progress() -> None:
@@ -207,7 +207,7 @@ def test_translation_begins_with_the_leader_epoch_of_the_progress() -> None:
 def test_a_copy_notices_that_the_log_was_cut() -> None:
     source = Source(*LOG)
     source.first_answers = [{}, {"records": b"", "diverges_at": 7}]
-    with pytest.raises(Gap, match="holds 5 records from here on, but the source's log was cut at 7") as raised:
+    with pytest.raises(Gap, match="holds 5 records from here on, but the source's log was truncated at 7") as raised:
         drive(source_walk.walk(client(source), copy(), 0, 15, leader_epoch=3))
     assert source.asked == [(0, 3), (10, 4)]
     assert (raised.value.kind, raised.value.offset) == (GapKind.TRUNCATED, 7)

@@ -127,7 +127,7 @@ def test_slow_tiered_storage_is_no_end(backlog: Backlog, monkeypatch: pytest.Mon
     monkeypatch.setattr(flow.source, "offsets", tiered)
     (report,) = flow.run(seconds=0.1, pass_gaps=True)
     assert (report.state, report.records, report.gaps) == ("resuming", 0, 0)
-    assert report.error == "the source answers with nothing at offset 25: its tiered storage is slow"
+    assert report.error == "the source returned no records at offset 25: its tiered storage is slow"
     (report,) = flow.run(pass_gaps=True)
     assert (report.state, report.records, report.gaps) == ("caught up", 50, 0)
     assert len(flow.copied()) == 150
