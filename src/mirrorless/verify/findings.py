@@ -49,7 +49,7 @@ class Difference:
     """One difference; `upstream` and `downstream` are the offsets of its first record, None if a side has none.
 
     `records` is the number of records. `fields` are those of a record that differ: key, value, headers, timestamp.
-    `what` names the group, the config or the ACL; `source_has` and `target_has` are the two sides' values, never those
+    `what` names the group, the config or the ACL; `translated` is a group's exact offset on the target. `source_has` and `target_has` are the two sides' values, never those
     of records.
     """
 
@@ -62,6 +62,7 @@ class Difference:
     records: int | None = None
     fields: tuple[str, ...] = ()
     what: str = ""
+    translated: int | None = None
     source_has: str | None = None
     target_has: str | None = None
 
@@ -129,6 +130,7 @@ class PartitionResult:
     end_upstream: int | None = None
     first_downstream: int | None = None
     end_downstream: int | None = None
+    expired_on_target: bool = False
     notes: tuple[str, ...] = ()
     trouble: str | None = None
     more: bool = False

@@ -180,6 +180,7 @@ class GroupComparison:
                     upstream=one.offset,
                     downstream=now,
                     what=group,
+                    translated=answer.downstream,
                     source_has=f"{one.offset} (exactly {answer.downstream} there)",
                     target_has="none" if now is None else str(now),
                 )

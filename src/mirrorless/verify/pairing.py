@@ -40,7 +40,8 @@ class Paired:
     is the end of MirrorMaker 2's copy according to its offset syncs. `stretches` are to be compared. `lost` is the pair
     from which on the target lacks copied records, and `owed` their number. `not_copied` are offsets of the source
     beyond the copy, where no record was read. `uncounted` says why a part before the stretches is not compared, whose
-    records could not be counted; a comparison by keys need not count.
+    records could not be counted; a comparison by keys need not count. `expired_on_target`: retention deleted the first
+    copied records there.
     """
 
     place: Place
@@ -54,6 +55,7 @@ class Paired:
     lost: tuple[int | None, int] | None = None
     owed: int = 0
     not_copied: int = 0
+    expired_on_target: bool = False
     notes: list[str] = field(default_factory=list)
     trouble: str | None = None
     uncounted: str | None = None
@@ -314,6 +316,7 @@ def _note_heads(one: Paired, begin: Pair) -> None:
     if begin.upstream < first < end:
         one.notes.append(f"retention: the source begins at {first}")
     if begin.downstream < remote_first < remote_end:
+        one.expired_on_target = True
         one.notes.append(f"retention: the target begins at {remote_first}")
 
 

@@ -41,6 +41,7 @@ _PARTITIONS: Final[dict[str, pa.DataType]] = {
     "end_upstream": pa.int64(),
     "first_downstream": pa.int64(),
     "end_downstream": pa.int64(),
+    "expired_on_target": pa.bool_(),
     "notes": pa.list_(pa.string()),
     "trouble": pa.string(),
     "more": pa.bool_(),
@@ -56,6 +57,7 @@ _DIFFERENCES: Final[dict[str, pa.DataType]] = {
     "records": pa.int64(),
     "fields": pa.list_(pa.string()),
     "what": pa.string(),
+    "translated": pa.int64(),
     "source_has": pa.string(),
     "target_has": pa.string(),
 }

@@ -64,6 +64,7 @@ def _of(one: Paired, method: Method) -> PartitionResult:
         partition=one.place[1],
         remote_topic=one.remote_topic,
         method=method,
+        expired_on_target=one.expired_on_target,
         notes=tuple(one.notes),
     )
 
