@@ -17,12 +17,6 @@ ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted(
     path.relative_to(ROOT) for folder in ("src", "functions", "glue_jobs") for path in (ROOT / folder).rglob("*.py")
 )
-PENDING = (
-    "src/mirrorless/copy/partition/",
-    "src/mirrorless/copy/resume/",
-    "src/mirrorless/copy/slot/",
-)
-"""Still to be reworded; entries are only ever removed."""
 TEMPLATES = sorted(path.relative_to(ROOT) for path in (ROOT / "infra").glob("*.yaml"))
 
 SHORTEST = 12
@@ -55,7 +49,7 @@ def complaints(file: Path, texts: Iterable[tuple[int, str]]) -> list[str]:
     return [f"{file}:{line}: {phrase} (write: {INSTEAD[phrase]})" for line, text in texts for phrase in found_in(text)]
 
 
-@pytest.mark.parametrize("script", [one for one in SCRIPTS if not str(one).startswith(PENDING)], ids=str)
+@pytest.mark.parametrize("script", SCRIPTS, ids=str)
 def test_a_script_has_no_banned_words(script: Path) -> None:
     assert complaints(script, texts_of((ROOT / script).read_text())) == []
 
