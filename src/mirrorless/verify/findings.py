@@ -49,8 +49,8 @@ class Difference:
     """One difference; `upstream` and `downstream` are the offsets of its first record, None if a side has none.
 
     `records` is the number of records. `fields` are those of a record that differ: key, value, headers, timestamp.
-    `what` names the group, the config or the ACL; `translated` is a group's exact offset on the target. `source_has` and
-    `target_has` are the two sides' values, never those of records.
+    `what` names the group, the config or the ACL; `translated` is a group's exact offset on the target. `source_has`
+    and `target_has` are the two sides' values, never those of records.
     """
 
     kind: DifferenceKind
