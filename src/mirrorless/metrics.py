@@ -52,7 +52,7 @@ _BOTH: Final = (FLOW, TOPIC)
 class Metric:
     """One metric; `dimensions` are the sets under which it is emitted, `counts` says that values are to be added up.
 
-    `cloudwatch` is False for a `-min`, `-max` or `-avg`, which CloudWatch has as statistics of the plain metric.
+    `cloudwatch` is False for what CloudWatch has as statistics (`-min`, `-max`, `-avg`) or as metric math (rates).
     `mm2` says that MirrorMaker 2 has a metric of that name.
     """
 
@@ -90,7 +90,7 @@ def _spread(
 
 
 NAMESPACE: Final = "Mirrorless"
-"""CloudWatch's namespace of every metric, unless `POWERTOOLS_METRICS_NAMESPACE` names another for the functions."""
+"""CloudWatch's namespace of metrics, where a deployment names none of its own, `Mirrorless/<environment>`."""
 
 METRICS: Final[tuple[Metric, ...]] = (
     Metric(
@@ -108,6 +108,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Records acknowledged by the target per second, over the last lease.",
         emitter=Emitter.COPY,
         dimensions=_BOTH,
+        cloudwatch=False,
         mm2=True,
     ),
     Metric(
@@ -126,6 +127,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Bytes of record batches acknowledged by the target per second, over the last lease.",
         emitter=Emitter.COPY,
         dimensions=_BOTH,
+        cloudwatch=False,
         mm2=True,
     ),
     *_spread("record-age-ms", "From a batch's newest record to when the batch was fetched.", Emitter.COPY),
