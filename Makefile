@@ -100,10 +100,10 @@ format: setup  ## let ruff mend what it can
 	$(BIN)/ruff format .
 
 requirements: setup  ## pin the dependencies anew (needs uv on the path)
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --upgrade --no-header --extra dev --output-file requirements/dev.txt
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --extra glue --output-file requirements/glue.txt
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --extra functions --output-file requirements/functions.txt
-	uv pip compile requirements/sam.in --quiet --universal --python-version 3.11 --upgrade --no-header --output-file requirements/sam.txt
+	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --upgrade --no-header --generate-hashes --extra dev --output-file requirements/dev.txt
+	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --generate-hashes --extra glue --output-file requirements/glue.txt
+	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --generate-hashes --extra functions --output-file requirements/functions.txt
+	uv pip compile requirements/sam.in --quiet --universal --python-version 3.11 --upgrade --no-header --generate-hashes --output-file requirements/sam.txt
 
 clean:  ## remove what was built
 	rm -rf $(VENV) $(TOOLS) .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

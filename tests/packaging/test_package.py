@@ -77,10 +77,12 @@ def test_everything_that_a_stack_takes_is_uploaded(
 
 def test_the_examples_of_samconfig_are_deployments_of_six_parameters_at_most() -> None:
     config = tomllib.loads((ROOT / "samconfig.toml").read_text())
-    deployments = {name: one["deploy"]["parameters"] for name, one in config.items() if name not in ("version", "default")}
+    assert config.pop("version") == 0.1
+    default = config.pop("default")
+    deployments = {name: one["deploy"]["parameters"] for name, one in config.items()}
     assert list(deployments) == ["prod", "prod-back", "dev", "shared", "orders"]
     for name, deploy in deployments.items():
-        build = config.get(name, {}).get("build", config["default"]["build"])["parameters"]
+        build = config[name].get("build", default["build"])["parameters"]
         given = dict(one.split("=", 1) for one in deploy.get("parameter_overrides", ()))
         assert len(given) <= 6
         stack = Stack(ROOT / build["template_file"], given, custom(configuration(both_ways=True)))
@@ -90,7 +92,7 @@ def test_the_examples_of_samconfig_are_deployments_of_six_parameters_at_most() -
         assert "CAPABILITY_AUTO_EXPAND" in deploy["capabilities"]
         # Recent documentation does not list the smallest worker any more.
         assert "G.025X" not in str(deploy)
-    assert config["default"]["build"]["parameters"] == {
+    assert default["build"]["parameters"] == {
         "template_file": "infra/template.yaml",
         "parallel": True,
         "cached": False,

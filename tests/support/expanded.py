@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.support.template import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from mirrorless.local.cloudformation import Stack
 
@@ -52,18 +52,19 @@ def stacks(stack: Stack, name: str) -> Iterator[tuple[str, Stack]]:
         yield from stacks(nested, f"{name}-{part}")
 
 
-def resolved(stack: Stack) -> dict[str, Any]:
-    """Return the template that CloudFormation would carry out for this stack."""
-    resources = {}
-    for name, resource in stack.resources.items():
-        left = {key: value for key, value in resource.items() if key != "Condition"}
+def resolved(stack: Stack, *, without: Container[str] = ()) -> dict[str, Any]:
+    """Return the template that CloudFormation would carry out for this stack, without resources of some types."""
+    resources: dict[str, Any] = {}
+    there = {name: one for name, one in stack.resources.items() if one["Type"] not in without}
+    for name, resource in there.items():
+        left = {key: value for key, value in resource.items() if key not in ("Condition", "DependsOn")}
         kind = left["Type"]
         if kind == "AWS::Serverless::Application":
             properties = left["Properties"]
             parameters = {key: str(value) for key, value in properties["Parameters"].items() if value != ""}
             url = f"https://uploads.s3.amazonaws.com/{properties['Location']}"
             left = {"Type": _NESTED, "Properties": {"TemplateURL": url, "Parameters": parameters}}
-        resources[name] = _restored(left, stack.resources)
+        resources[name] = _restored(left, there)
     return {"AWSTemplateFormatVersion": "2010-09-09", "Resources": resources}
 
 

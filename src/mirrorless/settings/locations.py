@@ -61,7 +61,7 @@ def _read(location: str) -> bytes:
         bucket, _, rest = location.removeprefix("s3://").partition("/")
         key, _, version = rest.partition(_VERSION)
         if not bucket or not key:
-            raise ValueError("must be s3://bucket/key, with ?versionId=... for one version of it")
+            raise ValueError("must be s3://bucket/key")
         with client("s3", region=None) as s3:
             answer = s3.get_object(Bucket=bucket, Key=key, **({"VersionId": version} if version else {}))
             _note_version(location, answer.get("VersionId"))
