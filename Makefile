@@ -3,13 +3,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BROWSER_READY := $(VENV)/.browser
 # What builds and deploys: a virtual environment of its own, see requirements/sam.in.
 TOOLS := .venv-sam
 TOOLS_READY := $(TOOLS)/.ready
 ENV ?= dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fuzz lint format requirements clean faults build-tools build deploy cost \
+.PHONY: help setup check demo test fuzz lint format requirements clean faults build-tools build deploy cost \
+	docs docs-serve reference \
 	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records plots
 
 help:  ## what can be made
@@ -25,10 +27,20 @@ $(READY): pyproject.toml requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $(READY)
 
+$(BROWSER_READY): $(READY) requirements/browser.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --requirement requirements/browser.txt
+	@touch $(BROWSER_READY)
+
+check: $(READY)  ## format, lint, types, unit tests, documents: two minutes, without Java
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest --quiet --numprocesses 2 --dist loadfile tests/unit tests/docs
+
 demo: setup  ## two clusters, a million records, replicated and compared record by record
 	@$(BIN)/mirrorless demo
 
-test: setup build-tools  ## every test: unit, real Kafka brokers, real Spark, the build; WORKERS=n of them side by side
+test: setup build-tools $(BROWSER_READY)  ## every test: unit, real Kafka brokers, real Spark, the build; WORKERS=n of them side by side
 	$(BIN)/python -m pytest --numprocesses $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder
 
 fuzz: setup  ## parsers of settings against arbitrary input, about an hour of CPU
@@ -90,20 +102,33 @@ deploy: build  ## build and deploy an environment of samconfig.toml: make deploy
 cost: setup  ## what flows of 1, 50 and 500 MB/s cost a month: the tables of docs/cost.md
 	@$(BIN)/python -m bench.cost
 
-lint: setup  ## ruff (lint and format) and mypy in strict mode
+docs: $(READY)  ## the documentation as a site in site/; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+docs-serve: $(READY)  ## serve the documentation on port 8000 while it is edited
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
+
+reference: $(READY)  ## write the tables of the reference pages (settings, commands, metrics, rights, errors) from the code
+	$(BIN)/python -m tests.docs.reference
+
+lint: $(READY)  ## ruff (lint and format) and mypy in strict mode
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: setup  ## let ruff mend what it can
+format: $(READY)  ## let ruff fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-requirements: setup  ## pin the dependencies anew (needs uv on the path)
+# The command line's own packages stay out of what is shipped to Lambda and Glue.
+NOT_SHIPPED := $(addprefix --no-emit-package ,markdown-it-py mdurl pygments rich)
+
+requirements: setup  ## pin the newest dependencies (needs uv on the path)
 	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --upgrade --no-header --generate-hashes --extra dev --output-file requirements/dev.txt
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --generate-hashes --extra glue --output-file requirements/glue.txt
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --generate-hashes --extra functions --output-file requirements/functions.txt
+	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --generate-hashes $(NOT_SHIPPED) --extra glue --output-file requirements/glue.txt
+	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --generate-hashes $(NOT_SHIPPED) --extra functions --output-file requirements/functions.txt
+	uv pip compile requirements/browser.in --quiet --universal --python-version 3.11 --upgrade --no-header --generate-hashes --output-file requirements/browser.txt
 	uv pip compile requirements/sam.in --quiet --universal --python-version 3.11 --upgrade --no-header --generate-hashes --output-file requirements/sam.txt
 
 clean:  ## remove what was built
-	rm -rf $(VENV) $(TOOLS) .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) $(TOOLS) .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site

@@ -24,17 +24,17 @@ from bench.logs import until_gone, until_made
 from mirrorless.batches.header import HEADER_BYTES, scan
 from mirrorless.batches.stamp import Stamped, body_of
 from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.kafka_python.connection_manager import Second
+from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.protocol.cluster_client import LATEST, ClusterClient
-from mirrorless.protocol.connection_manager import Second
-from mirrorless.protocol.event_loop import EventLoop
 from mirrorless.settings import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 
     from mirrorless.clusters.topics import Place
+    from mirrorless.kafka_python.connection_manager import Node
     from mirrorless.local.embedded_kafka import EmbeddedCluster
-    from mirrorless.protocol.connection_manager import Node
 
     Ready = Callable[[], object]
     """Called when everything is there that a client needs to begin; returns when it shall."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +20,6 @@ from tests.support.world import World  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from xdist.remote import Producer
 
@@ -28,6 +28,7 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
+HERE = Path(__file__).parent
 _SPARK = "tests/spark/"
 # What is made for all tests of a folder, clusters or a build, is made once: one worker has the folder. Of Spark there
 # is one at a time, each of which takes all it can get, and says what it does within seconds.
@@ -47,8 +48,10 @@ class ByFileOrFolder(LoadFileScheduling):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have all JVMs of many tests start sooner; of a few it is not worth while."""
-    if config.getoption("numprocesses", None) and config.cache is not None:
+    """Have all JVMs of many tests start sooner; of a few it is not worth while, and unit tests start none."""
+    chosen = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
+    without = all(path.is_relative_to(HERE / "unit") or path.is_relative_to(HERE / "docs") for path in chosen)
+    if config.getoption("numprocesses", None) and config.cache is not None and not without:
         # The workers, in which this is not so, inherit what is set here.
         os.environ.update(archives.variables(config.cache.mkdir("archives")))
 

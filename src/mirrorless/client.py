@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mirrorless.policy import ReplicationPolicy
     from mirrorless.settings import Cluster
 
+__all__ = ["NOT_REACHABLE", "MirrorClient"]
+
 NOT_REACHABLE = -1
 
 

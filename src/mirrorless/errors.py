@@ -28,6 +28,29 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar, TypeVar
 
+__all__ = [
+    "AppendRefused",
+    "AwsError",
+    "ClusterError",
+    "ClusterUnavailable",
+    "ConfigurationError",
+    "CopiedClusterIdError",
+    "CorruptBatch",
+    "FlowNotEnabled",
+    "FlowPaused",
+    "Gap",
+    "GapKind",
+    "Loop",
+    "LoopError",
+    "MirrorMaker2MayRun",
+    "MirrorMaker2Runs",
+    "MirrorlessError",
+    "PartitionError",
+    "PrerequisiteError",
+    "SameClusterError",
+    "UnsupportedBatch",
+]
+
 _Error = TypeVar("_Error", bound=BaseException)
 
 

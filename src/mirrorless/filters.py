@@ -26,12 +26,9 @@ __all__ = [
     "GroupFilter",
     "NameFilter",
     "TopicFilter",
-    "compile_patterns",
     "config_filter_for",
     "group_filter_for",
-    "replicated_topics",
     "topic_filter_for",
-    "why_left_out",
 ]
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from mirrorless.clusters.admin import QUIET, Admin
+from mirrorless.client_logs import LIBRDKAFKA
+from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.compaction import compacting, policies
 from mirrorless.clusters.connection_errors import grant, unwritten
@@ -60,7 +61,7 @@ class Heartbeats:
         self._create()
         self.refused = unfit(flow, self._admin)
         self._error: str | None = None
-        extra = {"acks": "all", "message.timeout.ms": int(_TIMEOUT_S * 1000), "logger": QUIET}
+        extra = {"acks": "all", "message.timeout.ms": int(_TIMEOUT_S * 1000), "logger": LIBRDKAFKA}
         self._producer = Producer(for_confluent(flow.target, role="producer", extra=extra))
 
     def beat(self, *, timestamp_ms: int) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from mirrorless.settings import Flow
 
+__all__ = ["DefaultReplicationPolicy", "IdentityReplicationPolicy", "ReplicationPolicy", "policy_for"]
+
 HEARTBEATS: Final = "heartbeats"
 
 

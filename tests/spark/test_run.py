@@ -188,7 +188,7 @@ def test_the_same_cluster_at_both_ends_is_one_line_and_nothing_is_written(world:
     same = World(world.source, world.source, world.folder)
     same.topic()
     with Mirrorless(same.file) as running:
-        assert running.wait() == 1
+        assert running.wait() == 2
         (line,) = running.strays()
         assert len(running.text().splitlines()) == 1 + len(running.lines("Waiting"))
         assert line.startswith(f"error: flow {same.flow}: source and target are the same cluster (id ")
@@ -197,7 +197,7 @@ def test_the_same_cluster_at_both_ends_is_one_line_and_nothing_is_written(world:
 def test_a_cluster_that_does_not_answer_is_one_line(world: World) -> None:
     world.write_settings(**{f"{world.target_alias}.bootstrap.servers": "127.0.0.1:1"})
     with Mirrorless(world.file) as running:
-        assert running.wait() == 1
+        assert running.wait() == 2
         (line,) = running.strays()
         assert len(running.text().splitlines()) == 1 + len(running.lines("Waiting"))
         assert line.startswith(f"error: cluster {world.target_alias}: no answer from 127.0.0.1:1: ")

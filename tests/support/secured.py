@@ -13,7 +13,7 @@ from kafka.protocol.admin.client_quotas import AlterClientQuotasRequest
 from mirrorless.clusters.acls import Acl, NoAcls, create_acls, delete_acls, topic_acls
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.configs import Origin, topic_configs
-from mirrorless.clusters.kafka_python import admin_client
+from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.settings import Cluster, Flow, load
 
 if TYPE_CHECKING:

@@ -86,6 +86,8 @@ class World:
             "checkpoints.topic.replication.factor": str(self.replicas),
             "heartbeats.topic.replication.factor": str(self.replicas),
             "tasks.max": str(self.tasks_max),
+            # As many partitions as by default, for each of some hundred flows, keep a shared broker busy with nothing.
+            "offset.storage.partitions": "2",
             # All tests share one topic of that name: what beats there would be copied by all of them.
             "emit.heartbeats.enabled": "false",
             "heartbeats.replication.enabled": "false",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mirrorless.protocol.event_loop import EventLoop
+from mirrorless.kafka_python.event_loop import EventLoop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,6 @@ from mirrorless.errors import ConfigurationError
 from mirrorless.filters import (
     GroupFilter,
     TopicFilter,
-    compile_patterns,
     config_filter_for,
     replicated_topics,
     topic_filter_for,
@@ -20,6 +19,7 @@ from mirrorless.filters import (
 )
 from mirrorless.policy import LeftOut
 from mirrorless.settings import Cluster, Flow
+from mirrorless.settings.patterns import compile_patterns
 
 A = Cluster(alias="A", bootstrap_servers="a:1")
 B = Cluster(alias="B", bootstrap_servers="b:1")

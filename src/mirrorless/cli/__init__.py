@@ -7,6 +7,7 @@ import sys
 import click
 
 from mirrorless.cli.lazy import LazyGroup
+from mirrorless.cli.status_codes import COULD_NOT
 from mirrorless.errors import MirrorlessError
 
 _COMMANDS = {
@@ -28,18 +29,30 @@ _COMMANDS = {
 
 
 @click.group(name="mirrorless", cls=LazyGroup, commands_in=_COMMANDS)
+@click.version_option(package_name="mirrorless", prog_name="mirrorless", message="%(prog)s %(version)s")
 def root() -> None:
-    """Keep two Kafka clusters equal.
+    """Replicate Kafka topics, configs, ACLs and consumer group offsets, as MirrorMaker 2 does, without Kafka Connect.
 
-    To try it: mirrorless kafka up primary backup --config mm2.properties, and in another terminal
-    mirrorless run mm2.properties.
+    To try it: `mirrorless kafka up primary backup --config mm2.properties`, and in another terminal
+    `mirrorless run mm2.properties`.
+
+    Exit status of every command: 0 if there is nothing to act on; 1 if it found something (differences, pending
+    changes, failed checks, halted partitions); 2 if it could not do its work (invalid input, a cluster that does not
+    answer, a missing package).
     """
 
 
 def main() -> None:
-    """Run the command line; an error that was raised on purpose is one line on stderr and exit status 1."""
+    """Run the command line; an error that was raised on purpose is one line on standard error."""
     try:
-        root()
+        status = root.main(prog_name="mirrorless", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        status = COULD_NOT
+    except click.Abort:
+        click.echo("error: interrupted", err=True)
+        status = COULD_NOT
     except MirrorlessError as error:
         click.echo(f"error: {error}", err=True)
-        sys.exit(1)
+        status = COULD_NOT
+    sys.exit(status)

@@ -1,15 +1,19 @@
-"""`mirrorless apply`: bring topics, configs and ACLs of every flow in step, once."""
+"""`mirrorless apply`: make the changes that `mirrorless plan` shows, once."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from mirrorless.cli.options import file_argument, json_option, print_json, warn
+from mirrorless.cli.status_codes import COULD_NOT, FINE
+from mirrorless.cli.verbose import verbose_option
 from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import MirrorlessError
+from mirrorless.metadata.actions import as_fields
 from mirrorless.metadata.plan_text import lines
 from mirrorless.metadata.planning import Admins, switched_on
 from mirrorless.metadata.sync_pass import one_pass
@@ -21,26 +25,38 @@ if TYPE_CHECKING:
 
 
 @click.command
-@click.argument("file", type=click.Path(dir_okay=False))
-def apply(file: str) -> None:
-    """Do what `mirrorless plan` shows, for every flow of FILE: topics, configs and ACLs; no records are copied.
+@file_argument
+@json_option
+@verbose_option
+def apply(file: str, *, as_json: bool) -> None:
+    """Make the changes that `mirrorless plan` shows.
 
-    Exit status 0 if all of it was done, 1 if something could not be; the rest is done all the same.
+    Creates and grows topics, sets configs, adds and removes ACLs, for every flow of FILE. Copies no records. A
+    change that fails does not stop the others.
+
+    Exit status 0: all changes were made; 2: at least one could not be made.
     """
     settings = load(file)
     for warning in settings.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        warn(warning)
     went_well = True
+    flows: dict[str, dict[str, Any]] = {}
     for flow in settings.flows:
         try:
             found = _applied(flow)
         except MirrorlessError as error:
-            click.echo(f"error: {error}", err=True)
             went_well = False
+            flows[flow.name] = {"error": str(error)}
+            if not as_json:
+                click.echo(f"error: {error}", err=True)
         else:
-            _show(flow.name, found)
             went_well &= found.went_well
-    sys.exit(0 if went_well else 1)
+            flows[flow.name] = _fields(found)
+            if not as_json:
+                _show(flow.name, found)
+    if as_json:
+        print_json({"flows": flows})
+    sys.exit(FINE if went_well else COULD_NOT)
 
 
 def _applied(flow: Flow) -> SyncPass:
@@ -48,6 +64,15 @@ def _applied(flow: Flow) -> SyncPass:
     parts = [part for part, wanted in switched_on(flow).items() if wanted]
     with closing(CopiedTopics(flow, admins)) as copied:
         return one_pass(flow, parts, admins=admins, copied=copied)
+
+
+def _fields(found: SyncPass) -> dict[str, Any]:
+    return {
+        "actions": [as_fields(one.action) | {"error": one.error, "note": one.note} for one in found.applied],
+        "problems": [{"topic": one.topic, "reason": one.reason} for one in found.problems],
+        "notes": list(found.notes),
+        "warnings": list(found.warnings),
+    }
 
 
 def _show(flow: str, found: SyncPass) -> None:

@@ -1,4 +1,4 @@
-"""`mirrorless consume`: the records of internal topics as text."""
+"""`mirrorless consume`: the records of internal topics as text or JSON."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, warn
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.internal_topics import checkpoints_topic, heartbeats_topic, offset_syncs_topic
 from mirrorless.clusters.replay import Replay
@@ -15,10 +16,12 @@ from mirrorless.formats import Checkpoint, Heartbeat, Malformed, OffsetSync
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from mirrorless.clusters.internal_topics import InternalTopic
     from mirrorless.settings import Flow
+
+    Record = Heartbeat | Checkpoint | OffsetSync
 
 _KINDS: dict[str, tuple[type[Heartbeat] | type[Checkpoint] | type[OffsetSync], Callable[[Flow], InternalTopic]]] = {
     "heartbeats": (Heartbeat, heartbeats_topic),
@@ -29,23 +32,35 @@ _KINDS: dict[str, tuple[type[Heartbeat] | type[Checkpoint] | type[OffsetSync], C
 
 @click.command
 @click.argument("kind", type=click.Choice(sorted(_KINDS)))
-@click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--flow", "name", metavar="A->B", help="One of FILE's flows; all of them if it is left out.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, with everything the record holds.")
+@file_argument
+@flow_option
+@json_option
 def consume(kind: str, file: str, *, name: str | None, as_json: bool) -> None:
-    """Print what is in an internal topic of FILE's flows, a line a record, as Kafka's own formatters do (KIP-597).
+    """Print the records of an internal topic.
 
-    Records that make no sense are counted on stderr, a line a topic.
+    Prints one record a line for all flows of FILE, in the format of Kafka's own formatters (KIP-597). Records that
+    are malformed are skipped, and counted on standard error.
     """
-    settings = load(file)
-    parser, topic_of = _KINDS[kind]
     malformed: dict[str, int] = {}
-    done: set[tuple[str, str]] = set()
-    for flow in settings.flows if name is None else [settings.flow(name)]:
-        topic = topic_of(flow)
-        if (topic.cluster.alias, topic.name) in done:
-            continue
-        done.add((topic.cluster.alias, topic.name))
+    found = _records(kind, chosen_flows(load(file), name), malformed)
+    if as_json:
+        # One document, written as it is read: a topic may hold more than fits into memory.
+        click.echo('{"records": [', nl=False)
+        for number, record in enumerate(found):
+            click.echo(f"{',' if number else ''}\n  {json.dumps(asdict(record))}", nl=False)
+        click.echo(f'\n], "malformed": {json.dumps(malformed)}}}')
+    else:
+        for record in found:
+            click.echo(record.text)
+    for topic, count in malformed.items():
+        warn(f"{topic}: {count} malformed record{'' if count == 1 else 's'} skipped: not {kind}")
+
+
+def _records(kind: str, flows: list[Flow], malformed: dict[str, int]) -> Iterator[Record]:
+    """Yield the records of each topic, which several flows may share; count by topic those that make no sense."""
+    parser, topic_of = _KINDS[kind]
+    topics = {(topic.cluster.alias, topic.name): topic for topic in map(topic_of, flows)}
+    for topic in topics.values():
         replay = Replay(topic=topic.name, cluster=topic.cluster, admin=Admin(topic.cluster))
         try:
             for entry in replay.read():
@@ -53,8 +68,6 @@ def consume(kind: str, file: str, *, name: str | None, as_json: bool) -> None:
                 if isinstance(record, Malformed):
                     malformed[topic.name] = malformed.get(topic.name, 0) + 1
                 else:
-                    click.echo(json.dumps(asdict(record)) if as_json else record.text)
+                    yield record
         finally:
             replay.close()
-    for where, count in malformed.items():
-        click.echo(f"{where}: {count} records were skipped: they are no {kind}", err=True)

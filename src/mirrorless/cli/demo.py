@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column
+from rich.text import Text
 
+from mirrorless.cli.options import config_file_option, renamed
+from mirrorless.cli.status_codes import FINE, FOUND
 from mirrorless.copy.partition.lease_rows import Report, summary
 from mirrorless.local.demo.comparison import DemoComparison, compare
 from mirrorless.local.demo.workload import DEMO_TOPICS, fill
 from mirrorless.local.display import ProgressBar
 from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
+from mirrorless.local.listing import Listing, output_console
 from mirrorless.local.ready_settings import ready_settings
 from mirrorless.local.runner import StopRequest, run_flows
 from mirrorless.settings import load
@@ -25,17 +28,25 @@ from mirrorless.settings import load
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rich.console import Console
+
 _SMALL_BYTES = 100
+_NUMBERS = ("partitions", "value bytes", "records", "MB stored", "copied in s", "equal records")
+_COLUMNS = ("topic", *_NUMBERS[:1], "codec", *_NUMBERS[1:], "identical")
 
 
 @click.command
-@click.option("--settings", "keep", type=click.Path(dir_okay=False), help="Write the demo's mm2.properties here too.")
-def demo(keep: str | None) -> None:
-    """Fill one Kafka cluster, replicate it into another, and compare every record.
+@config_file_option
+@click.option("--settings", "former", hidden=True)
+def demo(config: str | None, former: str | None) -> None:
+    """Replicate between two Kafka clusters on this machine.
 
-    Exit status 0 if both sides are identical.
+    Starts both clusters, fills one, replicates it into the other, and compares every record.
+
+    Exit status 0: both sides are identical; 1: they differ.
     """
-    console = Console()
+    keep = renamed("--settings", "--config", before=former, now=config)
+    console = output_console()
     stop = StopRequest()
     with (
         stop.on_signals(),
@@ -53,9 +64,9 @@ def demo(keep: str | None) -> None:
         comparisons = _compare(console, clusters, stop)
     if stop.event.is_set():
         console.print("stopped")
-        sys.exit(0)
+        sys.exit(FINE)
     _print_table(console, comparisons, reports)
-    sys.exit(0 if _verdict(console, comparisons, reports) else 1)
+    sys.exit(FINE if _is_identical(console, comparisons, reports) else FOUND)
 
 
 def _settings(clusters: Mapping[str, EmbeddedCluster]) -> str:
@@ -65,7 +76,11 @@ def _settings(clusters: Mapping[str, EmbeddedCluster]) -> str:
 
 def _counting(console: Console) -> Progress:
     return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console
+        TextColumn("{task.description}", table_column=Column(overflow="fold")),
+        BarColumn(),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        TimeRemainingColumn(),
+        console=console,
     )
 
 
@@ -78,14 +93,14 @@ def _fill(console: Console, primary: EmbeddedCluster, stop: StopRequest) -> None
 
 
 class _DemoDisplay(ProgressBar):
-    """The progress bar of `mirrorless run`, and a memory for what every lease reported."""
+    """The progress bar of `mirrorless run`, which keeps the reports of all leases."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
         self.reports: list[Report] = []
 
     def leased(self, flow: str, reports: list[Report], *, faulty: bool) -> None:
-        """Keep them."""
+        """Keep the reports."""
         super().leased(flow, reports, faulty=faulty)
         self.reports += reports
 
@@ -119,36 +134,24 @@ def _print_table(console: Console, comparisons: Sequence[DemoComparison], report
     by_topic: dict[str, list[Report]] = defaultdict(list)
     for report in reports:
         by_topic[report.topic].append(report)
-    table = Table(title="primary -> backup", title_justify="left")
-    for column, justify in (
-        ("topic", "left"),
-        ("partitions", "right"),
-        ("codec", "left"),
-        ("value bytes", "right"),
-        ("records", "right"),
-        ("MB stored", "right"),
-        ("copied in s", "right"),
-        ("equal records", "right"),
-        ("identical", "left"),
-    ):
-        table.add_column(column, justify="right" if justify == "right" else "left")
+    listing = Listing(*_COLUMNS, numbers=_NUMBERS, title="primary -> backup")
     for topic, comparison in zip(DEMO_TOPICS, comparisons, strict=True):
         totals = summary(by_topic[topic.name])
-        table.add_row(
+        listing.add(
             topic.name,
-            f"{topic.partitions}",
+            f"{topic.partitions:,}",
             topic.codec,
             f"{topic.value_bytes:,}",
             f"{totals.records:,}",
             f"{totals.copied_bytes / 1e6:,.1f}",
             f"{totals.seconds:.2f}",
             f"{comparison.records:,}",
-            "yes" if comparison.identical else "[bold red]no[/]",
+            "yes" if comparison.identical else Text("no", style="bold red"),
         )
-    console.print(table)
+    listing.print(console)
 
 
-def _verdict(console: Console, comparisons: Sequence[DemoComparison], reports: Sequence[Report]) -> bool:
+def _is_identical(console: Console, comparisons: Sequence[DemoComparison], reports: Sequence[Report]) -> bool:
     small = {topic.name for topic in DEMO_TOPICS if topic.value_bytes == _SMALL_BYTES}
     fast = summary(report for report in reports if report.topic in small)
     everything = summary(reports)
@@ -160,7 +163,7 @@ def _verdict(console: Console, comparisons: Sequence[DemoComparison], reports: S
         )
     for comparison in comparisons:
         for line in comparison.differences:
-            console.print(f"[red]{line}[/]", highlight=False)
+            console.print(Text(line, style="red"))
     expected = sum(topic.records for topic in DEMO_TOPICS)
     compared = sum(comparison.records for comparison in comparisons)
     differences = sum(comparison.difference_count for comparison in comparisons)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections import Counter
 from dataclasses import asdict
@@ -10,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mirrorless.cli.options import files_argument, json_option, print_json, warn
+from mirrorless.cli.status_codes import FINE, FOUND
+from mirrorless.cli.verbose import verbose_option
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.rights import Function
@@ -22,39 +24,43 @@ if TYPE_CHECKING:
 
 
 @click.command
-@click.argument("files", nargs=-1, required=True)
+@files_argument
 @click.option(
     "--function",
     "functions",
     type=click.Choice(list(Function)),
     multiple=True,
-    help="Check only what this function or job needs; may be given several times.",
+    help="Only the checks that this function or job needs; repeat it for several.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@json_option
+@verbose_option
 def doctor(files: tuple[str, ...], *, functions: tuple[Function, ...], as_json: bool) -> None:
-    """Check both ends of every flow of FILES: connections, rights, internal topics, limits, clocks.
+    """Check that both ends of every flow are ready.
 
-    One line a check, and under one that failed what to change. Nothing is written to any cluster. Exit status 1 if a
-    check failed; warnings, and what could not be checked for a reason of its own, leave it at 0.
+    Checks connections, rights, internal topics, limits and clocks of every flow of FILES, and writes nothing. Prints a
+    line for each check, and for each failed check what to change.
+
+    Exit status 0: no check failed (warnings, and checks that could not run, do not count); 1: a check failed; 2: FILES
+    cannot be used.
     """
     settings = load(*files)
     chosen = [Function(name) for name in functions] or None
     found = {flow.name: examine(flow, chosen) for flow in settings.flows}
     if chosen is None or Function.HEARTBEAT in chosen:
-        # The heartbeats of the way back, without which nobody there learns who is upstream.
+        # The heartbeats of the opposite direction, without which no client there learns who is upstream.
         others = [pair for pair in settings.heartbeats if pair.name not in found]
         found |= {f"{pair.name} (heartbeats only)": examine(pair, [Function.HEARTBEAT]) for pair in others}
     if as_json:
         flows = {name: [asdict(one) for one in some] for name, some in found.items()}
-        click.echo(json.dumps({"flows": flows, "warnings": settings.warnings}, indent=2))
+        print_json({"flows": flows, "warnings": settings.warnings})
     else:
         for warning in settings.warnings:
-            click.echo(f"warning: {warning}", err=True)
+            warn(warning)
         for name, some in found.items():
             _show(name, some)
         counts = Counter(one.status for some in found.values() for one in some)
         click.echo(", ".join(f"{counts[status]} {status}" for status in Status))
-    sys.exit(1 if any(one.status is Status.FAILED for some in found.values() for one in some) else 0)
+    sys.exit(FOUND if any(one.status is Status.FAILED for some in found.values() for one in some) else FINE)
 
 
 def _show(name: str, findings: Sequence[Finding]) -> None:

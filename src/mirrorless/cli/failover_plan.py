@@ -2,86 +2,97 @@
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table
 
-from mirrorless.cli.tables import print_table
+from mirrorless.cli.options import file_argument, group_option, json_option, print_json, target_option, warn
+from mirrorless.cli.status_codes import COULD_NOT, FINE
 from mirrorless.errors import ClusterError, ConfigurationError
+from mirrorless.local.listing import Listing
 from mirrorless.offsets.failover_plan import failover_plan as make_plan
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
+    import re
+
     from mirrorless.offsets.failover_plan import FailoverPlan, Forecast
+
+_NUMBERS = ("source offset", "target offset", "read again", "not copied")
 
 
 @click.command
-@click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--to", "target", required=True, metavar="ALIAS", help="The cluster to fail over to.")
-@click.option("--group", "groups", default=".*", metavar="PATTERN", help="Only groups of these names.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
-def failover_plan(file: str, *, target: str, groups: str, as_json: bool) -> None:
-    """Forecast for every group what it would read again and what would be lost, if it went over now.
+@file_argument
+@target_option(required=True)
+@group_option()
+@json_option
+def failover_plan(file: str, *, target: str, groups: re.Pattern[str], as_json: bool) -> None:
+    """Forecast what a failover would cost each consumer group.
 
-    Nothing is written. If the source does not answer, the last checkpoints are shown.
+    Prints what each group would read again and what would be lost if it moved to the target now. Writes nothing. If
+    the source does not answer, the forecast is made from the last checkpoints.
+
+    Exit status 0: every flow has a forecast; 2: a target does not answer, or no flow leads there.
     """
     settings = load(file)
     flows = [flow for flow in settings.flows if flow.target.alias == target]
     if not flows:
-        raise ConfigurationError(f"no enabled flow leads to {target}", file=file)
-    try:
-        pattern = re.compile(groups)
-    except re.error as error:
-        raise click.BadParameter(str(error), param_hint="--group") from None
-    failed = False
+        raise ConfigurationError(f"no enabled flow has the target {target}", file=file)
+    found: dict[str, dict[str, Any]] = {}
     for flow in flows:
         try:
-            plan = make_plan(flow, groups=lambda name: pattern.fullmatch(name) is not None)
+            plan = make_plan(flow, groups=lambda name: groups.fullmatch(name) is not None)
         except ClusterError as error:
-            click.echo(f"error: {flow.name}: {error}", err=True)
-            failed = True
+            found[flow.name] = {"error": str(error)}
+            click.echo(f"error: flow {flow.name}: {error}", err=True)
             continue
         now_ms = int(time.time() * 1000)
+        found[flow.name] = _fields(plan, now_ms)
         for trouble in plan.troubles:
-            click.echo(f"warning: {plan.flow}: {trouble}", err=True)
-        if as_json:
-            for one in plan.forecasts:
-                click.echo(json.dumps({"flow": plan.flow} | asdict(one) | {"newest_age_ms": _age_ms(one, now_ms)}))
-        else:
+            warn(f"{plan.flow}: {trouble}")
+        if not as_json:
             _print(plan, now_ms)
-    sys.exit(int(failed))
+    if as_json:
+        print_json({"flows": found})
+    sys.exit(COULD_NOT if any("error" in one for one in found.values()) else FINE)
+
+
+def _fields(plan: FailoverPlan, now_ms: int) -> dict[str, Any]:
+    return {
+        "source_answers": plan.source_answers,
+        "groups": [asdict(one) | {"newest_age_ms": _age_ms(one, now_ms)} for one in plan.forecasts],
+        "warnings": list(plan.troubles),
+    }
 
 
 def _print(plan: FailoverPlan, now_ms: int) -> None:
-    table = Table(
+    listing = Listing(
         *("group", "topic", "source offset", "target offset", "how", "read again", "not copied", "newest copied"),
-        title=plan.flow if plan.source_answers else f"{plan.flow}: by checkpoints, the source does not answer",
+        numbers=_NUMBERS,
+        title=plan.flow if plan.source_answers else f"{plan.flow}: from checkpoints, the source does not answer",
     )
     for one in plan.forecasts:
         age_ms = _age_ms(one, now_ms)
-        table.add_row(
+        listing.add(
             one.group,
             f"{one.topic}-{one.partition}",
-            str(one.source_offset),
-            "none" if one.target_offset is None else str(one.target_offset),
+            f"{one.source_offset:,}",
+            "none" if one.target_offset is None else f"{one.target_offset:,}",
             one.how,
             _or_unknown(one.read_again, exact=one.read_again == 0),
             _or_unknown(one.not_copied, exact=one.not_copied_exact),
-            "nothing" if age_ms is None else f"{age_ms / 1000:.1f} s ago",
+            "nothing" if age_ms is None else f"{age_ms / 1000:,.1f} s ago",
         )
-    print_table(table)
+    listing.print()
 
 
 def _or_unknown(number: int | None, *, exact: bool) -> str:
     if number is None:
-        return "not known"
-    return str(number) if exact else f"up to {number}"
+        return "unknown"
+    return f"{number:,}" if exact else f"up to {number:,}"
 
 
 def _age_ms(one: Forecast, now_ms: int) -> int | None:

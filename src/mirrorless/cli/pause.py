@@ -1,29 +1,37 @@
-"""`mirrorless pause`: nothing is copied until `mirrorless resume`."""
+"""`mirrorless pause`: stop copying records until `mirrorless resume`."""
 
 from __future__ import annotations
 
 import click
 
+from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, print_json
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
 from mirrorless.settings import load
 
 
 @click.command
-@click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--flow", "name", metavar="A->B", help="One of FILE's flows; all of them if it is left out.")
-def pause(file: str, *, name: str | None) -> None:
-    """Let nothing be copied until `mirrorless resume`.
+@file_argument
+@flow_option
+@json_option
+def pause(file: str, *, name: str | None, as_json: bool) -> None:
+    """Pause flows until `mirrorless resume`.
 
-    It is Connect's own record in `mm2-configs.<source>.internal` on the target: a MirrorMaker 2 obeys it as well.
-    A copy by `mirrorless run` rests within seconds, one on Glue within a minute or so. Topics, configs, ACLs,
-    checkpoints and heartbeats are kept up.
+    No records are copied for the flows of FILE. Writes Kafka Connect's target state to
+    `mm2-configs.<source>.internal` on the target, so MirrorMaker 2 in dedicated mode pauses too. `mirrorless run`
+    pauses within seconds, a Glue job within about a minute. Topics, configs, ACLs, checkpoints and heartbeats stay
+    in sync.
     """
-    set_state(file, name, TargetState.PAUSED)
+    set_state(file, name, TargetState.PAUSED, as_json=as_json)
 
 
-def set_state(file: str, name: str | None, state: TargetState) -> None:
+def set_state(file: str, name: str | None, state: TargetState, *, as_json: bool) -> None:
     """Write the target state of one flow, or of all."""
-    settings = load(file)
-    for flow in settings.flows if name is None else [settings.flow(name)]:
+    written: dict[str, dict[str, str]] = {}
+    for flow in chosen_flows(load(file), name):
         TargetStates(flow).write(state)
-        click.echo(f"{flow.name}: {state.value} ({configs_topic(flow).name} on {flow.target.alias})")
+        topic = configs_topic(flow).name
+        written[flow.name] = {"state": state.value, "topic": topic, "cluster": flow.target.alias}
+        if not as_json:
+            click.echo(f"{flow.name}: {state.value} ({topic} on {flow.target.alias})")
+    if as_json:
+        print_json({"flows": written})

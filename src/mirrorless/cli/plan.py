@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import closing
 from dataclasses import replace
@@ -10,9 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mirrorless.cli.options import file_argument, json_option, print_json, warn
+from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
+from mirrorless.cli.verbose import verbose_option
 from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import MirrorlessError
-from mirrorless.metadata.plan_text import as_json, lines
+from mirrorless.metadata.plan_text import as_json as plan_fields
+from mirrorless.metadata.plan_text import lines
 from mirrorless.metadata.planning import Admins, MetadataPlanner, switched_on
 from mirrorless.settings import load
 
@@ -22,22 +25,22 @@ if TYPE_CHECKING:
     from mirrorless.metadata.actions import Plan
     from mirrorless.settings import Flow
 
-NOTHING_TO_DO, FAILED, TO_DO = 0, 1, 2
-
 
 @click.command
-@click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--json", "json_wanted", is_flag=True, help="Print one JSON object instead of text.")
-def plan(file: str, *, json_wanted: bool) -> None:
-    """Show what `mirrorless apply` and `mirrorless run` would change, for every flow of FILE.
+@file_argument
+@json_option
+@verbose_option
+def plan(file: str, *, as_json: bool) -> None:
+    """Show what `mirrorless apply` would change.
 
-    Topics to create and to grow, configs to set or delete, ACLs to add or remove, and why each topic that is not
-    replicated is left out. Nothing is written. Exit status 0 if nothing would change, 2 if something would; 1 if a flow
-    could not be looked at, or if nothing would change but something about a topic could not be found out.
+    `mirrorless run` makes the same changes. For every flow of FILE, lists topics to create and to grow, configs to
+    set or delete, ACLs to add or remove, and for each topic that is not replicated the reason. Writes nothing.
+
+    Exit status 0: no changes; 1: pending changes; 2: a flow or a topic could not be examined.
     """
     settings = load(file)
     for warning in settings.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        warn(warning)
     plans: dict[str, Plan] = {}
     errors: dict[str, str] = {}
     for flow in settings.flows:
@@ -45,10 +48,9 @@ def plan(file: str, *, json_wanted: bool) -> None:
             plans[flow.name] = planned(flow)
         except MirrorlessError as error:
             errors[flow.name] = str(error)
-    if json_wanted:
-        flows = {name: as_json(one) for name, one in plans.items()}
-        flows |= {name: {"error": reason} for name, reason in errors.items()}
-        click.echo(json.dumps({"flows": flows}, indent=2))
+    if as_json:
+        flows = {name: plan_fields(one) for name, one in plans.items()}
+        print_json({"flows": flows | {name: {"error": reason} for name, reason in errors.items()}})
     else:
         for name, one in plans.items():
             show(name, one)
@@ -58,7 +60,7 @@ def plan(file: str, *, json_wanted: bool) -> None:
 
 
 def planned(flow: Flow) -> Plan:
-    """Plan all parts that a flow's settings ask for, and compare how long both ends keep records."""
+    """Plan all parts that a flow's settings ask for, and compare the retention of both ends."""
     admins = Admins.of(flow)
     with closing(CopiedTopics(flow, admins)) as copied:
         planner = MetadataPlanner(flow, admins, copied=copied)
@@ -85,8 +87,8 @@ def show(flow: str, one: Plan) -> None:
 def _status(plans: Iterable[Plan], *, failed: bool) -> int:
     found = list(plans)
     if not failed and any(one.actions for one in found):
-        return TO_DO
-    return FAILED if failed or any(one.problems for one in found) else NOTHING_TO_DO
+        return FOUND
+    return COULD_NOT if failed or any(one.problems for one in found) else FINE
 
 
 def _count(number: int, what: str) -> str:

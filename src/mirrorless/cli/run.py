@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
+from mirrorless.cli.options import spark_master_option, warn
+from mirrorless.cli.status_codes import FINE, FOUND
+from mirrorless.cli.verbose import verbose_option
 from mirrorless.local.display import LiveTable, LogLines, ProgressBar
 from mirrorless.local.java import java_executable
 from mirrorless.local.prometheus_display import measured
@@ -22,17 +25,20 @@ if TYPE_CHECKING:
 
 @click.command
 @click.argument("files", nargs=-1)
-@click.option("--available-now", is_flag=True, help="End when everything that is there now has been copied.")
-@click.option("--consumer.config", "consumer", help="A MirrorMaker 1's consumer file, instead of FILES.")
-@click.option("--producer.config", "producer", help="A MirrorMaker 1's producer file.")
-@click.option("--include", "--whitelist", "include", help="A MirrorMaker 1's topics, a pattern such as 'a|b'.")
+@click.option("--available-now", is_flag=True, help="Exit when all records that exist at the start are copied.")
+@click.option("--consumer.config", "consumer", metavar="FILE", help="Consumer file of MirrorMaker 1, instead of FILES.")
+@click.option("--producer.config", "producer", metavar="FILE", help="Producer file of MirrorMaker 1.")
+@click.option(
+    "--include", "--whitelist", "include", metavar="PATTERN", help="Topics of MirrorMaker 1, a pattern such as 'a|b'."
+)
 @click.option(
     "--metrics-port",
     type=click.IntRange(0, 65535),
     metavar="PORT",
-    help="Serve metrics as Prometheus text on this port, at /metrics; 0 takes any free one.",
+    help="Serve Prometheus metrics at /metrics on this port; 0 selects a free one.",
 )
-@click.option("--spark-master", help="A Spark master other than this process, such as 'local-cluster[2,1,1024]'.")
+@spark_master_option
+@verbose_option
 def run(
     files: tuple[str, ...],
     *,
@@ -45,24 +51,26 @@ def run(
 ) -> None:
     """Replicate the flows of FILES until Ctrl-C or SIGTERM.
 
-    FILES is a MirrorMaker 2 configuration: an mm2.properties, or connectors in JSON as Connect's REST interface has
-    them; on disk, or in S3 (s3://bucket/key) or the SSM parameter store (ssm:/name).
+    FILES are one mm2.properties, or connectors in the JSON of Kafka Connect's REST API; on disk, in S3
+    (s3://bucket/key) or in the SSM parameter store (ssm:/name).
 
-    On a terminal a table shows every topic; elsewhere there is a line of JSON for what happens. Exit status 0 if all
-    went well, 1 if a partition stopped, a cluster did not answer, or something else is left undone.
+    Shows a table of topics on a terminal, and writes a line of JSON for each event elsewhere.
+
+    Exit status 0: every flow ended without an error; 1: a partition halted, or a flow did not finish; 2: it could not
+    start.
     """
     if consumer is not None or producer is not None or include is not None:
         if files:
-            raise click.UsageError("give FILES, or the three options of a MirrorMaker 1, not both")
+            raise click.UsageError("give FILES or the three options of MirrorMaker 1, not both")
         if not consumer or not producer or not include:
-            raise click.UsageError("a MirrorMaker 1 needs --consumer.config, --producer.config and --include")
+            raise click.UsageError("MirrorMaker 1 needs --consumer.config, --producer.config and --include")
         files = (location(consumer=consumer, producer=producer, include=include),)
     elif not files:
         raise click.UsageError("Missing argument 'FILES'")
     settings = load(*files)
     for warning in settings.warnings:
-        click.echo(f"warning: {warning}", err=True)
-    java_executable()  # without one nothing is begun
+        warn(warning)
+    java_executable()  # fails early, before anything is written
     console = Console()
     display: AbstractContextManager[Display]
     if not console.is_terminal:
@@ -77,4 +85,4 @@ def run(
         if metrics_port is not None:
             shown = stack.enter_context(measured(settings, shown, port=metrics_port))
         went_well = run_flows(settings, bounded=available_now, display=shown, stop=stop, master=spark_master)
-    sys.exit(0 if went_well else 1)
+    sys.exit(FINE if went_well else FOUND)

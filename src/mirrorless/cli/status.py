@@ -1,67 +1,72 @@
-"""`mirrorless status`: how every flow is, told from the topics."""
+"""`mirrorless status`: the state of every flow, read from its topics."""
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.table import Table
 
-from mirrorless.cli.tables import print_table
+from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, print_json
+from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
 from mirrorless.clusters.target_state import TargetState
 from mirrorless.copy.flow.status import line_on_gone, status_of
 from mirrorless.copy.progress.records import Halt
 from mirrorless.errors import MirrorlessError
 from mirrorless.heartbeats import last_heartbeat
+from mirrorless.local.listing import Listing
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mirrorless.settings import Flow
 
+    Fields = Mapping[str, Any]
+
+_COUNTS = {"topics": "topics", "partitions": "partitions", "begun": "started", "lag_records": "lag"}
+
 
 @click.command
-@click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--flow", "name", metavar="A->B", help="One of FILE's flows; all of them if it is left out.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a flow and line.")
+@file_argument
+@flow_option
+@json_option
 def status(file: str, *, name: str | None, as_json: bool) -> None:
-    """Print for each flow whether it is paused, how much is left to copy, halted partitions and the last heartbeat.
+    """Show state, lag and halted partitions of each flow.
 
-    It asks the clusters only, so it works from anywhere and whoever copies; it cannot see whether a copy runs: lag
-    that grows and heartbeats that age say that. Copied topics that are not on the source any more are shown too. Exit
-    status 1 if a partition is halted, if a topic was created again and the new one is not copied, and if something
-    could not be found out: a cluster does not answer, a partition has no leader, or heartbeats cannot be read; and
-    if the progress topic is not compacted.
+    For the flows of FILE, prints whether each is paused, its lag, its halted partitions and its last heartbeat.
+    Asks the clusters only, so it works from anywhere; it cannot see whether a process copies, but then lag grows
+    and the last heartbeat gets older. Lists copied topics that no longer exist on the source too.
+
+    Exit status 0: nothing to act on; 1: a partition is halted, a recreated source topic is not copied, or the progress
+    topic is not compacted; 2: something could not be read (a cluster does not answer, a partition has no leader).
     """
-    settings = load(file)
-    found = [_fields(flow) for flow in (settings.flows if name is None else [settings.flow(name)])]
+    found = {flow.name: _fields(flow) for flow in chosen_flows(load(file), name)}
     if as_json:
-        for fields in found:
-            click.echo(json.dumps(fields))
+        print_json({"flows": found})
     else:
         _print(found)
-    if any(not _is_well(fields) for fields in found):
-        sys.exit(1)
+    sys.exit(_status(found.values()))
 
 
-def _is_well(fields: Mapping[str, Any]) -> bool:
-    told = (
-        "error" not in fields and "heartbeat_error" not in fields and not fields["unknown"] and not fields["problems"]
-    )
-    return told and not fields["halted"] and not fields["created_again"]
+def _status(flows: Iterable[Fields]) -> int:
+    """What was found counts more than what could not be read."""
+    found = list(flows)
+    if any(fields.get(key) for fields in found for key in ("halted", "created_again", "problems")):
+        return FOUND
+    return COULD_NOT if any(fields.get(key) for fields in found for key in _UNREAD) else FINE
+
+
+_UNREAD = ("error", "heartbeat_error", "unknown")
 
 
 def _fields(flow: Flow) -> dict[str, Any]:
     try:
         now = status_of(flow)
     except MirrorlessError as error:
-        return {"flow": flow.name, "error": str(error)}
+        return {"error": str(error)}
     return {
-        "flow": flow.name,
         "state": "running" if now.state is TargetState.STARTED else now.state.lower(),
         "topics": now.topics,
         "partitions": now.partitions,
@@ -89,7 +94,7 @@ def _fields(flow: Flow) -> dict[str, Any]:
 
 
 def _last_heartbeat(flow: Flow) -> dict[str, Any]:
-    """Return its fields; what cannot be found out of it hides nothing of the flow."""
+    """Return its fields; heartbeats that cannot be read hide nothing else of the flow."""
     try:
         beat = last_heartbeat(flow)
     except MirrorlessError as error:
@@ -97,28 +102,43 @@ def _last_heartbeat(flow: Flow) -> dict[str, Any]:
     return {"last_heartbeat_ms": None if beat is None else beat.timestamp_ms}
 
 
-def _print(found: list[dict[str, Any]]) -> None:
-    table = Table("flow", "state", "topics", "partitions", "begun", "lag", "last heartbeat", "halted")
-    for fields in found:
-        if "error" in fields:
-            continue
-        beat_ms = fields["last_heartbeat_ms"]
-        counts = (f"{fields[key]:,}" for key in ("topics", "partitions", "begun", "lag_records"))
-        age = "unknown" if "heartbeat_error" in fields else "never"
-        if beat_ms is not None:
-            age = f"{max(0.0, time.time() - beat_ms / 1000):,.0f} s ago"
-        table.add_row(fields["flow"], fields["state"], *counts, age, f"{len(fields['halted']):,}")
-    if table.row_count:
-        print_table(table)
-    for fields in found:
-        if "error" in fields:
-            click.echo(f"{fields['flow']}: {fields['error']}", err=True)
-            continue
-        for gap in fields["halted"]:
-            where = f"{gap['topic']}-{gap['partition']} at offset {gap['offset']}"
-            click.echo(f"{fields['flow']}: {where} is halted: {gap['reason']}")
-        for text in [*fields["created_again"], *(one["text"] for one in fields["gone"])]:
-            click.echo(f"{fields['flow']}: {text}")
-        unknown = [*fields["unknown"], *([fields["heartbeat_error"]] if "heartbeat_error" in fields else [])]
-        for line in [*unknown, *fields["problems"]]:
-            click.echo(f"{fields['flow']}: {line}", err=True)
+def _print(found: Mapping[str, Fields]) -> None:
+    listing = Listing(
+        *("flow", "state", *_COUNTS.values(), "last heartbeat", "halted"), numbers={*_COUNTS.values(), "halted"}
+    )
+    for flow, fields in found.items():
+        if "error" not in fields:
+            counts = (f"{fields[key]:,}" for key in _COUNTS)
+            listing.add(flow, fields["state"], *counts, _age(fields), f"{len(fields['halted']):,}")
+    if len(listing):
+        listing.print()
+    for flow, fields in found.items():
+        if "error" not in fields:
+            for line in _findings(fields):
+                click.echo(f"{flow}: {line}")
+        for line in _unread(fields):
+            click.echo(f"{flow}: {line}", err=True)
+
+
+def _age(fields: Fields) -> str:
+    beat_ms = fields["last_heartbeat_ms"]
+    if beat_ms is None:
+        return "unknown" if "heartbeat_error" in fields else "never"
+    return f"{max(0.0, time.time() - beat_ms / 1000):,.0f} s ago"
+
+
+def _findings(fields: Fields) -> Iterator[str]:
+    for gap in fields["halted"]:
+        yield f"{gap['topic']}-{gap['partition']} is halted at offset {gap['offset']}: {gap['reason']}"
+    yield from fields["created_again"]
+    yield from (one["text"] for one in fields["gone"])
+
+
+def _unread(fields: Fields) -> Iterator[str]:
+    if "error" in fields:
+        yield fields["error"]
+        return
+    yield from fields["unknown"]
+    if "heartbeat_error" in fields:
+        yield fields["heartbeat_error"]
+    yield from fields["problems"]

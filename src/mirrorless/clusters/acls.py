@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka.admin import AclBinding, AclBindingFilter, ResourceType
-from kafka.admin import (
+
+from mirrorless.clusters.kafka_admin_client import admin_client
+from mirrorless.errors import ClusterUnavailable
+from mirrorless.kafka_python.admin import (
     ACLFilter,
     ACLOperation,
     ACLPermissionType,
     ACLResourcePatternType,
     ResourcePatternFilter,
 )
-from kafka.admin import ResourceType as TypeOfResource
-from kafka.errors import (
+from mirrorless.kafka_python.admin import ResourceType as TypeOfResource
+from mirrorless.kafka_python.errors import (
     BrokerResponseError,
     ClusterAuthorizationFailedError,
     KafkaError,
     RetriableError,
     SecurityDisabledError,
 )
-
-from mirrorless.clusters.kafka_python import admin_client
-from mirrorless.errors import ClusterUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
+from mirrorless.client_logs import LIBRDKAFKA
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.errors import ClusterError, ClusterUnavailable
 
@@ -24,11 +24,6 @@ TIMEOUT_S = 30.0
 METADATA_TIMEOUT_S = 15.0
 _Answer = TypeVar("_Answer")
 _AUTHORIZATION = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
-# librdkafka writes every failed connection attempt to stderr; the reason is told once, in the error's text.
-QUIET = logging.getLogger("mirrorless.librdkafka")
-"""For `logger` of every librdkafka client."""
-QUIET.addHandler(logging.NullHandler())
-QUIET.propagate = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +60,9 @@ class Admin:
         self._servers = cluster.bootstrap_servers
         self._heard = heard = _Heard()
         self.client = AdminClient(
-            for_confluent(cluster, role="admin", extra={"error_cb": heard.note, "logger": QUIET} | dict(extra or {}))
+            for_confluent(
+                cluster, role="admin", extra={"error_cb": heard.note, "logger": LIBRDKAFKA} | dict(extra or {})
+            )
         )
 
     def metadata(self, *, timeout_s: float = METADATA_TIMEOUT_S) -> ClusterMetadata:

@@ -38,7 +38,7 @@ class _Provider:
 def token_provider(source: TokenSource) -> Any:  # noqa: ANN401 -- the library's class has no types
     """Return kafka-python's token provider."""
     # Imported here only: it brings the whole library, which functions that do without it need not wait for.
-    importlib.import_module("kafka.net.sasl.oauth").AbstractTokenProvider.register(_Provider)
+    importlib.import_module("mirrorless.kafka_python.security").register_token_provider(_Provider)
     return _Provider(source)
 
 

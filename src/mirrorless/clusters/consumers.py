@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer
 
-from mirrorless.clusters.admin import QUIET
+from mirrorless.client_logs import LIBRDKAFKA
 from mirrorless.clusters.client_settings import for_confluent
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def reader(cluster: Cluster, **own: Any) -> Consumer:  # noqa: ANN401 -- librdka
     GROUP_AUTHORIZATION_FAILED among the messages, which means nothing here.
     """
     settings = {
-        "logger": QUIET,
+        "logger": LIBRDKAFKA,
         "group.id": "mirrorless",
         "enable.auto.commit": False,
         "enable.partition.eof": True,

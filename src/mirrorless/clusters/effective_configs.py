@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka import errors as kafka_errors
-from kafka.protocol.admin.topics import CreateTopicsRequest
+from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.kafka_python.messages import CreateTopicsRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,8 +55,3 @@ def ask_creation(
         configs=None if not configs else {one.name: one.value for one in configs},
         replication_factor=None if factor is None or factor < 1 else factor,
     )
-
-
-def ask_controller(client: Any, request: Any) -> Any:  # noqa: ANN401 -- the library's messages
-    """Send any request to the controller with kafka-python's admin client; raises its errors."""
-    return client._manager.run(client._send_request_to_controller, request, lambda _: (), False)

@@ -14,21 +14,20 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from confluent_kafka import ConsumerGroupState, KafkaException
-from kafka import errors as kafka_errors
-from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from mirrorless.clusters.admin import TIMEOUT_S
 from mirrorless.clusters.connection_errors import grant
-from mirrorless.clusters.kafka_python import admin_client
+from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.kafka_python.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from kafka.admin import KafkaAdminClient
-
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
+    from mirrorless.kafka_python.admin import KafkaAdminClient
     from mirrorless.settings import Cluster
 
 _NO_COORDINATOR: Final = (kafka_errors.CoordinatorNotAvailableError, kafka_errors.CoordinatorLoadInProgressError)

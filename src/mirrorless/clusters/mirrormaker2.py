@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
-from kafka import errors as kafka_errors
-
-from mirrorless.clusters.kafka_python import admin_client
+from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.kafka_python import errors as kafka_errors
 
 if TYPE_CHECKING:
     from mirrorless.settings import Flow

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaError, Producer
 
-from mirrorless.clusters.admin import QUIET, Admin
+from mirrorless.client_logs import LIBRDKAFKA
+from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.internal_topics import InternalTopic, ensure, internal_topic
 from mirrorless.clusters.replay import Replay
@@ -95,7 +96,7 @@ class TargetStates:
             if error is not None:
                 failures.append(error.str())
 
-        extra = {"acks": "all", "message.timeout.ms": int(_FLUSH_S * 1000), "logger": QUIET}
+        extra = {"acks": "all", "message.timeout.ms": int(_FLUSH_S * 1000), "logger": LIBRDKAFKA}
         producer = Producer(for_confluent(topic.cluster, role="producer", extra=extra))
         producer.produce(topic.name, key=self._key, value=value(state), partition=0, on_delivery=delivered)
         if producer.flush(_FLUSH_S + 1) or failures:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
+from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.groups import list_groups
 from mirrorless.clusters.identity import ends_of
@@ -38,15 +38,13 @@ _LOOPS: Final = "loops"
 _COPYING: Final = frozenset({Function.TOPIC_DISCOVERY, Function.CONFIG_SYNC, Function.PARTITION_COPY})
 _OF_GROUPS: Final = frozenset({Function.CHECKPOINT, Function.VERIFY_COPY})
 
-# What a failed connection means is in the findings; the library would tell it on stderr too.
-logging.getLogger("kafka").setLevel(logging.CRITICAL)
-
 
 def examine(flow: Flow, functions: Iterable[Function] | None = None) -> list[Finding]:
     """Check both ends of a flow, for all of its functions or for some, without writing anything.
 
     Raises ConfigurationError for a policy or a filter that cannot be used.
     """
+    client_logs.set_up()
     chosen = functions_of(flow) if functions is None else frozenset(functions)
     clusters = {Side.SOURCE: flow.source, Side.TARGET: flow.target}
     wanted = {row.side for row in needed(flow, chosen)}

@@ -10,10 +10,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.protocol.admin.cluster import DescribeQuorumRequest
-
 from mirrorless.doctor.findings import Finding, Status
 from mirrorless.doctor.probes import NotSaid
+from mirrorless.kafka_python.messages import DescribeQuorumRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,15 +6,13 @@ import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.net.transport import KafkaSSLTransport
-
 from mirrorless.clusters import client_settings
 from mirrorless.clusters.admin import Admin
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.errors import ClusterError, ConfigurationError, MirrorlessError
+from mirrorless.kafka_python.security import ssl_context
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable, Mapping, Sequence
 
     from confluent_kafka.admin import ClusterMetadata
@@ -145,10 +143,7 @@ def _split(line: str) -> tuple[str, str]:
 
 def _handshake(config: Mapping[str, Any], place: _Address) -> str | None:
     """Say why TLS fails; None if it does not."""
-    stated = KafkaSSLTransport.DEFAULT_CONFIG | {
-        key: value for key, value in config.items() if key in KafkaSSLTransport.DEFAULT_CONFIG
-    }
-    context: ssl.SSLContext = KafkaSSLTransport._build_ssl_context(stated)
+    context = ssl_context(config)
     try:
         with (
             socket.create_connection(place, timeout=_CONNECT_S) as plain,

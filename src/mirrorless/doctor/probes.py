@@ -10,19 +10,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from kafka import errors as kafka_errors
-from kafka.admin import ACLOperation
-from kafka.protocol.admin.cluster import DescribeClusterRequest
-from kafka.protocol.admin.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
-from kafka.protocol.admin.groups import DescribeGroupsRequest
-from kafka.protocol.admin.topics import CreatePartitionsRequest, CreateTopicsRequest
-from kafka.protocol.consumer.group import HeartbeatRequest
-from kafka.protocol.metadata.metadata import MetadataRequest
-from kafka.protocol.producer.produce import ProduceRequest
-
-from mirrorless.clusters.effective_configs import ask_controller, ask_creation
-from mirrorless.clusters.kafka_python import admin_client
+from mirrorless.clusters.effective_configs import ask_creation
+from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.kafka_python.admin import ACLOperation, ask_any_broker, ask_controller
+from mirrorless.kafka_python.messages import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DescribeClusterRequest,
+    DescribeConfigsRequest,
+    DescribeGroupsRequest,
+    HeartbeatRequest,
+    IncrementalAlterConfigsRequest,
+    MetadataRequest,
+    ProduceRequest,
+)
 from mirrorless.protocol import requests
 from mirrorless.protocol.fetch_session import Asked
 from mirrorless.rights import Operation
@@ -116,9 +119,7 @@ class Probes:
     def ask(self, request: Any, *, controller: bool = False) -> Any:  # noqa: ANN401 -- the library's messages
         """Send any request to some broker, or to the controller; raises `NotSaid`."""
         try:
-            if controller:
-                return ask_controller(self._client, request)
-            return self._client._manager.run(self._client._manager.send, request)
+            return (ask_controller if controller else ask_any_broker)(self._client, request)
         except kafka_errors.IncompatibleBrokerVersion as error:
             raise NotSaid("its brokers are too old to be asked") from error
         except kafka_errors.KafkaError as error:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from mirrorless import client_logs
 from mirrorless.errors import ConfigurationError, FlowNotEnabled, MirrorlessError
 from mirrorless.functions.budget import Context, TimeBudget
 from mirrorless.functions.environment import environment
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 _FRESH_S: Final = 60.0
 _foreign: Final = ForeignRecords()
-
-# Every failed connection is told once, in the error's text; the library would tell it several times a second.
-logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
 @dataclass(slots=True)
@@ -107,6 +104,7 @@ class FunctionHandler:
 
     def __call__(self, event: Mapping[str, Any], context: Context) -> dict[str, Any]:
         """Handle one event; what comes back is what was done. A `MirrorlessError` is told in one line and raised."""
+        client_logs.set_up()
         given = surroundings()
         sink: Sink = powertools() if given is None else given.sink
         invocation: Invocation | None = None

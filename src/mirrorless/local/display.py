@@ -1,4 +1,4 @@
-"""Shows a run: a live table or a progress bar on a terminal, lines of JSON everywhere else."""
+"""Displays of a run: a live table or a progress bar on a terminal, lines of JSON elsewhere."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from mirrorless.copy.partition.lease_rows import summary
+from mirrorless.local.listing import Listing
 from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, GrowTopic, RemoveAcl
 
 if TYPE_CHECKING:
@@ -37,6 +38,11 @@ _LOG_EVERY_S = 10.0
 _DRAWN_PER_S = 4
 _MEGA = 1_000_000
 _NOTEWORTHY_MS = 1_000
+_COUNTS = ("partitions", "records", "records/s", "MB/s", "lag", "latency ms")
+_DISPENSABLE = ("partitions", "latency ms", "records/s", "records", "MB/s")
+"""Columns that a narrow window does not show, in the order in which they are left out."""
+_NARROW = 80
+"""Window in characters below which a progress bar has no bar."""
 _STATE_STYLES = {
     "halted": "bold red",
     "unreachable": "red",
@@ -47,7 +53,7 @@ _STATE_STYLES = {
 
 
 class LogLines:
-    """One JSON object a line: what happened, and every ten seconds how far each topic is."""
+    """Writes one JSON object a line: each event, and every ten seconds the progress of each topic."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -55,30 +61,30 @@ class LogLines:
         self._waiting: dict[str, str] = {}
 
     def discovered(self, flow: str, found: SyncPass) -> None:
-        """Say what was changed on the target, and what could not be."""
+        """Log each change on the target, and each that failed."""
         for what, fields in found.lines():
             self._line("error" if "error" in fields else "info", flow, what, **fields)
 
     def note(self, flow: str, text: str) -> None:
-        """Say it."""
+        """Log a note."""
         self._line("info", flow, "Note", note=text)
 
     def warning(self, flow: str, text: str) -> None:
-        """Say it."""
+        """Log a warning."""
         self._line("warning", flow, "Warning", warning=text)
 
     def waiting(self, flow: str, text: str) -> None:
-        """Say what the flow waits for, whenever that changes."""
+        """Log what the flow waits for whenever that changes."""
         if text and text != self._waiting.get(flow):
             self._line("info", flow, "Waiting", waiting=text)
         self._waiting[flow] = text
 
     def trouble(self, flow: str, text: str) -> None:
-        """Say it."""
+        """Log an error."""
         self._line("error", flow, "Trouble", error=text)
 
     def show(self, flow: str, topics: Sequence[TopicView]) -> None:
-        """Say how far every topic is, once in ten seconds."""
+        """Log the progress of every topic, at most every ten seconds."""
         now = time.monotonic()
         if now >= self._due.get(flow, now + _LOG_EVERY_S):
             for topic in topics:
@@ -87,7 +93,7 @@ class LogLines:
         self._due.setdefault(flow, now + _LOG_EVERY_S)
 
     def leased(self, flow: str, reports: list[Report], *, faulty: bool) -> None:
-        """Say what the lease came to."""
+        """Log the totals of the lease, and each skipped gap."""
         totals = summary(reports).as_fields()
         totals.pop("errors")
         self._line("error" if faulty else "info", flow, "Lease", **totals)
@@ -95,14 +101,14 @@ class LogLines:
             self._line("warning", flow, "PassedOver", reason=line)
 
     def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:
-        """Say what a pass of the checkpoints came to."""
+        """Log the totals of a checkpoint run."""
         self._line("info", flow, "Checkpoints", **fields)
 
     def measured(self, flow: str, metric: str, values: Sequence[float]) -> None:
-        """Nothing: metrics are for `--metrics-port`."""
+        """Print nothing: metrics are for `--metrics-port`."""
 
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
-        """Say what was copied in all."""
+        """Report the totals of the flow."""
         self._line("info", flow, "Finished", records=records, bytes=copied_bytes, complete=complete)
 
     def _topic(self, flow: str, topic: TopicView) -> None:
@@ -126,8 +132,8 @@ class LogLines:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         kept = {key: value for key, value in fields.items() if value is not None}
         line = json.dumps({"time": now, "level": level, "flow": flow, "event": event} | kept)
-        with suppress(OSError):  # a disk that is full, or a reader that died: no reason to end a copy
-            self._out.write(f"{line}\n")  # in one piece: several threads tell something
+        with suppress(OSError):  # a full disk or a closed pipe is no reason to stop replication
+            self._out.write(f"{line}\n")  # one write: several threads log
             self._out.flush()
 
 
@@ -139,62 +145,62 @@ def _held_up(totals: Summary) -> Iterator[str]:
     waits = ("source", totals.fetch_throttle_ms), ("target", totals.produce_throttle_ms)
     for end, waited_ms in waits:
         if waited_ms >= _NOTEWORTHY_MS:
-            yield f"a quota on the {end} had the copy wait for {waited_ms / 1000:,.0f} s in this lease"
+            yield f"a quota on the {end} delayed this lease by {waited_ms / 1000:,.0f} s"
 
 
 class _Terminal:
-    """What both displays for people say the same way."""
+    """The part that both displays for terminals share."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
 
     def discovered(self, flow: str, found: SyncPass) -> None:
-        """Count what was changed; name what failed."""
+        """Print the number of changes, and each that failed."""
         done = [one.action for one in found.applied if one.error is None]
         for kinds, what in (
             ((CreateTopic, GrowTopic), "topics created or grown"),
-            ((AlterConfigs,), "topics given the source's configs"),
+            ((AlterConfigs,), "topics set to the source's configs"),
             ((AddAcl, RemoveAcl), "ACLs added or removed"),
         ):
             if count := sum(isinstance(action, kinds) for action in done):
                 self.console.print(f"{flow}: {count} {what} on the target")
         for applied in found.reported():
-            if told := applied.error or applied.note:
-                self.console.print(Text(f"{flow}: {applied.action.topic}: {told}", style="red"))
+            if text := applied.error or applied.note:
+                self.console.print(Text(f"{flow}: {applied.action.topic}: {text}", style="red"))
         for problem in found.problems:
             self.console.print(Text(f"{flow}: {problem.topic}: {problem.reason}", style="red"))
 
     def note(self, flow: str, text: str) -> None:
-        """Say it."""
+        """Print it."""
         self.console.print(Text(f"{flow}: {text}", style="dim"))
 
     def warning(self, flow: str, text: str) -> None:
-        """Say it."""
+        """Print it."""
         self.console.print(Text(f"{flow}: warning: {text}", style="yellow"))
 
     def trouble(self, flow: str, text: str) -> None:
-        """Say it."""
+        """Print it."""
         self.console.print(Text(f"{flow}: {text}", style="red"))
 
     def leased(self, flow: str, reports: list[Report], *, faulty: bool) -> None:  # noqa: ARG002
-        """Say what was passed over, and what quotas held up; the table and the bar show all the rest."""
+        """Print skipped gaps and delays by quotas; the table and the bar show the rest."""
         for line in [*_events(reports), *_held_up(summary(reports))]:
             self.console.print(Text(f"{flow}: {line}", style="yellow"))
 
     def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:
-        """Nothing: `mirrorless offsets show` tells where groups are."""
+        """Print nothing: `mirrorless offsets show` lists offsets."""
 
     def measured(self, flow: str, metric: str, values: Sequence[float]) -> None:
-        """Nothing: metrics are for `--metrics-port`."""
+        """Print nothing: metrics are for `--metrics-port`."""
 
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
-        """Say what was copied in all."""
-        end = "; all that was there is on the target" if complete else ""
+        """Report the totals of the flow."""
+        end = "; every record that existed at the start is on the target" if complete else ""
         self.console.print(f"{flow}: {records:,} records, {copied_bytes / _MEGA:,.1f} MB copied{end}", highlight=False)
 
 
 class _Waiting:
-    """What a flow waits for, and for how long; looks at the clock each time that it is drawn."""
+    """What a flow waits for, and since when; the time is computed when it is drawn."""
 
     def __init__(self, flow: str, text: str) -> None:
         self.text = text
@@ -206,7 +212,7 @@ class _Waiting:
 
 
 class LiveTable(_Terminal):
-    """A table of all topics that is redrawn in place, below it what flows wait for."""
+    """A table of all topics, redrawn in place, and below it what flows wait for."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
@@ -227,7 +233,7 @@ class LiveTable(_Terminal):
         self._draw()
 
     def waiting(self, flow: str, text: str) -> None:
-        """Redraw if something else is waited for."""
+        """Redraw if the reason to wait changes."""
         before = self._waiting.get(flow)
         if text == (before.text if before else ""):
             return
@@ -242,16 +248,12 @@ class LiveTable(_Terminal):
         self._live.update(Group(*tables, *self._waiting.values()), refresh=True)
 
     def _table(self, flow: str, topics: Sequence[TopicView]) -> Table:
-        table = Table(title=flow, title_justify="left")
-        table.add_column("topic")
-        for column in ("partitions", "records", "records/s", "MB/s", "lag", "latency ms"):
-            table.add_column(column, justify="right")
-        table.add_column("state")
+        listing = Listing("topic", *_COUNTS, "state", numbers=_COUNTS, title=flow)
         room = max(3, self.console.height - 6)
-        # Those that move or are in trouble first, as far as the window reaches.
+        # Those that move or have errors first, as many as the window has lines for.
         busy = sorted(topics, key=lambda topic: (topic.error is None, -topic.bytes_per_s, -topic.lag_records))[:room]
         for topic in sorted(busy, key=lambda topic: topic.topic):
-            table.add_row(
+            listing.add(
                 topic.topic,
                 f"{topic.partitions:,}",
                 f"{topic.records:,}",
@@ -262,31 +264,40 @@ class LiveTable(_Terminal):
                 Text(topic.error or topic.state, style=_STATE_STYLES.get(topic.state, "")),
             )
         if len(topics) > room:
-            table.caption = f"and {len(topics) - room:,} more topics"
-        return table
+            listing.caption = f"and {len(topics) - room:,} more topics"
+        for column in _DISPENSABLE:
+            if listing.fits(self.console.width):
+                break
+            listing = listing.without(column)
+        return listing.table(self.console.width)
 
 
 class _Speed(ProgressColumn):
-    """Records, MB/s and lag."""
+    """Records, MB/s and lag; below each other in a narrow window."""
+
+    def __init__(self, *, narrow: bool) -> None:
+        super().__init__(table_column=Column(no_wrap=True))
+        self._between = "\n" if narrow else " "
 
     def render(self, task: Task) -> Text:
-        fields = task.fields
-        return Text(f"{int(task.completed):,} records {fields['megabytes_per_s']:.1f} MB/s lag {fields['lag']:,}")
+        speed, lag = task.fields["megabytes_per_s"], task.fields["lag"]
+        return Text(self._between.join((f"{int(task.completed):,} records", f"{speed:,.1f} MB/s", f"lag {lag:,}")))
 
 
 class ProgressBar(_Terminal):
-    """A bar for each flow, for copies that have an end."""
+    """A bar for each flow, for runs with an end."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console)
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(),
-            _Speed(),
-            TimeRemainingColumn(),
-            console=console,
+        narrow = console.width < _NARROW
+        columns = (
+            *(() if narrow else (SpinnerColumn(),)),
+            TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold")),
+            *(() if narrow else (BarColumn(),)),
+            _Speed(narrow=narrow),
+            *(() if narrow else (TimeRemainingColumn(),)),
         )
+        self._progress = Progress(*columns, console=console)
         self._tasks: dict[str, TaskID] = {}
         self._began: dict[str, float] = {}
 
@@ -316,7 +327,7 @@ class ProgressBar(_Terminal):
             )
 
     def waiting(self, flow: str, text: str) -> None:
-        """Say behind the flow's name what it waits for."""
+        """Show beside the flow's name what it waits for."""
         self._progress.update(self._task(flow), description=f"{flow}: {text}" if text else flow, refresh=True)
 
     def _task(self, flow: str) -> TaskID:

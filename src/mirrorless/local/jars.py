@@ -105,7 +105,7 @@ def ivy_jar() -> Path:
         for jar in Path(place, "jars").glob("ivy-*.jar"):
             return jar
     raise PrerequisiteError(
-        "Kafka's jars are downloaded with PySpark's copy of Ivy and there is none: pip install 'mirrorless[cli]'"
+        "Kafka's jars are downloaded with PySpark's copy of Ivy, which is not installed: pip install 'mirrorless[run]'"
     )
 
 

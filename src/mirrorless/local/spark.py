@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession, SQLContext
 
+from mirrorless import client_logs
 from mirrorless.local.java import java_executable
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def spark_session(
         **({} if jars is None else {"spark.jars": jars.replace(os.pathsep, ","), **_COMPUTING}),
     }.items():
         builder = builder.config(key, value)
-    with _stderr_to(log):
+    # Workers that show the client libraries' logs do so on this process's standard error.
+    with nullcontext() if client_logs.shown() else _stderr_to(log):
         session = builder.getOrCreate() if takes_sigint else _in_a_thread(builder)
     try:
         yield session

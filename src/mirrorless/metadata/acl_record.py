@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaException, Producer
 
+from mirrorless.client_logs import LIBRDKAFKA
 from mirrorless.clusters.acls import Acl
-from mirrorless.clusters.admin import QUIET, Admin
+from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.replay import Replay
 from mirrorless.errors import ClusterError, ClusterUnavailable
@@ -108,7 +109,7 @@ class AclRecord:
 
     def _write(self, records: dict[bytes, bytes | None]) -> None:
         producer = Producer(
-            for_confluent(self._target, role="producer", extra={"logger": QUIET, "acks": "all", "linger.ms": 5})
+            for_confluent(self._target, role="producer", extra={"logger": LIBRDKAFKA, "acks": "all", "linger.ms": 5})
         )
         outcomes: list[KafkaError | None] = []
         try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any
 
-from kafka import errors as kafka_errors
-
 from mirrorless.clusters.configs import topic_configs
-from mirrorless.clusters.effective_configs import EffectiveConfigs, ask_controller, ask_creation
-from mirrorless.clusters.kafka_python import admin_client
+from mirrorless.clusters.effective_configs import EffectiveConfigs, ask_creation
+from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.filters import config_filter_for
+from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.kafka_python.admin import ask_controller
 from mirrorless.metadata.expected_configs import Target, Unread, topic_pairs
 from mirrorless.metadata.retention import compare_retention
 

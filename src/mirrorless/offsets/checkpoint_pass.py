@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from mirrorless.clusters.admin import QUIET, Admin
+from mirrorless.client_logs import LIBRDKAFKA
+from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.connection_errors import unwritten
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
@@ -109,7 +110,7 @@ class Checkpoints:
                     "linger.ms": 50,
                     "queue.buffering.max.messages": 1_000_000,
                     "queue.buffering.max.kbytes": _BUFFER_KB,
-                    "logger": QUIET,
+                    "logger": LIBRDKAFKA,
                 },
             )
         )

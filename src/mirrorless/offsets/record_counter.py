@@ -11,17 +11,16 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from kafka import errors as kafka_errors
-
 from mirrorless.batches.batch_filter import AbortedTransactions
 from mirrorless.batches.header import FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.errors import ClusterError
+from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.protocol.broker_errors import error_name
 from mirrorless.protocol.cluster_client import ClusterClient
-from mirrorless.protocol.event_loop import EventLoop
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kafka import errors as kafka_errors
-
 from mirrorless.clusters.connection_errors import grant
+from mirrorless.kafka_python import errors as kafka_errors
 
 RETRIABLE = (kafka_errors.RetriableError, kafka_errors.InvalidMetadataError, kafka_errors.BrokerNotAvailableError)
 """What a broker says, or its silence, that passes by itself."""

@@ -10,15 +10,14 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from kafka import errors as kafka_errors
-from kafka.structs import TopicPartition
-
 from mirrorless.errors import ClusterError, ClusterUnavailable, without_frames
+from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.kafka_python.connection_manager import ConnectionManager, Node
+from mirrorless.kafka_python.receive_buffers import ReceiveBuffers
+from mirrorless.kafka_python.structs import TopicPartition
 from mirrorless.protocol import requests
 from mirrorless.protocol.broker_errors import RETRIABLE, error_for, refusal
-from mirrorless.protocol.connection_manager import ConnectionManager, Node
 from mirrorless.protocol.fetch_session import NOT_KNOWN, Asked
-from mirrorless.protocol.receive_buffers import ReceiveBuffers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from mirrorless.batches.stamp import Stamped
     from mirrorless.clusters.topics import Place
-    from mirrorless.protocol.event_loop import EventLoop
+    from mirrorless.kafka_python.event_loop import EventLoop
     from mirrorless.protocol.fetch_session import FetchSession, Ids
     from mirrorless.protocol.requests import AppendResult, Fetched, Offset, ProducerState
 
@@ -42,7 +41,6 @@ _REQUEST_TIMEOUT_MS = 35_000
 _METADATA_TIMEOUT_MS = 5_000
 _ONE_BATCH_BYTES = 1 << 16
 _THROTTLED_ATTEMPTS = 10
-_SOON_S = 0.001
 
 
 class ClusterClient:
@@ -67,7 +65,7 @@ class ClusterClient:
         self._net = net
         self._named = cluster_id
         self._cluster = self.alias = cluster
-        self._manager: Any = ConnectionManager(
+        self._manager = ConnectionManager(
             net,
             frames=ReceiveBuffers() if frames is None else frames,
             **{
@@ -77,8 +75,6 @@ class ClusterClient:
                 "max_in_flight_requests_per_connection": 1_000_000,
             },
         )
-        # Asking for metadata must never create a topic.
-        self._manager.cluster.config["allow_auto_create_topics"] = False
 
     async def connect(self, *, timeout_ms: int, topics: Iterable[str]) -> None:
         """Reach the cluster and learn who leads the partitions of `topics`; raises `ClusterError` in one line.
@@ -88,17 +84,17 @@ class ClusterClient:
         manager, cluster = self._manager, self._manager.cluster
         until = time.monotonic() + timeout_ms / 1000
         try:
-            # Not by set_topics: it would keep asking for topics of earlier leases that were deleted since. Before the
-            # bootstrap, which then tells all: whom to ask next is a guess, and might be a broker that hangs.
-            cluster._topics = set(topics)
-            if not any(connection.connected for connection in manager._conns.values()):
+            # Only these: topics of earlier leases may have been deleted since. Before the bootstrap, which then tells
+            # all: whom to ask next is a guess, and might be a broker that hangs.
+            manager.track_topics(topics)
+            if not manager.connected:
                 # Perhaps all brokers have other addresses by now: those that the bootstrap servers tell (KIP-899).
-                manager._bootstrap_future = None
+                manager.restart_bootstrap()
             await manager.wait_for(manager.bootstrap_async(timeout_ms, refresh=False), timeout_ms)
-            if any(cluster.partitions_for_topic(topic) is None for topic in cluster._topics):
+            if any(cluster.partitions_for_topic(topic) is None for topic in manager.tracked_topics):
                 await self._update(until)
         except (kafka_errors.KafkaTimeoutError, *RETRIABLE) as error:
-            manager._bootstrap_future = None  # a failed bootstrap may be tried again
+            manager.restart_bootstrap()  # a failed one may be tried again
             servers = ",".join(manager.config["bootstrap_servers"])
             raise ClusterUnavailable(f"no answer from {servers}: {error}", cluster=self._cluster) from error
         except kafka_errors.KafkaError as error:
@@ -106,7 +102,7 @@ class ClusterClient:
 
     async def learn(self, topics: Iterable[str]) -> None:
         """Learn who leads the partitions of more topics, or of more partitions of a topic that is known."""
-        self._manager.cluster._topics |= set(topics)
+        self._manager.track_topics(self._manager.tracked_topics.union(topics))
         await self._update(time.monotonic() + _METADATA_TIMEOUT_MS / 1000)
 
     async def _update(self, until: float) -> None:
@@ -135,29 +131,17 @@ class ClusterClient:
             raise
 
     async def _answer(self, answer: Any, node: Node, timeout_ms: int) -> Any:  # noqa: ANN401
-        if self._is_in_flight(answer, node):
+        if self._manager.is_in_flight(answer, node):
             return await answer  # the library has its own limit for what was sent
         try:
             return await self._manager.wait_for(answer, timeout_ms)
         except kafka_errors.KafkaTimeoutError as error:
-            # Not by `manager.close`, which would wait until all that is still to be written is.
-            if (connection := self._manager._conns.get(node)) is not None:
-                connection.close(error)
+            self._manager.close_at_once(node, error)
             raise
-
-    def _is_in_flight(self, answer: Any, node: Node) -> bool:  # noqa: ANN401
-        """Whether a request was sent just now, and does not wait for a connection."""
-        connection = self._manager._conns.get(node)
-        sent: Any = connection.in_flight_requests if connection is not None else ()
-        return bool(sent) and sent[-1][1] is answer
 
     def quiet_s(self, node: Node) -> float:
         """Seconds that a broker asked to be left alone for, since a quota is used up (KIP-219); 0 if it did not."""
-        connection = self._manager._conns.get(node)
-        if connection is None or "throttle" not in connection.paused:
-            return 0.0
-        left: float = connection._throttle_time - time.monotonic()
-        return max(_SOON_S, left)
+        return self._manager.throttled_s(node)
 
     @property
     def cluster_id(self) -> str:
@@ -180,9 +164,7 @@ class ClusterClient:
 
     def replicas(self, place: Place) -> tuple[int, int] | None:
         """How many replicas of a partition are in sync, and how many there are; None where that is not known."""
-        topic, partition = place
-        found: Any = self._manager.cluster._partitions.get(topic, {}).get(partition)
-        return None if found is None else (len(found.isr_nodes), len(found.replica_nodes))
+        return self._manager.replicas(*place)
 
     def partition_count(self, topic: str) -> int:
         """Number of partitions of a topic given to `connect`, 0 if it is unknown."""
@@ -306,7 +288,7 @@ class ClusterClient:
 
         answer.add_callback(came)
         answer.add_errback(failed)
-        if not self._is_in_flight(answer, node):
+        if not self._manager.is_in_flight(answer, node):
             self._net.call_soon(self._limit(answer, node, timeout_ms + _REQUEST_TIMEOUT_MS))
         return True
 

@@ -1,5 +1,7 @@
 """The Fetch request, and its answer where nothing in it is unusual: one tuple for each partition.
 
+The library reads answers with a log that diverges or another leader, and copies their records.
+
 Source of the layouts: `FetchRequest.json` and `FetchResponse.json` of Kafka 4.3, versions 12 and 13, which differ in
 how they name topics; before that, the library writes and reads both.
 """
@@ -11,18 +13,17 @@ from functools import cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
-
 from mirrorless.batches.records import unsigned_varint
-from mirrorless.protocol.fast_codec import NO_TAGS, Answer, Header, by_topic, count, topic_at
+from mirrorless.kafka_python.messages import FetchRequest, FetchResponse
+from mirrorless.kafka_python.raw_messages import NO_TAGS, RawRequest, RawResponse
+from mirrorless.protocol.fast_codec import by_topic, count, topic_at
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from mirrorless.protocol.fast_codec import Frame
+    from mirrorless.kafka_python.raw_messages import Frame
     from mirrorless.protocol.fetch_session import Asked, Position
 
-_COMPACT_SINCE = 12
 _BY_ID_SINCE = 13
 _CONSUMER = -1
 _MIN_BYTES = 1
@@ -38,16 +39,24 @@ _PARTITION = struct.Struct(">ihqqqBi")
 """Of an answer: index, error code, high watermark, last stable offset, log start, aborted transactions, replica."""
 _NO_ABORTED = 1
 """As a compact length: 0 is null, 1 none."""
+_REPLICA_BYTES = 4
+_ABORTED_AT = _PARTITION.size - _REPLICA_BYTES - 1
+_ABORTED = struct.Struct(">qqB")
+"""Of an aborted transaction: producer id, first offset, no tags."""
 
 
 class PartitionAnswer(NamedTuple):
-    """One partition of an answer, without aborted transactions; the records are a view of the answer."""
+    """One partition of an answer; the records are a view of the answer.
+
+    `aborted` are pairs of producer id and first offset.
+    """
 
     partition: int
     error_code: int
     last_stable_offset: int
     records: memoryview | bytes
     high_watermark: int
+    aborted: list[tuple[int, int]]
 
 
 class Fetches(NamedTuple):
@@ -59,11 +68,14 @@ class Fetches(NamedTuple):
     topics: list[tuple[str | UUID, list[PartitionAnswer]]]
 
 
-class Fetch(FetchRequest, init=False):
+class Fetch(RawRequest, FetchRequest, init=False):
     """A fetch of what is asked; with ids of all topics they are named by id where the broker can do that (KIP-516).
 
-    A topic is named again wherever another one is in between: leaders serve in the order of the request.
+    A topic is named again wherever another one is in between: leaders serve in the order of the request. Of a broker
+    before Kafka 2.7 the library encodes the request.
     """
+
+    RAW_SINCE = 12
 
     def __init__(
         self, asked: Asked, *, isolation: int, max_wait_ms: int, max_bytes: int, partition_max_bytes: int
@@ -75,21 +87,12 @@ class Fetch(FetchRequest, init=False):
         self.max_wait_ms, self.max_bytes, self.isolation_level = max_wait_ms, max_bytes, isolation
         self.session_id, self.session_epoch = asked.session_id, asked.epoch
 
-    def with_header(self, correlation_id: int = 0, client_id: str = "kafka-python") -> None:
-        """Number the request, for the parser to know its answer by."""
-        version = self.API_VERSION
-        if version < _COMPACT_SINCE:
-            super().with_header(correlation_id=correlation_id, client_id=client_id)
-        else:
-            self._header = Header(self.API_KEY, version, correlation_id, client_id, _answer(version))
+    def raw_response(self, version: int) -> RawResponse:
+        """Return what decodes a response of this version."""
+        return _response(version)
 
-    def encode(self, version: int | None = None, header: bool = False, framed: bool = False) -> bytes:
-        """Return the whole request; that of a broker before Kafka 2.7 as the library writes it."""
-        assert version is None
-        assert header
-        assert framed
-        if self.API_VERSION < _COMPACT_SINCE:
-            return self._theirs()
+    def encode_raw(self) -> bytes:
+        """Encode the whole request."""
         asked = self._asked
         most = self._partition_max_bytes
         topics = [
@@ -137,7 +140,8 @@ class Fetch(FetchRequest, init=False):
         name = topic.encode()
         return unsigned_varint(len(name) + 1) + name
 
-    def _theirs(self) -> bytes:
+    def fill(self) -> None:
+        """Set the fields that the library encodes."""
         self.topics = [
             FetchRequest.FetchTopic(
                 topic=topic,
@@ -160,8 +164,6 @@ class Fetch(FetchRequest, init=False):
             for topic, indexes in by_topic(self._asked.forgotten).items()
         ]
         self.rack_id = ""
-        found: bytes = super().encode(header=True, framed=True)  # type: ignore[no-untyped-call]
-        return found
 
 
 def _topic_of(position: Position) -> str:
@@ -169,8 +171,8 @@ def _topic_of(position: Position) -> str:
 
 
 @cache
-def _answer(version: int) -> Answer:
-    return Answer(FetchResponse[version], partial(fetches, by_id=version >= _BY_ID_SINCE))
+def _response(version: int) -> RawResponse:
+    return RawResponse(FetchResponse[version], partial(fetches, by_id=version >= _BY_ID_SINCE))
 
 
 def fetches(answer: Frame, at: int, *, by_id: bool) -> Fetches | None:
@@ -187,17 +189,35 @@ def fetches(answer: Frame, at: int, *, by_id: bool) -> Fetches | None:
         parts: list[PartitionAnswer] = []
         partitions, at = count(frame, at)
         for _ in range(partitions):
-            index, error, high, stable, _, aborted, _ = _PARTITION.unpack_from(frame, at)
-            if aborted > _NO_ABORTED:
-                return None
-            size, at = count(frame, at + _PARTITION.size)
+            index, error, high, stable, _, transactions, _ = _PARTITION.unpack_from(frame, at)
+            if transactions > _NO_ABORTED:
+                aborted, at = _aborted(frame, at + _ABORTED_AT)
+                if aborted is None:
+                    return None
+                at += _REPLICA_BYTES
+            else:
+                aborted, at = [], at + _PARTITION.size
+            size, at = count(frame, at)
             end = at + max(size, 0)
             if frame[end]:
                 return None  # tags: the log diverges, or another leader is named
-            parts.append(PartitionAnswer(index, error, stable, frame[at:end] if size > 0 else b"", high))
+            parts.append(PartitionAnswer(index, error, stable, frame[at:end] if size > 0 else b"", high, aborted))
             at = end + 1
         topics.append((topic, parts))
         if frame[at]:
             return None
         at += 1
     return None if frame[at] else Fetches(throttle_ms, code, session_id, topics)
+
+
+def _aborted(frame: memoryview, at: int) -> tuple[list[tuple[int, int]] | None, int]:
+    """Read the aborted transactions of a partition, None if one has tags, and say where what follows begins."""
+    many, at = count(frame, at)
+    found: list[tuple[int, int]] = []
+    for _ in range(many):
+        producer, first, tags = _ABORTED.unpack_from(frame, at)
+        if tags:
+            return None, at
+        found.append((producer, first))
+        at += _ABORTED.size
+    return found, at

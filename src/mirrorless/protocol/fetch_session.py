@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka import errors as kafka_errors
+from mirrorless.kafka_python import errors as kafka_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from kafka import errors as kafka_errors
-
 from mirrorless.errors import MirrorlessError
+from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol.broker_errors import RETRIABLE
 
 if TYPE_CHECKING:

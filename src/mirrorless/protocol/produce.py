@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import struct
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
+from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.records import unsigned_varint
-from mirrorless.protocol.fast_codec import NO_TAGS, Answer, Header, count, topic_at
-from mirrorless.protocol.transport import Chunks
+from mirrorless.kafka_python.messages import ProduceRequest, ProduceResponse
+from mirrorless.kafka_python.raw_messages import NO_TAGS, RawRequest, RawResponse
+from mirrorless.kafka_python.transport import Chunks
+from mirrorless.protocol.fast_codec import count, topic_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mirrorless.batches.stamp import Stamped
 
 _ACKS_ALL = -1
-_COMPACT_SINCE = 9
 _BY_ID_SINCE = 13
 _NO_TRANSACTION = b"\0"
 _OWN_PIECE_BYTES = 4_096
@@ -45,15 +44,18 @@ class Acknowledged(NamedTuple):
 
 
 @cache
-def _answer(version: int) -> Answer:
-    return Answer(ProduceResponse[version], partial(acknowledged, by_id=version >= _BY_ID_SINCE))
+def _response(version: int) -> RawResponse:
+    return RawResponse(ProduceResponse[version], partial(acknowledged, by_id=version >= _BY_ID_SINCE))
 
 
-class Produce(ProduceRequest, init=False):
+class Produce(RawRequest, ProduceRequest, init=False):
     """One batch for each partition of each topic, to be acknowledged by all in-sync replicas.
 
-    With `ids` of all topics, they are named by id where the broker can do that (KIP-516).
+    With `ids` of all topics, they are named by id where the broker can do that (KIP-516). For a broker before Kafka 2.4
+    the library encodes the request.
     """
+
+    RAW_SINCE = 9
 
     def __init__(
         self,
@@ -67,27 +69,21 @@ class Produce(ProduceRequest, init=False):
         self._batches = batches
         self._ids = ids
 
-    def with_header(self, correlation_id: int = 0, client_id: str = "kafka-python") -> None:
-        """Number the request, for the parser to know its answer by."""
-        if self.API_VERSION < _COMPACT_SINCE:
-            super().with_header(correlation_id=correlation_id, client_id=client_id)
-        else:
-            version = self.API_VERSION
-            self._header = Header(self.API_KEY, version, correlation_id, client_id, _answer(version))
+    def raw_response(self, version: int) -> RawResponse:
+        """Return what decodes a response of this version."""
+        return _response(version)
 
-    def encode(self, version: int | None = None, header: bool = False, framed: bool = False) -> Any:  # noqa: ANN401
-        """Return the whole request: in pieces, or in one, as the library does, for brokers before Kafka 2.4."""
-        assert version is None
-        assert header
-        assert framed
-        if self.API_VERSION < _COMPACT_SINCE:
-            self.transactional_id = None
-            part, whole = ProduceRequest.TopicProduceData.PartitionProduceData, ProduceRequest.TopicProduceData
-            self.topic_data = [
-                whole(name=topic, partition_data=[part(index=index, records=batch.whole()) for index, batch in parts])
-                for topic, parts in self._batches.items()
-            ]
-            return super().encode(header=True, framed=True)  # type: ignore[no-untyped-call]
+    def fill(self) -> None:
+        """Set the fields that the library encodes."""
+        self.transactional_id = None
+        part, whole = ProduceRequest.TopicProduceData.PartitionProduceData, ProduceRequest.TopicProduceData
+        self.topic_data = [
+            whole(name=topic, partition_data=[part(index=index, records=batch.whole()) for index, batch in parts])
+            for topic, parts in self._batches.items()
+        ]
+
+    def encode_raw(self) -> Chunks:
+        """Encode the whole request in pieces."""
         piece = bytearray(4) + self.header.to_bytes()
         piece += (
             _NO_TRANSACTION + struct.pack(">hi", _ACKS_ALL, self.timeout_ms) + unsigned_varint(len(self._batches) + 1)

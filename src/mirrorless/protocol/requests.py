@@ -9,10 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka.protocol.admin.configs import DescribeConfigsRequest
-from kafka.protocol.admin.transactions import DescribeProducersRequest
-from kafka.protocol.consumer.offsets import ListOffsetsRequest
-
+from mirrorless.kafka_python.messages import DescribeConfigsRequest, DescribeProducersRequest, ListOffsetsRequest
 from mirrorless.protocol.fast_codec import by_topic
 from mirrorless.protocol.fetch import Fetch, Fetches
 from mirrorless.protocol.produce import Acknowledged, Produce
@@ -99,10 +96,10 @@ def fetched(response: Any, ids: Ids | None) -> list[Fetched]:  # noqa: ANN401 --
     names = _names(ids)
     if isinstance(response, Fetches):
         return [
-            Fetched((name, index), code, last_stable_offset, [], records, None, high_watermark)
+            Fetched((name, index), code, last_stable_offset, aborted, records, None, high_watermark)
             for topic, parts in response.topics
             for name in [topic if isinstance(topic, str) else names.get(topic, "")]
-            for index, code, last_stable_offset, records, high_watermark in parts
+            for index, code, last_stable_offset, records, high_watermark, aborted in parts
         ]
     return [
         Fetched(

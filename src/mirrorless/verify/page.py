@@ -1,4 +1,4 @@
-"""A verdict as one HTML page that needs nothing else: no script, no network."""
+"""The result as one HTML page without scripts or other files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ svg { width: 100%; height: auto; font-size: 12px; } ul { padding-left: 1.2rem; }
 
 
 def page(verdicts: Sequence[VerificationResult], plans: Sequence[Sequence[Step]] = ()) -> str:
-    """Return the page; `plans` are repair plans, one for each verdict, or nothing."""
+    """Return the page; `plans` are repair plans, one for each result, or none."""
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>mirrorless verify</title>',
         f"<style>{_STYLE}</style></head><body><h1>mirrorless verify</h1>",
@@ -38,8 +38,8 @@ def page(verdicts: Sequence[VerificationResult], plans: Sequence[Sequence[Step]]
     for number, verdict in enumerate(verdicts):
         parts += _flow(verdict)
         if plans and plans[number]:
-            rows = [(one.place, one.mends, one.action) for one in plans[number]]
-            parts += ["<h3>What would mend it</h3>", _table(("where", "what", "how"), rows)]
+            rows = [(one.place, one.repairs, one.action) for one in plans[number]]
+            parts += ["<h3>Repair plan</h3>", _table(("where", "repairs", "how"), rows)]
     return "".join([*parts, "</body></html>\n"])
 
 
@@ -54,7 +54,7 @@ def _flow(verdict: VerificationResult) -> Iterable[str]:
         f"<p>{verdict.records:,} records of {len(verdict.partitions):,} partitions compared, "
         f"{verdict.size_bytes / 1e6:,.1f} MB read on both sides; {len(verdict.differences):,} differences; "
         f"{verdict.not_copied:,} records not copied yet.</p>"
-        f'<p class="small">Begun {when}, took {seconds:,.1f} s.</p>'
+        f'<p class="small">Started {when}, took {seconds:,.1f} s.</p>'
     )
     if topics:
         windows = [
@@ -85,16 +85,14 @@ def _flow(verdict: VerificationResult) -> Iterable[str]:
             ("where", "#source offset", "#target offset", "what"), [*map(_row, verdict.differences[:MOST_ROWS])]
         )
         if len(verdict.differences) > MOST_ROWS:
-            yield f"<p>The first {MOST_ROWS:,} of {len(verdict.differences):,}; the JSON has all of them.</p>"
+            yield f"<p>First {MOST_ROWS:,} of {len(verdict.differences):,}; the JSON has all of them.</p>"
     more = [
-        f"{one.topic}-{one.partition}: there are more differences than are shown"
-        for one in verdict.partitions
-        if one.more
+        f"{one.topic}-{one.partition}: more differences exist than are listed" for one in verdict.partitions if one.more
     ]
-    yield _list("Could not be compared", verdict.troubles)
+    yield _list("Not compared", verdict.troubles)
     yield _list("More", more)
     notes = [f"{one.topic}-{one.partition}: {note}" for one in verdict.partitions for note in one.notes]
-    yield _list("No differences, but worth knowing", [*verdict.notes, *notes])
+    yield _list("Notes", [*verdict.notes, *notes])
 
 
 def _row(one: Difference) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What would mend each difference. Says it, and writes nothing: a log cannot be changed in its middle."""
+"""Repair plan: what would repair each difference. Writes nothing: a log cannot be changed in the middle."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _RETENTION: Final = "retention: the target begins"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing to do about `place`, and what it mends."""
+    """One action for `place`, and the difference that it repairs."""
 
     place: str
-    mends: str
+    repairs: str
     action: str
 
 
 def repair_plan(verdict: VerificationResult, *, file: str) -> list[Step]:
-    """Say for each difference what would mend it; `file` is the configuration that commands would be given."""
+    """Return for each difference what would repair it; `file` is the configuration to name in commands."""
     steps: list[Step] = []
     latest = {(one.topic, one.partition) for one in verdict.partitions if one.method is Method.LATEST}
     records = [one for one in verdict.differences if one.kind in OF_RECORDS]
@@ -49,9 +49,9 @@ def repair_plan(verdict: VerificationResult, *, file: str) -> list[Step]:
 
 
 def _again(flow: str, some: list[Difference], file: str) -> Iterator[Step]:
-    """A whole range has to be copied again: into a fresh topic, or behind what is there where only the end is lost.
+    """Yield how to copy a range again: into a new topic, or appended if only the end of the log is lost.
 
-    Where one partition needs the fresh topic, it has the lost ends of the others too.
+    If one partition needs the new topic, it has the lost ends of the other partitions too.
     """
     fresh = {one.kind for one in some} != {DifferenceKind.SHORT}
     for _, of_one in groupby(sorted(some, key=lambda one: one.partition or 0), key=lambda one: one.partition):
@@ -64,23 +64,23 @@ def _again(flow: str, some: list[Difference], file: str) -> Iterator[Step]:
 def _into_fresh(flow: str, every: list[Difference], file: str) -> str:
     first = every[0]
     offsets = [one.upstream for one in every if one.upstream is not None]
-    span = f"from upstream {min(offsets)} on " if offsets else ""
+    span = f" from source offset {min(offsets)} on" if offsets else ""
     return (
-        f"copy {first.place} {span}again into a fresh topic: delete {first.remote_topic}, let discovery create it, "
-        f"{_reset(flow, first, file)} --to earliest"
+        f"copy {first.place} again{span} into a new topic: delete {first.remote_topic}, let discovery recreate it, "
+        f"run {_reset(flow, first, file)} --offset earliest"
     )
 
 
 def _behind(flow: str, short: Difference, file: str) -> str:
-    """Only this partition begins anew: the others would get their records again, or go on behind some."""
+    """Reset this partition only: a reset of the others would repeat or skip records."""
     if short.upstream is None:
-        last = f"behind the last record of {short.remote_topic}-{short.partition}, at {(short.downstream or 0) - 1}"
+        last = f"after the last record of {short.remote_topic}-{short.partition}, at {(short.downstream or 0) - 1}"
         return (
-            f"find out first which record of {short.place} comes {last if short.downstream else 'first'}: "
-            "nothing says its upstream offset, and from there the copy has to begin anew"
+            f"find out which record of {short.place} comes {last if short.downstream else 'first'}, then reset the "
+            "partition to its offset, which is not recorded anywhere"
         )
-    command = f"{_reset(flow, short, file)} --partition {short.partition} --to {short.upstream}"
-    return f"copy from upstream {short.upstream} on again: {command}"
+    command = f"{_reset(flow, short, file)} --partition {short.partition} --offset {short.upstream}"
+    return f"copy again from source offset {short.upstream} on: {command}"
 
 
 def _reset(flow: str, one: Difference, file: str) -> str:
@@ -89,12 +89,12 @@ def _reset(flow: str, one: Difference, file: str) -> str:
 
 def _latest(some: Iterable[Difference]) -> Iterator[Step]:
     for one in some:
-        what = f"{one.kind} at {'upstream' if one.upstream is not None else 'downstream'} "
+        what = f"{one.kind} at {'source' if one.upstream is not None else 'target'} offset "
         at = one.upstream if one.upstream is not None else one.downstream
         action = (
-            f"produce the source's record at {one.upstream} to {one.remote_topic} once more"
+            f"produce the source record at {one.upstream} to {one.remote_topic} again"
             if one.upstream is not None
-            else f"produce a tombstone for the key at downstream {one.downstream} to {one.remote_topic}"
+            else f"produce a tombstone for the key at target offset {one.downstream} to {one.remote_topic}"
         )
         yield Step(one.place, f"{what}{at}", action)
 
@@ -110,6 +110,6 @@ def _retention(partitions: Iterable[PartitionResult]) -> Iterator[Step]:
         if any(note.startswith(_RETENTION) for note in one.notes):
             yield Step(
                 f"{one.topic}-{one.partition}",
-                "a head that is gone (no difference)",
-                f"raise retention.ms and retention.bytes of {one.remote_topic} if the target shall keep as much",
+                "records deleted by retention (no difference)",
+                f"raise retention.ms and retention.bytes of {one.remote_topic} to keep as much on the target",
             )

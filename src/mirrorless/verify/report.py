@@ -1,4 +1,4 @@
-"""A verdict for machines: JSON, and Parquet with every window that was compared."""
+"""The result for machines: JSON, and Parquet with every window that was compared."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from mirrorless.verify.comparison import ComparedWindow
     from mirrorless.verify.findings import VerificationResult
+    from mirrorless.verify.repair import Step
 
 RESULTS: Final = ("identical", "differences", "could not compare")
 """By exit status."""
@@ -78,7 +79,7 @@ _WINDOWS: Final[dict[str, pa.DataType]] = {
 
 
 def as_fields(verdict: VerificationResult) -> dict[str, Any]:
-    """A verdict as JSON has it."""
+    """Return a result as plain values."""
     return {
         "flow": verdict.flow,
         "result": RESULTS[verdict.status],
@@ -97,7 +98,7 @@ def as_fields(verdict: VerificationResult) -> dict[str, Any]:
 
 
 def summary(verdict: VerificationResult) -> dict[str, Any]:
-    """A verdict in one line of a log; those of its values that are metrics are in `METRICS`."""
+    """Return the fields of a log line for a result; those that are metrics are in `METRICS`."""
     return {
         "flow": verdict.flow,
         "event": "Verified",
@@ -110,9 +111,12 @@ def summary(verdict: VerificationResult) -> dict[str, Any]:
     }
 
 
-def to_json(verdicts: Sequence[VerificationResult]) -> str:
-    """All verdicts as one JSON object."""
-    return json.dumps({"flows": [as_fields(one) for one in verdicts]}, indent=2) + "\n"
+def to_json(verdicts: Sequence[VerificationResult], plans: Sequence[Sequence[Step]] = ()) -> str:
+    """Return all results as one JSON object; `plans` are repair plans, one for each result, or none."""
+    flows = [as_fields(one) for one in verdicts]
+    for fields, steps in zip(flows, plans, strict=False):
+        fields["repair"] = [asdict(step) for step in steps]
+    return json.dumps({"flows": flows}, indent=2) + "\n"
 
 
 def write(location: str, content: bytes) -> None:

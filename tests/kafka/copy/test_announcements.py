@@ -24,6 +24,7 @@ PARTITIONS = 300
 @pytest.fixture
 def ends(world: World) -> Iterator[FlowConnections]:
     topic = world.topic(partitions=PARTITIONS)
+    world.write_settings(**{"offset.storage.partitions": "25"})
     world.discover()
     flow = world.place().load()
     found = FlowConnections(flow)

@@ -14,9 +14,9 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from mirrorless.protocol.cluster_client import ClusterClient
-from mirrorless.protocol.event_loop import EventLoop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -79,7 +79,7 @@ def status(world: World, *, exit_code: int) -> list[dict[str, Any]]:
     """Halted partitions by `mirrorless status`."""
     result = CliRunner().invoke(root, ["status", str(world.file), "--json"])
     assert result.exit_code == exit_code, result.output
-    halted: list[dict[str, Any]] = json.loads(result.stdout)["halted"]
+    halted: list[dict[str, Any]] = json.loads(result.stdout)["flows"][world.flow]["halted"]
     return halted
 
 

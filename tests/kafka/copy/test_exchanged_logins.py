@@ -22,9 +22,9 @@ from mirrorless.copy.planning import lease_planner as planning
 from mirrorless.copy.planning.lease_planner import LeasePlanner
 from mirrorless.copy.slot.worker import Slot
 from mirrorless.errors import ClusterUnavailable, ConfigurationError
+from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from mirrorless.protocol.cluster_client import LATEST, ClusterClient
-from mirrorless.protocol.event_loop import EventLoop
 from mirrorless.settings import Cluster
 from tests.support.world import World, fill
 

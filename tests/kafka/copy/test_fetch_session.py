@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.protocol.cluster_client import ClusterClient
-from mirrorless.protocol.event_loop import EventLoop
 from mirrorless.protocol.fetch import Fetch
 from mirrorless.protocol.fetch_session import FetchSession
 from mirrorless.settings import Cluster
@@ -93,7 +93,7 @@ def test_an_answer_tells_what_is_new(world: World, monkeypatch: pytest.MonkeyPat
     named: list[int] = []
     encode = Fetch.encode
 
-    def counted(self: Fetch, *arguments: Any, **options: Any) -> bytes:  # noqa: ANN401
+    def counted(self: Fetch, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
         named.append(len(self._asked.positions))
         return encode(self, *arguments, **options)
 

@@ -146,7 +146,7 @@ def test_both_topics_were_created_again(world: World, again: int, trimmed: int) 
 
 def test_a_target_that_lost_records_behind_a_reset_is_told(world: World, copied: str) -> None:
     """Else the copy would begin before where it was announced to, and groups be sent ahead of themselves."""
-    arguments = ["offsets", "reset", str(world.file), "--topic", copied, "--to", "earliest", "--yes"]
+    arguments = ["offsets", "reset", str(world.file), "--topic", copied, "--offset", "earliest", "--yes"]
     assert CliRunner().invoke(root, arguments).exit_code == 0
     create_again(world.target, world.remote(copied))
     report = copy_of(world, copied)

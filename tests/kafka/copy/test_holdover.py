@@ -234,7 +234,7 @@ def test_a_reset_in_between_is_obeyed(world: World, worker: Worker) -> None:
     topic = world.topic()
     fill(world.source, topic, [b"a", b"b"])
     worker.lease()
-    arguments = ["offsets", "reset", str(world.file), "--topic", topic, "--to", "earliest", "--yes"]
+    arguments = ["offsets", "reset", str(world.file), "--topic", topic, "--offset", "earliest", "--yes"]
     assert CliRunner().invoke(root, arguments).exit_code == 0
     (report,) = worker.lease()
     assert (report.records, report.first_offset) == (2, 0)

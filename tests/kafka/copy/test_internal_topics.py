@@ -159,7 +159,7 @@ def test_a_copy_without_progress_names_the_cause_and_continues_behind_its_last_o
     with closing(Replay(topic=syncs.name, cluster=syncs.cluster, admin=Admin(syncs.cluster))) as replay:
         found = [OffsetSync.parse(entry.key, entry.value) for entry in replay.read()]
     last = max(one.last_upstream for one in found if isinstance(one, OffsetSync) and one.topic == topic)
-    command = [str(world.file), "--topic", topic, "--partition", "0", "--to", str(last + 1), "--yes"]
+    command = [str(world.file), "--topic", topic, "--partition", "0", "--offset", str(last + 1), "--yes"]
     done = CliRunner().invoke(reset, command)
     assert done.exit_code == 0, done.output
     world.copy_to_the_end()

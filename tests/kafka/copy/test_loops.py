@@ -46,7 +46,7 @@ def test_a_loop_in_one_file_is_refused_before_anything_is_written(world: World) 
 
     for command in (plan, apply):
         result = CliRunner().invoke(command, [str(world.file)])
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         for one, other in ((there, back), (back, there)):
             assert (
                 f"error: flow {one.name}: topic {topic} would be replicated in a loop by {one.name}, {other.name}, "
@@ -166,7 +166,7 @@ def test_a_reset_resumes_behind_what_came_back(two_files: TwoFiles) -> None:
     back.copy_to_the_end()
     halted(there.copy(), topic, 1)
 
-    result = CliRunner().invoke(reset, [str(there.file), "--topic", topic, "--to", "latest", "--yes"])
+    result = CliRunner().invoke(reset, [str(there.file), "--topic", topic, "--offset", "latest", "--yes"])
     assert result.exit_code == 0, result.output
     fill(there.source, topic, [b"ours"])
     there.copy_to_the_end()

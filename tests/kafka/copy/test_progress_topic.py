@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 import uuid
 
+import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from kafka.partitioner.default import murmur2
 
 from tests.support.world import World, fill
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    world.write_settings(**{"offset.storage.partitions": "25"})
+    return world
 
 
 def records(world: World) -> list[tuple[int, bytes, bytes | None]]:

@@ -59,16 +59,16 @@ def reset_while_it_goes_on(world: World, topic: str) -> None:
 def test_it_asks_before_records_are_copied_twice(world: World, copied: str) -> None:
     status, said = reset(world, copied, answer="n\n")
     assert status == 1
-    assert f"100 offsets that were copied will be appended to {world.remote(copied)} once more. Begin anew?" in said
+    assert f"100 offsets that are already copied will be appended to {world.remote(copied)} again. Reset?" in said
     world.copy()
     assert world.assert_equal(copied) == 100
 
 
 def test_from_the_beginning_behind_what_is_there(world: World, copied: str) -> None:
-    status, said = reset(world, copied, "--to", "earliest", answer="y\n")
+    status, said = reset(world, copied, "--offset", "earliest", answer="y\n")
     assert (status, said.splitlines()[-1]) == (
         0,
-        f"{copied}: 1 partitions begin anew at the next lease of {world.flow}",
+        f"{copied}: 1 partition reset; the change takes effect at the next lease of {world.flow}",
     )
     world.copy()
     world.copy()
@@ -106,7 +106,7 @@ def test_into_a_remote_topic_that_was_emptied(world: World, copied: str) -> None
     world.discover()
     status, said = reset(world, copied, "--yes")
     assert status == 0
-    assert "once more" not in said
+    assert "appended" not in said
     world.copy()
     assert world.assert_equal(copied) == 100
 
@@ -121,7 +121,7 @@ def test_a_remote_topic_that_is_not_there_yet_is_told(world: World, copied: str)
 @pytest.mark.parametrize(("to", "first"), [("latest", 200), ("170", 170), ("40", 40)])
 def test_from_anywhere(world: World, copied: str, to: str, first: int) -> None:
     fill(world.source, copied, numbers(100, 200))
-    assert reset(world, copied, "--to", to, "--yes")[0] == 0
+    assert reset(world, copied, "--offset", to, "--yes")[0] == 0
     fill(world.source, copied, numbers(200, 210))
     world.copy()
     assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 100) + numbers(first, 210)
@@ -132,7 +132,7 @@ def test_from_a_time(world: World, copied: str) -> None:
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     time.sleep(1)
     fill(world.source, copied, numbers(100, 130))
-    assert reset(world, copied, "--to", moment, "--yes")[0] == 0
+    assert reset(world, copied, "--offset", moment, "--yes")[0] == 0
     world.copy()
     assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 130)
 
@@ -153,10 +153,10 @@ def test_only_the_partitions_that_are_named(world: World) -> None:
     topic = world.topic(partitions=4)
     fill(world.source, topic, numbers(0, 160), partitions=4)
     world.copy()
-    status, said = reset(world, topic, "--partition", "1", "--partition", "3", "--to", "25", "--yes")
+    status, said = reset(world, topic, "--partition", "1", "--partition", "3", "--offset", "25", "--yes")
     assert (status, said.splitlines()[-1]) == (
         0,
-        f"{topic}: 2 partitions begin anew at the next lease of {world.flow}",
+        f"{topic}: 2 partitions reset; the change takes effect at the next lease of {world.flow}",
     )
     world.copy()
     ours, theirs = read(world.source, topic), read(world.target, world.remote(topic))
@@ -173,7 +173,7 @@ def test_a_partition_that_is_not_there(world: World, copied: str) -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--to", "yesterday"], "must be earliest, latest, an offset, or a time with its zone"),
+        (["--offset", "yesterday"], "must be earliest, latest, an offset, or a time with its zone"),
         (["--topic", "other"], "topic=other: no flow of"),
     ],
 )

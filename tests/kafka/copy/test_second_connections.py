@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mirrorless.protocol import connection_manager as brokers
-from mirrorless.protocol.connection_manager import Second
+from mirrorless.kafka_python import connection_manager as brokers
+from mirrorless.kafka_python.connection_manager import Second
 from tests.support.world import World, fill
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def gone(world: World) -> list[dict[str, Any]]:
     result = CliRunner().invoke(root, ["status", str(world.file), "--json"])
     assert result.exit_code == 0, result.output
-    found: list[dict[str, Any]] = json.loads(result.stdout)["gone"]
+    found: list[dict[str, Any]] = json.loads(result.stdout)["flows"][world.flow]["gone"]
     return found
 
 

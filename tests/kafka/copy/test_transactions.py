@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Producer
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.copy import tracker
 from mirrorless.copy.flow.status import status_of
 from mirrorless.copy.progress.topic import ProgressTopic
+from mirrorless.copy.slot import progress_tracker
 from mirrorless.protocol.cluster_client import ClusterClient
 from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.world import World, fill, read, values
@@ -79,7 +79,7 @@ def test_an_open_transaction_that_holds_others_back_is_told(world: World, monkey
     client.produce(topic, value=b"pending")
     client.flush()
     fill(world.source, topic, [b"behind"] * 5)
-    monkeypatch.setattr(tracker, "_LONG_OPEN_S", 1.0)
+    monkeypatch.setattr(progress_tracker, "_LONG_OPEN_S", 1.0)
     (report,) = world.copy_unbounded(seconds=4)
     assert (report.records, report.state, report.lag_records) == (1, "waiting", 6)
     assert f"{topic}-0: a transaction has been open at offset 1 for " in str(report.error)

@@ -14,10 +14,10 @@ from kafka.net import selector
 from mirrorless.batches.stamp import Stamped
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.errors import ClusterUnavailable
-from mirrorless.protocol import transport
+from mirrorless.kafka_python import transport
+from mirrorless.kafka_python.connection_manager import Node, Second
+from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.protocol.cluster_client import EARLIEST, EARLIEST_LOCAL, LATEST, READ_UNCOMMITTED, ClusterClient
-from mirrorless.protocol.connection_manager import Node, Second
-from mirrorless.protocol.event_loop import EventLoop
 from mirrorless.protocol.leaders import TROUBLE
 from mirrorless.protocol.produce import Produce
 from mirrorless.protocol.requests import AppendResult, Offset
@@ -137,7 +137,7 @@ def test_the_library_comes_by_what_is_replaced_of_it(
         monkeypatch.setattr(owner, name, counted)
 
     hooks = {
-        selector: ["log_trace", "_initialize_coro"],
+        selector: ["log_trace"],
         transport: ["read_answers", "write_pieces"],
         transport.Plain: ["write"],
         transport.Protocol: ["send_bytes"],

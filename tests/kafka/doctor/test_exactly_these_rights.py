@@ -123,7 +123,7 @@ def verify(world: GuardedWorld) -> None:
     (findings,) = json.loads(asked.stdout)["flows"].values()
     assert not wrong(findings), asked.stdout
 
-    command = [sys.executable, "-m", "mirrorless", "verify", str(world.file), "--json", "-"]
+    command = [sys.executable, "-m", "mirrorless", "verify", str(world.file), "--json"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=170)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     (found,) = json.loads(ended.stdout)["flows"]

@@ -17,9 +17,9 @@ from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import CopiedClusterIdError, SameClusterError
+from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.local.embedded_kafka import ClusterSpec, new_cluster_id, start_clusters
 from mirrorless.protocol.cluster_client import ClusterClient
-from mirrorless.protocol.event_loop import EventLoop
 from mirrorless.settings import load
 from tests.support.world import World, fill
 

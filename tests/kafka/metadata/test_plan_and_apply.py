@@ -32,7 +32,7 @@ def test_a_plan_becomes_true_and_then_there_is_nothing_left_to_do(secured: Secur
     remote = secured.remote("orders", "a")
 
     first = planned(file)
-    assert first.exit_code == 2
+    assert first.exit_code == 1
     assert f"  create {remote}: 3 partitions, replication factor 1 (" in first.output
     assert "    cleanup.policy = compact\n" in first.output
     assert f"  add ACL: ALLOW READ on {remote} to User:" in first.output
@@ -62,7 +62,7 @@ def test_machines_get_both_values_of_a_config(secured: Secured) -> None:
 
     result = planned(file, "--json")
 
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     flow = json.loads(result.output)["flows"][f"{secured.alias('a')}->{secured.alias('b')}"]
     assert flow["actions"] == [
         {
@@ -86,8 +86,8 @@ def test_one_flow_that_cannot_be_planned_does_not_hide_the_other(secured: Secure
 
     result = planned(file)
 
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert f"create {secured.remote('orders', 'a')}" in result.output
     assert "source and target are the same cluster" in result.output
-    assert CliRunner().invoke(apply, [str(file)]).exit_code == 1
+    assert CliRunner().invoke(apply, [str(file)]).exit_code == 2
     assert secured.remote("orders", "a") in secured.topics("b")

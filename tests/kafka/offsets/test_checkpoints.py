@@ -253,7 +253,7 @@ def test_where_the_remote_topic_was_made_anew_no_group_is_sent_behind_what_it_re
     delete(world.target, world.remote(topic))
     world.discover()
     passes.sync_groups()  # before anything was copied into the new one
-    arguments = ["offsets", "reset", str(world.file), "--topic", topic, "--to", "earliest", "--yes"]
+    arguments = ["offsets", "reset", str(world.file), "--topic", topic, "--offset", "earliest", "--yes"]
     assert CliRunner().invoke(root, arguments).exit_code == 0
     world.copy()
     passes.emit()
@@ -282,7 +282,7 @@ def test_a_checkpoint_of_the_topic_before_is_lowered_where_records_have_to_be_co
     source.delete_records([place])[place].result()
     delete(world.target, world.remote(topic))
     world.discover()
-    arguments = ["offsets", "reset", str(world.file), "--topic", topic, "--to", "earliest", "--yes"]
+    arguments = ["offsets", "reset", str(world.file), "--topic", topic, "--offset", "earliest", "--yes"]
     assert CliRunner().invoke(root, arguments).exit_code == 0
     world.copy()
     report = passes.emit()

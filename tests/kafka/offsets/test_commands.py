@@ -31,8 +31,9 @@ def call(*arguments: str, fails: bool = False) -> str:
     return result.stdout
 
 
-def json_lines(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.splitlines()]
+def document(*arguments: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(call(*arguments, "--json"))
+    return found
 
 
 def test_a_group_from_its_offset_to_the_plan(world: World) -> None:
@@ -56,22 +57,23 @@ def test_a_group_from_its_offset_to_the_plan(world: World) -> None:
         f"Checkpoint{{consumerGroupId={topic}-g, topicPartition={remote}-0, upstreamOffset=31, "
         f"downstreamOffset={there}, metadata=hello}}" in lines
     )
-    syncs = json_lines(call("consume", "offset-syncs", file, "--json"))
+    syncs = document("consume", "offset-syncs", file)["records"]
     assert {one["block"] for one in syncs} == {None, 0, 1, 2}
     assert all(records[one["last_downstream"]] == one["last_upstream"] for one in syncs)
 
     arguments = ("offsets", "translate", file, "--from", world.source_alias, "--group")
-    assert json_lines(call(*arguments, f"{topic}-g", "--json")) == [
+    assert document(*arguments, f"{topic}-g")["offsets"] == [
         {"group": f"{topic}-g", "topic": remote, "partition": 0, "offset": there, "metadata": "hello"}
     ]
     assert f"{topic}-g" in call(*arguments, f"{topic}-g")
     assert call(*arguments, "nobody", fails=True) == ""
 
-    (shown,) = json_lines(call("offsets", "show", file, "--json"))
+    (shown,) = document("offsets", "show", file)["flows"][world.flow]
     assert (shown["topic"], shown["target_end"], shown["downstream"]) == (topic, 80, 80)
     assert topic in call("offsets", "show", file)
 
-    plan = {one["group"]: one for one in json_lines(call("failover-plan", file, "--to", world.target_alias, "--json"))}
+    groups = document("failover-plan", file, "--to", world.target_alias)["flows"][world.flow]["groups"]
+    plan = {one["group"]: one for one in groups}
     first, second = plan[f"{topic}-g"], plan[f"{topic}-h"]
     assert (first["source_offset"], first["target_offset"], first["read_again"]) == (31, there, 0)
     assert (first["checkpoint_offset"], first["not_copied"], first["not_copied_exact"]) == (there, 10, True)
@@ -92,10 +94,10 @@ def test_a_plan_where_the_source_is_dead_is_made_of_checkpoints(world: World) ->
     passes.close()
     world.write_settings(**{f"{world.source_alias}.bootstrap.servers": "127.0.0.1:1"})
     result = CliRunner().invoke(root, ["failover-plan", str(world.file), "--to", world.target_alias, "--json"])
-    (line,) = json_lines(result.stdout)
+    (line,) = json.loads(result.stdout)["flows"][world.flow]["groups"]
     assert (line["how"], line["target_offset"], line["not_copied"]) == ("checkpoint", 2, None)
     assert "no answer from 127.0.0.1:1" in result.stderr
-    assert CliRunner().invoke(root, ["failover-plan", str(world.file), "--to", "nowhere"]).exit_code == 1
+    assert CliRunner().invoke(root, ["failover-plan", str(world.file), "--to", "nowhere"]).exit_code != 0
 
 
 def test_heartbeats_tell_who_is_upstream(world: World) -> None:
@@ -149,7 +151,7 @@ def test_the_client_skips_and_counts_what_makes_no_sense(world: World) -> None:
         "a-2": {("t", 0): (6, "m")},
     }
     result = CliRunner().invoke(root, ["consume", "checkpoints", str(world.file)])
-    assert "1 records were skipped: they are no checkpoints" in result.stderr
+    assert "1 malformed record skipped: not checkpoints" in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [("offsets", "--help"), ("consume", "--help"), ("failover-plan", "--help")])

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.protocol.cluster_client import EARLIEST_LOCAL, ClusterClient
-from mirrorless.protocol.event_loop import EventLoop
 from mirrorless.protocol.fetch_session import FetchSession
 from mirrorless.protocol.requests import Offset
 from mirrorless.settings import Cluster

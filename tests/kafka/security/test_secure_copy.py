@@ -9,8 +9,8 @@ import pytest
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.protocol.cluster_client import ClusterClient
-from mirrorless.protocol.event_loop import EventLoop
 from mirrorless.settings import Cluster, load
 from tests.kafka.security.conftest import BEARER, USER, USER_PASSWORD
 from tests.support.certificates import PASSWORD

@@ -76,7 +76,8 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def test_differences_are_exit_status_1_and_in_every_report(different: World, tmp_path: Path) -> None:
-    reports = ["--json", str(tmp_path / "r.json"), "--html", str(tmp_path / "r.html"), "--parquet", str(tmp_path / "p")]
+    outputs = [tmp_path / "r.json", tmp_path / "r.html", tmp_path / "p.parquet"]
+    reports = [argument for one in outputs for argument in ("--output", str(one))]
     ended = run("-m", "mirrorless", "verify", str(different.file), *reports, "--repair-plan")
     assert ended.returncode == 1, ended.stderr
     wrong = different.topics[-1]
@@ -86,13 +87,13 @@ def test_differences_are_exit_status_1_and_in_every_report(different: World, tmp
     assert "120" in lines[1]
     assert "119" in lines[1]
     assert "changed in value" in lines[1]
-    assert "into a fresh topic" in ended.stdout
+    assert "into a new topic" in ended.stdout
     (flow,) = json.loads((tmp_path / "r.json").read_text())["flows"]
     assert [(one["kind"], one["upstream"], one["downstream"]) for one in flow["differences"]] == [
         ("missing", 109, 109),
         ("changed", 120, 119),
     ]
-    windows = pq.read_table(tmp_path / "p" / "windows.parquet").to_pylist()
+    windows = pq.read_table(tmp_path / "p.parquet" / "windows.parquet").to_pylist()
     assert sum(one["records"] for one in windows) == 1_150
     seen = run("-m", "tests.support.browser", str(tmp_path / "r.html"), str(tmp_path / "page.png"))
     assert seen.returncode == 0, seen.stderr

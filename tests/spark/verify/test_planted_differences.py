@@ -286,8 +286,8 @@ def test_the_repair_plan_has_a_step_for_every_difference_and_writes_nothing(plan
     places = {step.place for step in steps}
     assert places == {one.place for one in planted.verdict.differences}
     how = {step.place: step.action for step in steps}
-    assert "into a fresh topic" in how[f"{planted.topics['edited']}-0"]
-    assert f"--topic {planted.topics['short']} --partition 0 --to 60" in how[f"{planted.topics['short']}-0"]
+    assert "into a new topic" in how[f"{planted.topics['edited']}-0"]
+    assert f"--topic {planted.topics['short']} --partition 0 --offset 60" in how[f"{planted.topics['short']}-0"]
     assert how[planted.topics["config"]] == "mirrorless apply mm2.properties"
     assert "--to-offset 70" in how[f"{planted.topics['group']}-0"]
     assert ends(planted.world.target, remote) == before

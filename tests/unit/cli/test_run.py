@@ -29,6 +29,6 @@ def test_without_java_no_cluster_is_asked(tmp_path: Path) -> None:
         check=False,
         env=os.environ | {"JAVA_HOME": str(tmp_path)},
     )
-    assert (ended.returncode, ended.stdout) == (1, "")
+    assert (ended.returncode, ended.stdout) == (2, "")
     (line,) = ended.stderr.splitlines()
     assert line.startswith(f"error: JAVA_HOME is {tmp_path}, which has no bin/java: ")

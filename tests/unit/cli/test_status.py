@@ -42,7 +42,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_heartbeats_that_cannot_be_read_hide_nothing_of_the_flow(file: str) -> None:
     result = CliRunner().invoke(status.status, [file])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     (row,) = [line for line in result.stdout.splitlines() if "A->B" in line]
     assert [cell.strip() for cell in row.strip("│").split("│")][1:] == [
         "paused",
@@ -58,8 +58,8 @@ def test_heartbeats_that_cannot_be_read_hide_nothing_of_the_flow(file: str) -> N
 
 def test_nor_in_json(file: str) -> None:
     result = CliRunner().invoke(status.status, [file, "--json"])
-    assert result.exit_code == 1
-    fields = json.loads(result.stdout)
+    assert result.exit_code == 2
+    fields = json.loads(result.stdout)["flows"]["A->B"]
     assert (fields["lag_records"], fields["halted"], fields["last_heartbeat_ms"]) == (1234, [], None)
     assert fields["heartbeat_error"] == REFUSED
 
@@ -77,5 +77,5 @@ def test_a_lag_that_is_not_whole_is_no_success(file: str, monkeypatch: pytest.Mo
     monkeypatch.setattr(status, "status_of", lambda _flow: found)
     monkeypatch.setattr(status, "last_heartbeat", lambda _flow: None)
     result = CliRunner().invoke(status.status, [file])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert result.stderr == "A->B: orders-1: no leader at the moment\n"

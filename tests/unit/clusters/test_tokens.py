@@ -305,6 +305,6 @@ def test_iam_needs_a_region_and_knows_its_options(monkeypatch: pytest.MonkeyPatc
 def test_without_the_signer_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "aws_msk_iam_sasl_signer.MSKAuthTokenProvider", None)
     with pytest.raises(
-        ConfigurationError, match="AWS_MSK_IAM needs the package aws-msk-iam-sasl-signer-python; pip in"
+        ConfigurationError, match="AWS_MSK_IAM needs the package aws-msk-iam-sasl-signer-python: pip in"
     ):
         for_confluent(cluster(MSK, sasl_mechanism="AWS_MSK_IAM", sasl_jaas_config=f"{IAM};"), role="admin")

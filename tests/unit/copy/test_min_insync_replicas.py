@@ -13,7 +13,7 @@ from mirrorless.copy.slot.error_policy import ErrorPolicy
 from mirrorless.protocol.cluster_client import ClusterClient
 
 if TYPE_CHECKING:
-    from mirrorless.protocol.event_loop import EventLoop
+    from mirrorless.kafka_python.event_loop import EventLoop
 
 PLACE = ("A.t", 0)
 

@@ -23,14 +23,8 @@ def said(one: Report) -> str:
 
 
 def test_a_quota_that_held_the_copy_up_is_named() -> None:
-    assert (
-        said(report(fetch_throttle_ms=41_200))
-        == "a->b: a quota on the source had the copy wait for 41 s in this lease\n"
-    )
-    assert (
-        said(report(produce_throttle_ms=2_600))
-        == "a->b: a quota on the target had the copy wait for 3 s in this lease\n"
-    )
+    assert said(report(fetch_throttle_ms=41_200)) == "a->b: a quota on the source delayed this lease by 41 s\n"
+    assert said(report(produce_throttle_ms=2_600)) == "a->b: a quota on the target delayed this lease by 3 s\n"
 
 
 def test_a_wait_that_nobody_notices_is_not_worth_a_line() -> None:

@@ -14,9 +14,9 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
 
 from mirrorless.batches.stamp import Stamped
+from mirrorless.kafka_python.transport import Chunks, Protocol
 from mirrorless.protocol.produce import Acknowledged
 from mirrorless.protocol.requests import appended, produce
-from mirrorless.protocol.transport import Chunks, Protocol
 
 SIZES = st.sampled_from([0, 1, 65, 66, 4_034, 4_035, 4_096, 16_321, 16_322, 70_000])
 NAMES = st.sampled_from(["t", "größe", "a" * 200])

@@ -106,5 +106,7 @@ def test_one_version_of_a_file_stays_while_the_file_changes() -> None:
 @pytest.mark.parametrize("location", ["s3://a/b", "ssm:/a"])
 def test_without_boto3_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, location: str) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
-    with pytest.raises(ConfigurationError, match=r"cannot be read: .* needs the package boto3; pip install boto3$"):
+    with pytest.raises(
+        ConfigurationError, match=r"cannot be read: .* needs the package boto3: pip install 'mirrorless.aws.'$"
+    ):
         load(location)

@@ -93,8 +93,8 @@ def test_an_error_names_the_file_and_its_own_key(tmp_path: Path) -> None:
     ("arguments", "line"),
     [
         ([], "Missing argument 'FILES'"),
-        (["--include", "a"], "a MirrorMaker 1 needs --consumer.config, --producer.config and --include"),
-        (["f", "--include", "a"], "give FILES, or the three options of a MirrorMaker 1, not both"),
+        (["--include", "a"], "MirrorMaker 1 needs --consumer.config, --producer.config and --include"),
+        (["f", "--include", "a"], "give FILES or the three options of MirrorMaker 1, not both"),
     ],
 )
 def test_what_does_not_go_together(arguments: list[str], line: str) -> None:

@@ -1,4 +1,4 @@
-"""What is advised mends the difference that it stands for, and nothing else."""
+"""What is advised repairs the difference that it stands for, and nothing else."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ def advised(*differences: Difference, method: Method = Method.WINDOWS) -> dict[s
         PartitionResult(topic="orders", partition=number, remote_topic="a.orders", method=method) for number in range(3)
     )
     verdict = VerificationResult(flow="a->b", began_ms=0, ended_ms=0, partitions=partitions, differences=differences)
-    return {f"{step.place} {step.mends}": step.action for step in repair_plan(verdict, file="mm2.properties")}
+    return {f"{step.place} {step.repairs}": step.action for step in repair_plan(verdict, file="mm2.properties")}
 
 
 def test_a_lost_end_is_copied_again_in_its_own_partition_only() -> None:
     reset = "mirrorless offsets reset mm2.properties --flow 'a->b' --topic orders"
     assert advised(short(0, 64), short(2, 90)) == {
-        "orders-0 short": f"copy from upstream 64 on again: {reset} --partition 0 --to 64",
-        "orders-2 short": f"copy from upstream 90 on again: {reset} --partition 2 --to 90",
+        "orders-0 short": f"copy again from source offset 64 on: {reset} --partition 0 --offset 64",
+        "orders-2 short": f"copy again from source offset 90 on: {reset} --partition 2 --offset 90",
     }
 
 
 def test_where_the_offset_is_not_known_there_is_no_command() -> None:
     found = advised(short(1, None), short(2, None, downstream=0))
     assert found["orders-1 short"].startswith(
-        "find out first which record of orders-1 comes behind the last record of a.orders-1, at 59:"
+        "find out which record of orders-1 comes after the last record of a.orders-1, at 59,"
     )
-    assert found["orders-2 short"].startswith("find out first which record of orders-2 comes first:")
+    assert found["orders-2 short"].startswith("find out which record of orders-2 comes first,")
     assert not any("mirrorless" in action for action in found.values())
 
 
@@ -58,11 +58,11 @@ def test_a_fresh_topic_has_the_lost_ends_too() -> None:
     found = advised(short(0, 64), missing(1))
     assert set(found) == {"orders-0 short", "orders-1 missing"}
     for action in found.values():
-        assert "into a fresh topic" in action
-        assert action.endswith("--topic orders --to earliest")
+        assert "into a new topic" in action
+        assert action.endswith("--topic orders --offset earliest")
 
 
 def test_a_compacted_partition_is_copied_again_where_its_end_is_lost() -> None:
     found = advised(short(0, 64), missing(0), method=Method.LATEST)
-    assert found["orders-0 short"].endswith("--partition 0 --to 64")
-    assert found["orders-0 missing at upstream 7"].startswith("produce the source's record at 7")
+    assert found["orders-0 short"].endswith("--partition 0 --offset 64")
+    assert found["orders-0 missing at source offset 7"].startswith("produce the source record at 7")

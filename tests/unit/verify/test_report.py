@@ -109,7 +109,7 @@ def test_many_topics_and_differences_stay_readable() -> None:
     )
     html = page([many])
     assert "The longest 40 of 60." in html
-    assert "The first 1,000 of 1,500" in html
+    assert "First 1,000 of 1,500" in html
 
 
 def test_partitions_add_up_by_topic() -> None:

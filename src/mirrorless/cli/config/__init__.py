@@ -10,7 +10,7 @@ from mirrorless.cli.config.explain import explain_key
 
 @click.group(name="config")
 def group() -> None:
-    """What a configuration says, without asking any cluster."""
+    """Check and explain configuration files; no cluster is asked."""
 
 
 group.add_command(check)

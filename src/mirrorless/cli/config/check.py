@@ -1,14 +1,15 @@
-"""`mirrorless config check`: what was understood of a configuration."""
+"""`mirrorless config check`: how a configuration is understood."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from mirrorless.cli.options import files_argument, json_option, print_json
+from mirrorless.cli.status_codes import FINE, FOUND
 from mirrorless.clusters import client_settings
 from mirrorless.errors import ConfigurationError, LoopError
 from mirrorless.filters import config_filter_for, group_filter_for, topic_filter_for
@@ -27,13 +28,16 @@ _ROLES: tuple[Role, ...] = ("admin", "consumer", "producer")
 
 
 @click.command
-@click.argument("files", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@files_argument
+@json_option
 def check(files: tuple[str, ...], *, as_json: bool) -> None:
-    """Say how FILES are understood: flows, settings with where each comes from, warnings, errors.
+    """Show how configuration files are understood.
 
-    FILES is an mm2.properties, or connectors in JSON as Connect's REST interface has them; on disk, or in S3
-    (s3://bucket/key) or the SSM parameter store (ssm:/name). No cluster is asked. Exit status 1 if there is an error.
+    Prints flows, settings and where each is set, warnings and errors. Asks no cluster. FILES are one
+    mm2.properties, or connectors in the JSON of Kafka Connect's REST API; on disk, in S3 (s3://bucket/key) or in
+    the SSM parameter store (ssm:/name).
+
+    Exit status 0: FILES can be used; 1: they have errors, or cannot be read.
     """
     understood = understand(*files)
     errors = [str(error) for error in understood.errors]
@@ -44,15 +48,15 @@ def check(files: tuple[str, ...], *, as_json: bool) -> None:
         warnings = (*understood.warnings, *_possible_loops(understood.settings))
         understood = dataclasses.replace(understood, warnings=warnings)
     if as_json:
-        click.echo(json.dumps(_as_json(understood, errors), indent=2))
+        print_json(_as_json(understood, errors))
     else:
         for line in _lines(understood, errors):
             click.echo(line)
-    sys.exit(1 if errors else 0)
+    sys.exit(FOUND if errors else FINE)
 
 
 def _refusals(settings: Settings) -> Iterator[ConfigurationError]:
-    """Yield what would be refused before the first connection."""
+    """Yield the errors that would stop a flow before its first connection."""
     for flow in settings.flows:
         for made in (policy_for, topic_filter_for, group_filter_for, config_filter_for):
             try:
@@ -64,7 +68,7 @@ def _refusals(settings: Settings) -> Iterator[ConfigurationError]:
 
 
 def _loops(settings: Settings) -> Iterator[LoopError]:
-    """Yield the loops that are certain whatever the clusters have: topics that are named in every flow of a circle."""
+    """Yield loops that exist whatever topics the clusters have: topics that every flow of a circle names."""
     for flow in settings.flows:
         loops = Loops(flow)
         try:
@@ -81,9 +85,10 @@ def _possible_loops(settings: Settings) -> Iterator[str]:
         if path is not None and (names := frozenset(one.name for one in path)) not in said:
             said.add(names)
             yield (
-                f"{settings.file}: {', '.join(one.name for one in path)}: these flows keep topic names and lead back "
-                "to where they begin, so a topic that all of them select would be replicated in a loop; they are "
-                "refused while a cluster has one; let topics or topics.exclude select each topic in one direction only"
+                f"{settings.file}: {', '.join(one.name for one in path)}: these flows form a circle and keep topic "
+                "names, so a topic that all of them select would be replicated in a loop; they write nothing while a "
+                "cluster has such a topic; set topics or topics.exclude so that each topic is selected in one "
+                "direction only"
             )
 
 

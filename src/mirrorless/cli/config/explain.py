@@ -1,24 +1,27 @@
-"""`mirrorless config explain`: what a setting is."""
+"""`mirrorless config explain`: the type, default and meaning of settings."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import click
 
+from mirrorless.cli.options import json_option, print_json
 from mirrorless.settings.explain import client_explanations, explain, explanations
 
 
 @click.command(name="explain")
 @click.argument("key", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def explain_key(key: str | None, *, as_json: bool) -> None:
-    """Say of KEY, in any spelling, what it may be, its default and its meaning; without KEY, of all that count."""
+    """Show the type, default and meaning of settings.
+
+    KEY is a setting in any spelling; without KEY, every setting is shown.
+    """
     found = [explain(key)] if key is not None else [*explanations(), *client_explanations()]
     if as_json:
         listed = [dataclasses.asdict(one) for one in found]
-        click.echo(json.dumps(listed[0] if key is not None else listed, indent=2))
+        print_json(listed[0] if key is not None else listed)
         return
     for number, one in enumerate(found):
         if number:

@@ -9,7 +9,7 @@ from mirrorless.cli.kafka.up import up
 
 @click.group(name="kafka")
 def group() -> None:
-    """Kafka clusters on this machine, for trying things out."""
+    """Run Kafka clusters on this machine, to try things out."""
 
 
 group.add_command(up)

@@ -1,4 +1,4 @@
-"""`mirrorless kafka up`: clusters that live until Ctrl-C."""
+"""`mirrorless kafka up`: Kafka clusters until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mirrorless.cli.options import config_file_option
 from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from mirrorless.local.ready_settings import refuse_foreign, write_ready_settings
 
@@ -18,18 +19,15 @@ if TYPE_CHECKING:
 
 @click.command
 @click.argument("names", nargs=-1, required=True)
-@click.option("--brokers", type=click.IntRange(min=1), default=1, show_default=True, help="Brokers of each cluster.")
-@click.option(
-    "--config",
-    "file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write an mm2.properties for `mirrorless run`, from the first cluster to each of the others.",
-)
-def up(names: tuple[str, ...], brokers: int, file: Path | None) -> None:
-    """Start a Kafka cluster for each of NAMES and print its address; stop them all on Ctrl-C.
+@click.option("--brokers", type=click.IntRange(min=1), default=1, show_default=True, help="Brokers in each cluster.")
+@config_file_option
+def up(names: tuple[str, ...], brokers: int, config: str | None) -> None:
+    """Run Kafka clusters until Ctrl-C.
 
-    The ports are free ones, others each time. Nothing of the clusters is left afterwards.
+    Starts a cluster for each of NAMES on free ports and prints its address. The file of --config has a flow from
+    the first cluster to each of the others. Data is deleted at the end.
     """
+    file = None if config is None else Path(config)
     # Set for both, because a shell that starts a program in the background has it ignore Ctrl-C.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
@@ -41,14 +39,14 @@ def up(names: tuple[str, ...], brokers: int, file: Path | None) -> None:
     try:
         if file is not None:
             refuse_foreign(file, names=names)
-        _say(f"starting {', '.join(names)}: this takes some ten seconds")
+        _say(f"starting {', '.join(names)}: this takes about ten seconds")
         specs = [ClusterSpec(name=name, brokers=brokers) for name in names]
         with start_clusters(specs, say=_say, is_up=is_up) as clusters:
             if file is not None:
                 servers = {name: cluster.bootstrap_servers for name, cluster in clusters.items()}
                 write_ready_settings(file, servers, brokers=brokers)
                 _say(f"{file} is ready: mirrorless run {file}")
-            _say("Ctrl-C stops them")
+            _say("press Ctrl-C to stop them")
             threading.Event().wait()
     except KeyboardInterrupt:
         pass

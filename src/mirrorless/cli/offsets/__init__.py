@@ -1,4 +1,4 @@
-"""Commands for offsets: the copy's own, and those of consumer groups."""
+"""Commands for the offsets of copies and of consumer groups."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ _COMMANDS = {
 
 @click.group(name="offsets", cls=LazyGroup, commands_in=_COMMANDS)
 def group() -> None:
-    """Where copies and consumer groups are, and where they go on."""
+    """Show, translate and reset offsets."""

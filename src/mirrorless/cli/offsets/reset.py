@@ -1,17 +1,20 @@
-"""`mirrorless offsets reset`: begin the copy of a topic anew, from an offset of one's choice."""
+"""`mirrorless offsets reset`: copy a topic from another offset on."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 
 import click
-from rich.console import Console
-from rich.table import Table
 
+from mirrorless.cli.options import file_argument, flow_option, json_option, print_json, renamed
 from mirrorless.copy.resume.reset import Reset, Resetter, flow_of
+from mirrorless.local.listing import Listing
 from mirrorless.protocol.cluster_client import EARLIEST, LATEST
 from mirrorless.settings import load
 from mirrorless.settings.values import timestamp_ms
+
+_COLUMNS = ("partition", "position", "continues at", "source ends at", "remote records", "epoch")
 
 
 class _Start(click.ParamType[int]):
@@ -33,54 +36,74 @@ class _Start(click.ParamType[int]):
 
 
 @click.command
-@click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--topic", required=True, help="A topic of the source cluster.")
-@click.option("--to", type=_Start(), default="earliest", show_default=True, help="Where the copy shall go on.")
+@file_argument
+@flow_option
+@click.option("--topic", required=True, metavar="TOPIC", help="Topic of the source cluster.")
 @click.option(
     "--partition",
     "partitions",
     type=click.IntRange(min=0),
     multiple=True,
-    help="Only this partition; may be given repeatedly.",
+    help="Only this partition; repeat it for several.",
 )
-@click.option("--flow", "name", help="The flow, such as 'A->B', if more than one replicates the topic.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def reset(file: str, *, topic: str, to: int, partitions: tuple[int, ...], name: str | None, yes: bool) -> None:
-    """Begin a new incarnation of TOPIC's copy: every partition goes on at the offset that --to says.
+@click.option("--offset", type=_Start(), metavar=_Start.name, help="Where copying continues; the default is earliest.")
+@click.option("--to", "former", type=_Start(), hidden=True)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@json_option
+def reset(
+    file: str,
+    *,
+    name: str | None,
+    topic: str,
+    partitions: tuple[int, ...],
+    offset: int | None,
+    former: int | None,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Copy a topic again from another offset.
 
-    With --partition only those that it names; the others go on as they are.
-
-    What the remote topic holds stays there, and what is copied again comes after it; for a clean beginning delete
-    the remote topic first and let topic discovery create it again. A running copy follows at its next lease.
+    Begins a new epoch of the given partitions, by default of all. Records in the remote topic stay; what is copied
+    again is appended after them. To start from an empty topic, delete the remote topic first and let topic
+    discovery recreate it. A running copy follows at its next lease. --flow is needed only if several flows
+    replicate the topic; --json needs --yes.
     """
+    if as_json and not yes:
+        raise click.UsageError("--json needs --yes: nothing can be asked where a document is expected")
+    offset = renamed("--to", "--offset", before=former, now=offset)
     settings = load(file)
     flow = settings.flow(name) if name else flow_of(settings.flows, topic)
     resetter = Resetter(flow)
     try:
-        resets = resetter.plan(topic, to, partitions=partitions)
-        _show(resets)
+        resets = resetter.plan(topic, EARLIEST if offset is None else offset, partitions=partitions)
+        if not as_json:
+            _show(resets)
         if not yes:
             click.confirm(_question(resets), abort=True)
         resetter.apply(resets)
     finally:
         resetter.close()
-    click.echo(f"{topic}: {len(resets)} partitions begin anew at the next lease of {flow.name}")
+    if as_json:
+        print_json({"flow": flow.name, "topic": topic, "partitions": [asdict(one) for one in resets]})
+    else:
+        count = f"{len(resets)} partition{'' if len(resets) == 1 else 's'}"
+        click.echo(f"{topic}: {count} reset; the change takes effect at the next lease of {flow.name}")
 
 
 def _show(resets: list[Reset]) -> None:
-    table = Table("partition", "position", "goes on at", "source ends at", "remote topic holds", "epoch")
+    listing = Listing(*_COLUMNS, numbers=_COLUMNS)
     for one in resets:
         position = "none" if one.position is None else f"{one.position:,}"
         held = f"{one.remote_end - one.remote_begin:,}"
-        table.add_row(str(one.partition), position, f"{one.start:,}", f"{one.end:,}", held, str(one.epoch))
-    Console().print(table)
+        listing.add(str(one.partition), position, f"{one.start:,}", f"{one.end:,}", held, str(one.epoch))
+    listing.print()
 
 
 def _question(resets: list[Reset]) -> str:
     repeated, skipped = sum(one.repeated for one in resets), sum(one.skipped for one in resets)
     says = []
     if repeated:
-        says.append(f"{repeated:,} offsets that were copied will be appended to {resets[0].remote_topic} once more.")
+        says.append(f"{repeated:,} offsets that are already copied will be appended to {resets[0].remote_topic} again.")
     if skipped:
-        says.append(f"{skipped:,} offsets that were not copied will be left out.")
-    return " ".join([*says, "Begin anew?"])
+        says.append(f"{skipped:,} offsets that are not copied yet will be skipped.")
+    return " ".join([*says, "Reset?"])

@@ -1,16 +1,14 @@
-"""`mirrorless offsets show`: what is known of each partition's offsets."""
+"""`mirrorless offsets show`: the range of offsets that can be translated, by partition."""
 
 from __future__ import annotations
 
-import json
-
 import click
-from rich.table import Table
 
-from mirrorless.cli.tables import print_table
+from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, print_json
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.filters import replicated_topics
+from mirrorless.local.listing import Listing
 from mirrorless.offsets.translation_service import Translator
 from mirrorless.settings import Flow, load
 
@@ -18,26 +16,32 @@ _FIELDS = ("topic", "partition", "from", "to", "downstream", "target_end", "runs
 
 
 @click.command
-@click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--flow", "name", metavar="A->B", help="One of FILE's flows; all of them if it is left out.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@file_argument
+@flow_option
+@json_option
 def show(file: str, *, name: str | None, as_json: bool) -> None:
-    """Print for each source partition which offsets translate: from, to (upstream), and in how many runs.
+    """Show which offsets can be translated, by partition.
 
-    Offsets inside a run have their answer at hand; those between two runs are counted on the source when they are asked
-    for. Where only MirrorMaker 2 wrote syncs there are no runs, and its approximation is all there is.
+    For each source partition prints the range of source offsets (from, to) and its number of runs. Offsets inside a
+    run are translated at once; for those between two runs, records are counted on the source when they are asked
+    for. Where only MirrorMaker 2 wrote offset syncs there are no runs, and translation is approximate, as in
+    MirrorMaker 2.
     """
-    settings = load(file)
-    for flow in settings.flows if name is None else [settings.flow(name)]:
-        rows = _rows(flow)
-        if as_json:
-            for row in rows:
-                click.echo(json.dumps({"flow": flow.name} | dict(zip(_FIELDS, row, strict=True))))
-        else:
-            table = Table(*(field.replace("_", " ") for field in _FIELDS), title=flow.name)
-            for row in rows:
-                table.add_row(*("" if field is None else str(field) for field in row))
-            print_table(table)
+    found = {flow.name: _rows(flow) for flow in chosen_flows(load(file), name)}
+    if as_json:
+        flows = {flow: [dict(zip(_FIELDS, row, strict=True)) for row in rows] for flow, rows in found.items()}
+        print_json({"flows": flows})
+        return
+    for flow, rows in found.items():
+        _print(flow, rows)
+
+
+def _print(flow: str, rows: list[tuple[str | int | None, ...]]) -> None:
+    columns = [field.replace("_", " ") for field in _FIELDS]
+    listing = Listing(*columns, numbers=columns[1:], title=flow)
+    for topic, *numbers in rows:
+        listing.add(str(topic), *("" if number is None else f"{number:,}" for number in numbers))
+    listing.print()
 
 
 def _rows(flow: Flow) -> list[tuple[str | int | None, ...]]:

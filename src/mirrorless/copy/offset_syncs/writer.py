@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from mirrorless.clusters.admin import QUIET
+from mirrorless.client_logs import LIBRDKAFKA
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.connection_errors import unwritten
 
@@ -51,7 +51,7 @@ class SyncWriter:
         settings = for_confluent(
             topic.cluster,
             role="producer",
-            extra={"acks": "all", "linger.ms": 5, "message.timeout.ms": _GIVE_UP_MS, "logger": QUIET},
+            extra={"acks": "all", "linger.ms": 5, "message.timeout.ms": _GIVE_UP_MS, "logger": LIBRDKAFKA},
         )
         self._producer = Producer(settings)
 

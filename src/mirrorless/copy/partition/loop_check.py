@@ -31,6 +31,6 @@ def loop_at(copy: PartitionCopy, offset: int) -> Loop:
     reason = (
         f"another flow copied this record here from {remote}-{partition} of the target after this flow began, so the "
         f"two copy in a loop; stop the other flow, or leave {topic} out of one of them (topics.exclude), then run "
-        f"`mirrorless offsets reset FILE --topic {topic} --to latest`, or --to an offset, to resume after these records"
+        f"`mirrorless offsets reset FILE --topic {topic} --offset latest` (or another offset) to resume after them"
     )
     return Loop(reason, topic=topic, partition=partition, offset=offset)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafka import errors as kafka_errors
-
+from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol.broker_errors import error_name
 
 if TYPE_CHECKING:

@@ -8,12 +8,11 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kafka.errors import KafkaError, RetriableError
-
+from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.compaction import policies
 from mirrorless.clusters.identity import ends_of
-from mirrorless.clusters.kafka_python import admin_client
+from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts, topic_ids, undescribed
 from mirrorless.copy.flow.status import gone, line_on_gone
@@ -26,6 +25,7 @@ from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.progress.topic_ids import copied_id, is_another
 from mirrorless.copy.slot.added_partitions import LOOKING_SLOTS, PartitionCounts, planned_text, row_of
 from mirrorless.errors import ClusterError, ClusterUnavailable, FlowPaused
+from mirrorless.kafka_python.errors import KafkaError, RetriableError
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.state_topics import progress_topic
@@ -33,11 +33,10 @@ from mirrorless.metadata.state_topics import progress_topic
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from kafka.admin import KafkaAdminClient
-
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.partition.lease_rows import LeaseRow
     from mirrorless.copy.progress.records import Known
+    from mirrorless.kafka_python.admin import KafkaAdminClient
     from mirrorless.settings import Flow
 
 _DISCOVERIES = 2
@@ -58,6 +57,7 @@ class LeasePlanner:
     def __init__(
         self, flow: Flow, *, bounded: bool, run: str | None = None, stopping: Callable[[], bool] = lambda: False
     ) -> None:
+        client_logs.set_up()
         self.flow = flow
         self._bounded = bounded
         self._run, self._stopping = run or str(uuid.uuid4()), stopping

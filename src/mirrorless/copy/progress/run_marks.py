@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaException, Producer
 
-from mirrorless.clusters.admin import QUIET
+from mirrorless.client_logs import LIBRDKAFKA
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.connection_errors import unwritten
 from mirrorless.errors import ClusterUnavailable
@@ -142,7 +142,7 @@ def run_in(folder: str) -> str:
 
 def take_back(flow: Flow, run: str) -> None:
     """Delete the mark of a run that has ended, so that the next one need not wait; if that fails, it expires."""
-    producer = Producer({**for_confluent(flow.target, role="producer"), "acks": "all", "logger": QUIET})
+    producer = Producer({**for_confluent(flow.target, role="producer"), "acks": "all", "logger": LIBRDKAFKA})
     with suppress(BufferError, KafkaException):
         producer.produce(flow.offset_storage_topic, key=key_of(flow, run), value=None, partition=_PARTITION)
         producer.flush(_TAKE_BACK_S)
@@ -161,7 +161,7 @@ class MarkWriter:
         self._alias = flow.target.alias
         self._valid_ms = round(flow.lease_seconds * 1000) + _BEYOND_A_LEASE_MS
         config = for_confluent(flow.target, role="producer")
-        self._producer = Producer({**config, "acks": "all", "logger": QUIET})
+        self._producer = Producer({**config, "acks": "all", "logger": LIBRDKAFKA})
         self._claim: int | None = None
         self._error: str | None = None
         self._closed = threading.Event()

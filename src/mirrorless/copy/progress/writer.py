@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from mirrorless.clusters.admin import QUIET
+from mirrorless.client_logs import LIBRDKAFKA
 from mirrorless.clusters.connection_errors import unwritten
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ class ProgressWriter:
         self.error: str | None = None
         self.failures = 0
         # murmur2 is the Java client's partitioner: a key must stay on the partition where Connect looks for it.
-        self._producer = Producer({**config, "partitioner": "murmur2", "acks": "all", "linger.ms": 5, "logger": QUIET})
+        self._producer = Producer(
+            {**config, "partitioner": "murmur2", "acks": "all", "linger.ms": 5, "logger": LIBRDKAFKA}
+        )
 
     def write(self, key: bytes, value: bytes | None) -> None:
         """Queue a record, or a tombstone; a failure is kept in `error` and mended by the partition's next write."""

@@ -8,10 +8,6 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka import errors as kafka_errors
-from kafka.partitioner.default import murmur2
-from kafka.record.default_records import DefaultRecordBatch
-
 from mirrorless.batches.header import HEADER_BYTES, SEQUENCES, scan
 from mirrorless.batches.rebuild import merge
 from mirrorless.batches.records import Records, varint
@@ -22,6 +18,8 @@ from mirrorless.copy.resume.producer_id import announcer_id
 from mirrorless.copy.resume.request_batching import RequestBatcher
 from mirrorless.copy.resume.source_walk import PATIENCE_AT_END, count
 from mirrorless.errors import GapKind
+from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.kafka_python.structs import DefaultRecordBatch, murmur2
 from mirrorless.protocol import cluster_client as wires
 from mirrorless.protocol.broker_errors import error_for, refusal
 from mirrorless.protocol.leaders import NotNow, leader_of
@@ -35,8 +33,8 @@ if TYPE_CHECKING:
     from mirrorless.copy.progress.epoch_kind import EpochKind
     from mirrorless.copy.resume.decision import RemoteLogState
     from mirrorless.errors import Gap
+    from mirrorless.kafka_python.event_loop import EventLoop
     from mirrorless.protocol.cluster_client import ClusterClient
-    from mirrorless.protocol.event_loop import EventLoop
     from mirrorless.protocol.requests import Offset
 
 _ANNOUNCE_TIMEOUT_MS = 30_000

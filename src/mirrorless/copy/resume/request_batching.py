@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from kafka.future import Future
-
+from mirrorless.kafka_python.structs import Future
 from mirrorless.protocol.leaders import NotNow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 
-    from mirrorless.protocol.event_loop import EventLoop
+    from mirrorless.kafka_python.event_loop import EventLoop
 
 Group = TypeVar("Group", bound="Hashable")
 Question = TypeVar("Question", bound="Hashable")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka import errors as kafka_errors
-
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.copy.flow.connections import FlowConnections
 from mirrorless.copy.progress.epoch_kind import EpochKind
@@ -15,6 +13,7 @@ from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.errors import ClusterError, ConfigurationError
+from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.metadata.plan import replicated
 from mirrorless.protocol import cluster_client as wires
 from mirrorless.protocol.broker_errors import error_for

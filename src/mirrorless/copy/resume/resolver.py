@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka import errors as kafka_errors
-
 from mirrorless.batches.header import SEQUENCES, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
@@ -16,6 +14,7 @@ from mirrorless.copy.resume.decision import Continue, Decision, Lost, RemoteLogS
 from mirrorless.copy.resume.source_walk import SourceWalk, count, find, walk
 from mirrorless.copy.resume.target_logs import states_of
 from mirrorless.errors import Gap, GapKind
+from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol import cluster_client as wires
 from mirrorless.protocol.broker_errors import error_for
 from mirrorless.protocol.leaders import NotNow, leader_of

@@ -11,8 +11,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kafka import errors as kafka_errors
-
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.identity import ends_of
@@ -26,6 +24,7 @@ from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.errors import ClusterError, MirrorlessError
 from mirrorless.filters import why_left_out
+from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import replicated
 from mirrorless.policy import LeftOut

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka import errors as kafka_errors
-
 from mirrorless.batches.header import BatchHeader, FormatError, scan
 from mirrorless.copy.resume.decision import RemoteLogState
 from mirrorless.errors import MirrorlessError
+from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol import cluster_client as wires
 from mirrorless.protocol.broker_errors import refusal
 

@@ -7,19 +7,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kafka import errors as kafka_errors
-
 from mirrorless.copy.partition.send_window import BATCHES_IN_FLIGHT
 from mirrorless.errors import ClusterError
-from mirrorless.protocol.connection_manager import Second
+from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.kafka_python.connection_manager import Second
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.partition.state import PartitionCopy, Pending
+    from mirrorless.kafka_python.connection_manager import Node
     from mirrorless.protocol.cluster_client import ClusterClient
-    from mirrorless.protocol.connection_manager import Node
     from mirrorless.protocol.requests import AppendResult
 
     _Picked = dict[Place, tuple[PartitionCopy, Pending]]

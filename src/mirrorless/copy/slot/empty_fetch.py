@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka import errors as kafka_errors
-
 from mirrorless.copy.partition.state import READABLE, ends_before
 from mirrorless.errors import GapKind
+from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol import cluster_client as wires
 from mirrorless.protocol.broker_errors import error_name
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE

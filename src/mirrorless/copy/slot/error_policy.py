@@ -29,7 +29,7 @@ _PATIENCE = 6
 """So many looks, some seconds, until a gap that may pass is believed: a new leader's offsets may lag for a moment."""
 _WAY_ON = "mirrorless offsets reset begins the topic anew"
 _WAY_WITHOUT_PROGRESS = (
-    "see Lost progress in docs/operations.md: mirrorless offsets reset --partition P --to OFFSET continues the "
+    "see Lost progress in docs/operations.md: mirrorless offsets reset --partition P --offset OFFSET continues the "
     "partition behind its last offset sync"
 )
 _WAYS_ON = f"mirrorless.on.gap=continue goes on behind it, {_WAY_ON}"

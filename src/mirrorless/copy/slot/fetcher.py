@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from kafka import errors as kafka_errors
-
 from mirrorless.batches.header import FormatError
 from mirrorless.batches.intake import PassedTo, take_in
 from mirrorless.batches.reverse_copy import LoopedBatch
@@ -17,10 +15,11 @@ from mirrorless.copy.partition.state import READABLE, Pending, cut_at
 from mirrorless.copy.slot.empty_fetch import out_of_range, pass_over_hole
 from mirrorless.copy.slot.fetch_queue import FetchQueue
 from mirrorless.errors import without_frames
+from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.kafka_python.receive_buffers import outlasts
 from mirrorless.protocol.broker_errors import error_for, error_name
 from mirrorless.protocol.fetch_session import FetchSession
 from mirrorless.protocol.leaders import TROUBLE
-from mirrorless.protocol.receive_buffers import outlasts
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class Fetcher:
     answer, and without a session.
 
     Memory: besides what waits, each source leader has one answer under way, of `_RESPONSE_BYTES` or one batch, and the
-    source keeps the frames of some answers (`protocol.frames`).
+    source keeps the frames of some answers (`kafka_python.receive_buffers`).
     """
 
     def __init__(

@@ -7,8 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kafka import errors as kafka_errors
-
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS, SendWindow
 from mirrorless.copy.partition.state import Left, PartitionCopy, PartitionState
 from mirrorless.copy.partition.stats import PartitionStats
@@ -18,6 +16,7 @@ from mirrorless.copy.slot.error_policy import ErrorPolicy
 from mirrorless.copy.slot.fetcher import Fetcher
 from mirrorless.copy.slot.rate_limit import RateLimit
 from mirrorless.copy.slot.resumer import Resumer
+from mirrorless.kafka_python import errors as kafka_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     from mirrorless.copy.resume.resolver import PositionResolver
     from mirrorless.copy.slot.added_partitions import AddedPartitions
     from mirrorless.copy.slot.progress_tracker import ProgressTracker
+    from mirrorless.kafka_python.event_loop import EventLoop
     from mirrorless.protocol.cluster_client import ClusterClient
-    from mirrorless.protocol.event_loop import EventLoop
 
 _TICK_S = 0.02
 _OBSERVE_EVERY_S = 0.5

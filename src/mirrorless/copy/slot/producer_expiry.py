@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from kafka import errors as kafka_errors
-
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS
+from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol.requests import describe_broker, described_configs
 
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from kafka import errors as kafka_errors
-
 from mirrorless.batches.header import FormatError
 from mirrorless.copy.partition.min_insync_replicas import TooFewReplicas
 from mirrorless.errors import ClusterError, Gap, MirrorlessError, PartitionError
+from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol.leaders import TROUBLE
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from mirrorless import client_logs
 from mirrorless.batches import checksum
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.internal_topics import offset_syncs_topic
@@ -39,9 +39,6 @@ _SECOND_S = 10.0
 _HOLDOVER_S = 30.0
 """What Spark needs between two leases, many times over; where the query has ended, nobody takes over."""
 
-# Every failed connection is told once, in the reports; the library would tell it on stderr, several times a second.
-logging.getLogger("kafka").setLevel(logging.CRITICAL)
-
 
 @dataclass(frozen=True, slots=True)
 class _Held:
@@ -56,6 +53,7 @@ class Slot:
         self.flow = flow
         self._held: _Held | None = None
         self._expiry_ms, self._expiry_due = PRODUCER_EXPIRY_MS, 0.0
+        client_logs.set_up()
         checksum.prepare()
         # Whatever needs a token or a file may fail, and leaves nothing behind as long as nothing was started.
         self._progress_writer = ProgressWriter(

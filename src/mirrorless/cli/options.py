@@ -1,0 +1,92 @@
+"""Arguments and options that several commands have; one name has one type and one meaning in all of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mirrorless.settings import Flow, Settings
+
+_Value = TypeVar("_Value")
+
+file_argument: Final = click.argument("file")
+files_argument: Final = click.argument("files", nargs=-1, required=True)
+flow_option: Final = click.option(
+    "--flow", "name", metavar="FLOW", help="Only this flow of FILE, such as 'primary->backup'."
+)
+json_option: Final = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document on standard output, and nothing else there."
+)
+spark_master_option: Final = click.option(
+    "--spark-master",
+    metavar="URL",
+    help="Spark master, such as 'local-cluster[2,1,1024]'; by default Spark runs inside this process.",
+)
+config_file_option: Final = click.option(
+    "--config",
+    "config",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write an mm2.properties for these clusters, ready for `mirrorless run`.",
+)
+
+
+class _Pattern(click.ParamType[re.Pattern[str]]):
+    name = "PATTERN"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> re.Pattern[str]:
+        """Compile it."""
+        if isinstance(value, re.Pattern):
+            return value
+        try:
+            return re.compile(str(value))
+        except re.error as error:
+            self.fail(f"{value}: {error}", param, ctx)
+
+
+def group_option(*, required: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the option for consumer groups; where it is not required, all groups are the default."""
+    return click.option(
+        "--group",
+        "groups",
+        type=_Pattern(),
+        required=required,
+        default=None if required else ".*",
+        help="Only consumer groups whose whole name matches.",
+    )
+
+
+def target_option(*, required: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the option for a flow's target."""
+    return click.option("--to", "target", required=required, metavar="ALIAS", help="Only flows to this cluster.")
+
+
+def chosen_flows(settings: Settings, name: str | None) -> list[Flow]:
+    """Return the flow that `--flow` names, or all; raises ConfigurationError if there is none of that name."""
+    return list(settings.flows) if name is None else [settings.flow(name)]
+
+
+def renamed(old: str, new: str, *, before: _Value | None, now: _Value | None) -> _Value | None:
+    """Return the value of an option that had another name, and warn where the old name was used."""
+    if before is None:
+        return now
+    if now is not None:
+        raise click.UsageError(f"{old} is the former name of {new}: give {new} only")
+    warn(f"{old} is deprecated and will be removed in the next release: use {new}")
+    return before
+
+
+def warn(text: str) -> None:
+    """Print a warning on standard error."""
+    click.echo(f"warning: {text}", err=True)
+
+
+def print_json(document: Any) -> None:  # noqa: ANN401 -- whatever JSON can hold
+    """Print a command's only document."""
+    click.echo(json.dumps(document, indent=2))

@@ -1,0 +1,16 @@
+"""kafka-python's admin client for one cluster, for what confluent-kafka's cannot do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.kafka_python import admin
+
+if TYPE_CHECKING:
+    from mirrorless.settings import Cluster
+
+
+def admin_client(cluster: Cluster) -> admin.KafkaAdminClient:
+    """Connect to a cluster, with its settings for an admin client; raises kafka-python's errors."""
+    return admin.connect(for_kafka_python(cluster, role="admin"))

@@ -1,0 +1,74 @@
+"""One name is one option in every command: the same type, the same meaning, the same help."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+import pytest
+
+from mirrorless.cli import root
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WITHOUT_JSON: Final = {"mirrorless demo", "mirrorless kafka up", "mirrorless run"}
+"""They print as they go, for people or a log."""
+
+
+def commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group, info_name=path)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{path} {name}")
+        else:
+            yield f"{path} {name}", command
+
+
+COMMANDS: Final = dict(commands(root, "mirrorless"))
+
+
+def options(command: click.Command) -> Iterator[click.Option]:
+    yield from (one for one in command.params if isinstance(one, click.Option) and not one.hidden)
+
+
+def test_an_option_name_has_one_type_and_one_help_text() -> None:
+    seen: dict[str, tuple[str, tuple[object, ...]]] = {}
+    for path, command in COMMANDS.items():
+        for option in options(command):
+            kind = (type(option.type), option.type.name, option.is_flag, option.multiple, option.metavar, option.help)
+            for name in option.opts:
+                first, expected = seen.setdefault(name, (path, kind))
+                assert kind == expected, f"{name} of {path} is not {name} of {first}"
+
+
+def test_a_parameter_name_is_the_option_it_is_called_by() -> None:
+    names: dict[str, set[str]] = {}
+    for command in COMMANDS.values():
+        for option in options(command):
+            names.setdefault(option.opts[0], set()).add(option.name or "")
+    assert {name: found for name, found in names.items() if len(found) != 1} == {}
+
+
+@pytest.mark.parametrize("path", sorted(COMMANDS))
+def test_json_is_a_flag_wherever_facts_are_printed(path: str) -> None:
+    found = [one for one in options(COMMANDS[path]) if "--json" in one.opts]
+    assert [one.is_flag for one in found] == ([] if path in WITHOUT_JSON else [True])
+
+
+@pytest.mark.parametrize("path", sorted(COMMANDS))
+def test_every_command_and_option_has_a_help_text(path: str) -> None:
+    command = COMMANDS[path]
+    assert command.help
+    first, _, _ = command.help.partition("\n\n")
+    assert first.endswith(".")
+    assert len(first) <= 62, "it is cut in the list of commands"
+    assert all(one.help for one in options(command))
+
+
+@pytest.mark.parametrize("path", sorted(COMMANDS))
+def test_the_help_of_a_command_that_can_find_something_names_its_exit_statuses(path: str) -> None:
+    always_fine = {"config explain", "consume", "kafka up", "offsets reset", "offsets show", "pause", "resume"}
+    assert ("Exit status 0: " in (COMMANDS[path].help or "")) == (path.removeprefix("mirrorless ") not in always_fine)
