@@ -53,6 +53,7 @@ class Metric:
     """One metric; `dimensions` are the sets under which it is emitted, `counts` says that values are to be added up.
 
     `cloudwatch` is False for what CloudWatch has as statistics (`-min`, `-max`, `-avg`) or as metric math (rates).
+    A `sparse` metric is mostly zero, no alarm looks at it, and CloudWatch, paid by what is sent, gets no zeros of it.
     `mm2` says that MirrorMaker 2 has a metric of that name.
     """
 
@@ -63,7 +64,12 @@ class Metric:
     dimensions: tuple[tuple[str, ...], ...] = _FLOW
     counts: bool = False
     cloudwatch: bool = True
+    sparse: bool = False
     mm2: bool = False
+
+    def is_sent(self, value: object) -> bool:
+        """Whether CloudWatch gets this value."""
+        return self.cloudwatch and not (self.sparse and value == 0)
 
 
 def _spread(
@@ -160,6 +166,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         unit=Unit.COUNT,
         meaning="Partitions that were not copied because a cluster did not answer.",
         emitter=Emitter.COPY,
+        sparse=True,
     ),
     Metric(
         name="gap-count",
@@ -167,6 +174,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Gaps that were passed over, by `mirrorless.on.gap=continue`.",
         emitter=Emitter.COPY,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="left-out-count",
@@ -174,6 +182,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Records or batches that could not go over and were left out, by `errors.tolerance=all`.",
         emitter=Emitter.COPY,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="foreign-count",
@@ -181,6 +190,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Offsets of remote partitions that another writer took.",
         emitter=Emitter.COPY,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="fetch-throttle-time-ms",
@@ -188,6 +198,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="How long the source's brokers had the copy wait in the last lease, since a quota is used up; of the "
         "partition that waited longest.",
         emitter=Emitter.COPY,
+        sparse=True,
     ),
     Metric(
         name="produce-throttle-time-ms",
@@ -195,6 +206,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="How long the target's brokers had the copy wait in the last lease, since a quota is used up; of the "
         "partition that waited longest.",
         emitter=Emitter.COPY,
+        sparse=True,
     ),
     Metric(
         name="topics-created",
@@ -202,6 +214,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Remote topics that were created or given more partitions.",
         emitter=Emitter.TOPIC_DISCOVERY,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="topics-failed",
@@ -215,6 +228,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Remote topics that were given their source topic's configs.",
         emitter=Emitter.CONFIG_SYNC,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="configs-failed",
@@ -228,6 +242,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="ACLs that were added or removed.",
         emitter=Emitter.ACL_SYNC,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="acls-failed",
@@ -261,12 +276,14 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Group offsets of this pass that could only be translated as MirrorMaker 2 would: the group re-reads "
         "more than it has to, and misses nothing.",
         emitter=Emitter.CHECKPOINT,
+        sparse=True,
     ),
     Metric(
         name="offsets-unknown",
         unit=Unit.COUNT,
         meaning="Group offsets of this pass that have no translation yet.",
         emitter=Emitter.CHECKPOINT,
+        sparse=True,
     ),
     Metric(
         name="heartbeat-count",
@@ -312,6 +329,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Runs of the copy job that were started.",
         emitter=Emitter.JOB_SUPERVISOR,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="records-compared",
@@ -338,12 +356,14 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Records of a trigger's event that could not be handled and went to the failure destination.",
         emitter=Emitter.FUNCTIONS,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="units-left",
         unit=Unit.COUNT,
         meaning="Units of work that an invocation left to the next one, because its time limit was near.",
         emitter=Emitter.FUNCTIONS,
+        sparse=True,
     ),
 )
 

@@ -50,7 +50,7 @@ def test_a_job_that_does_not_run_is_started_once(world: World, aws: Aws, job: st
         "job-running": [1, 1],
         "job-paused": [0, 0],
         "job-down": [0, 0],
-        "job-starts": [1, 0],
+        "job-starts": [1],  # no zeros of what is mostly zero
     }
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import boto3
 import pytest
 from moto.cloudformation import parsing
-from moto.core import DEFAULT_ACCOUNT_ID
+from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from tests.packaging.test_expanded import deployed
 from tests.support.aws import aws_server

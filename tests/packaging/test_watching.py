@@ -59,6 +59,7 @@ def test_alarms_look_at_metrics_of_the_flow(watch: Stack) -> None:
             assert tuple(dimension["Name"] for dimension in one["Dimensions"]) in metric.dimensions
             assert [dimension["Value"] for dimension in one["Dimensions"]] == ["primary", "backup"]
             assert metric.cloudwatch
+            assert not metric.sparse  # a value that is missing would be a zero
 
 
 def test_expressions_name_what_they_are_made_of(watch: Stack) -> None:

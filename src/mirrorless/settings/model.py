@@ -133,8 +133,9 @@ class Flow(_Frozen):
     max_bytes_per_second: BytesPerSecond | None = None
     """How much the whole flow may fetch, in bytes per second, divided among its slots; no limit if it is not set."""
     cloudwatch_topics: Patterns = (".*",)
-    """Source topics with metrics of their own in CloudWatch, which are eight each and paid for one by one: patterns, as
-    for topics; empty for none. The flow's own metrics are of all topics. The copy job reads it when it starts."""
+    """Source topics with metrics of their own in CloudWatch while they lag or fail, which are six each and paid for one
+    by one: patterns, as for topics; empty for none. The flow's own metrics are of all topics. The copy job reads it
+    when it starts."""
     topic_filter_class: Text = "org.apache.kafka.connect.mirror.DefaultTopicFilter"
     """Which topics are selected; or a class of your own."""
     group_filter_class: Text = "org.apache.kafka.connect.mirror.DefaultGroupFilter"

@@ -15,7 +15,7 @@ def executor_cores(spark: SparkSession) -> int | None:
     """
     context = spark.sparkContext
     cores = context.getConf().get("spark.executor.cores")
-    if cores is None or context.master.startswith("local"):
+    if cores is None or (context.master or "local").startswith("local"):
         return None
-    executors = context._jsc.sc().statusTracker().getExecutorInfos()  # type: ignore[union-attr] # the driver is one
+    executors = context._jsc.sc().statusTracker().getExecutorInfos()  # the driver is one
     return max(1, len(executors) - 1) * int(cores)
