@@ -53,8 +53,17 @@ def size(folder: Path) -> int:
 def test_templates_have_no_fault(tool: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     linted = tool("cfn-lint", *sorted((ROOT / "infra").glob("*.yaml")))
     assert linted.returncode == 0, linted.stdout
-    validated = tool("sam", "validate", "--lint")
-    assert validated.returncode == 0, validated.stdout + validated.stderr
+    for template in ("template.yaml", "shared.yaml", "flow.yaml"):
+        validated = tool("sam", "validate", "--lint", "--template-file", ROOT / "infra" / template)
+        assert validated.returncode == 0, validated.stdout + validated.stderr
+
+
+def test_a_flow_is_built_alone(tool: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+    ended = tool("sam", "build", "--config-env", "orders", "--build-dir", tmp_path, PYTHON=sys.executable)
+    assert ended.returncode == 0, ended.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"template.yaml", "Pipeline"}
+    for name in FUNCTIONS:
+        assert (tmp_path / "Pipeline" / name / "app.py").exists()
 
 
 @pytest.mark.parametrize("flow", ["Forward", "Backward"])
@@ -74,16 +83,17 @@ def test_the_layer_is_for_lambdas_processor_and_python(built: Path) -> None:
     assert not (packages / "pyspark").exists()
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", [*(f"Forward/{name}" for name in FUNCTIONS), "Shared/Publisher"])
 def test_a_built_function_is_imported_with_nothing_else_on_the_path(
     built: Path, native_library: Path, name: str
 ) -> None:
     code = (
         "import sys, sysconfig\n"
         "standard = [sysconfig.get_path('stdlib'), sysconfig.get_path('platstdlib') + '/lib-dynload']\n"
-        f"sys.path[:] = [{str(built / 'Forward' / name)!r}, {str(native_library)!r}, *standard]\n"
+        f"sys.path[:] = [{str(built / name)!r}, {str(native_library)!r}, *standard]\n"
         "import app\n"
         "assert callable(app.handler)\n"
+        "import mirrorless.functions.flow_resource\n"  # the code of SettingsReader, which is in the template
         "import mirrorless\n"
         f"assert mirrorless.__file__.startswith({str(native_library)!r}), mirrorless.__file__\n"
         "assert not any(name.startswith(('pyspark', 'pandas', 'tests')) for name in sys.modules)\n"
