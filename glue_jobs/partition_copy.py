@@ -28,14 +28,14 @@ def main(
     folder: str | None = None,
     told: Callable[[list[Report]], None] | None = None,
 ) -> CopyOutcome:
-    """Copy until the end; on one machine `mirrorless run` gives the arguments, controls it, and is told of leases."""
+    """Copy until the end; on one machine `mirrorless run` passes the arguments, controls it, and gets its leases."""
     parser = job_arguments(__doc__)
     parser.add_argument("--MIRRORLESS_RELEASE", dest="release", help="what is deployed")
     parser.add_argument("--available-now", action="store_true", help="end when everything that is there was copied")
     arguments, _glues_own = parser.parse_known_args(given)
 
     with contextlib.ExitStack() as ended:
-        # On the driver's own disk: losing it loses nothing, and nobody has to clean up after a run.
+        # On the driver's own disk: it may be lost without harm, and needs no clean-up after a run.
         own = ended.enter_context(tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True))
         place = FlowRef(location=arguments.config, flow=arguments.flow, bounded=arguments.available_now)
         spark = glue_session(f"mirrorless {place.flow}", region=arguments.region)

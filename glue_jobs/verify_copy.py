@@ -15,7 +15,7 @@ from mirrorless.verify.report import METRICS, summary, to_json, write, write_par
 
 
 def main() -> None:
-    """Compare, report, and fail the job run only where something could not be compared; differences are a metric."""
+    """Compare, report, and fail the job run only if something could not be compared; differences are a metric."""
     parser = job_arguments(__doc__)
     parser.add_argument("--topics", default=".*", help="patterns of source topics, with commas")
     parser.add_argument("--since", help="only records of this time or later")
@@ -40,7 +40,7 @@ def main() -> None:
         write(f"{folder}/result.html", page([verdict]).encode())
         write_parquet(folder, [(verdict, windows)])
     print(json.dumps(result), flush=True)  # noqa: T201
-    if verdict.troubles:  # whatever differs besides: that has a metric and an alarm of its own
+    if verdict.troubles:  # differences have a separate metric and alarm
         sys.exit(NOT_COMPARED)
 
 

@@ -1,4 +1,4 @@
-"""Packs a folder of packages as the virtual environment that AWS Glue takes by `--python-virtual-env`.
+"""Packs a folder of packages as a virtual environment for AWS Glue's `--python-virtual-env`.
 
 It is what `venv-pack` makes of an environment that was built on Amazon Linux 2023 (AWS Glue developer guide, "Using
 Python virtual environments"): links to the system's interpreter, and packages. Made by hand because no such system is

@@ -1,4 +1,4 @@
-"""acl_sync: gives remote topics the ACLs of their source topics."""
+"""acl_sync: adds the ACLs of source topics to their remote topics."""
 
 from mirrorless.functions.invocation import FunctionHandler
 from mirrorless.functions.metadata import sync_acls

@@ -1,4 +1,4 @@
-"""config_sync: gives remote topics the configs of their source topics."""
+"""config_sync: sets the configs of source topics on their remote topics."""
 
 from mirrorless.functions.invocation import FunctionHandler
 from mirrorless.functions.metadata import sync_configs

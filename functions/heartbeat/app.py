@@ -1,4 +1,4 @@
-"""heartbeat: writes signs of life to the target."""
+"""heartbeat: emits heartbeats to the target."""
 
 from mirrorless.functions.heartbeat import beat
 from mirrorless.functions.invocation import FunctionHandler

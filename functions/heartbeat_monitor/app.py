@@ -1,4 +1,4 @@
-"""heartbeat_monitor: measures how long heartbeats take, and how old the last one is."""
+"""heartbeat_monitor: measures the latency of heartbeats, and the age of the last one."""
 
 from mirrorless.functions.heartbeat_monitor import monitor
 from mirrorless.functions.invocation import FunctionHandler

@@ -1,6 +1,6 @@
-"""What a consumer that moves to another cluster asks: who is upstream, and where do I go on.
+"""A client for consumers that move to another cluster: which clusters are upstream, and translated offsets.
 
-The counterpart of Java's `MirrorClient` and `RemoteClusterUtils` (reference, section 4).
+The counterpart of Java's `MirrorClient` and `RemoteClusterUtils`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ NOT_REACHABLE = -1
 
 
 class MirrorClient:
-    """Asks one cluster, normally the one to go on at. `policy` is that of the flows; every call asks anew.
+    """Queries one cluster, normally the one to fail over to. `policy` is that of the flows; nothing is cached.
 
-    Every method that asks raises `ClusterError` or `ClusterUnavailable`.
+    Every method that connects raises `ClusterError` or `ClusterUnavailable`.
     """
 
     def __init__(self, cluster: Cluster, *, policy: ReplicationPolicy | None = None) -> None:
@@ -44,15 +44,15 @@ class MirrorClient:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing stays open between calls."""
+        """No connection stays open between calls."""
 
     def replication_hops(self, upstream_alias: str) -> int:
-        """Least number of hops from the upstream cluster to this one, `NOT_REACHABLE` if there is no way."""
+        """Minimum number of hops from the upstream cluster to this one, `NOT_REACHABLE` if there is no path."""
         hops = [self._hops(topic, upstream_alias) for topic in self.heartbeat_topics()]
         return min((one for one in hops if one != NOT_REACHABLE), default=NOT_REACHABLE)
 
     def upstream_clusters(self) -> set[str]:
-        """Aliases of all clusters that records come from, directly or not."""
+        """Aliases of all clusters upstream of this one, directly or not."""
         return {alias for topic in self.heartbeat_topics() for alias in self._sources(topic)}
 
     def heartbeat_topics(self) -> set[str]:
@@ -60,11 +60,11 @@ class MirrorClient:
         return {topic for topic in self._topics() if self.replication_policy.is_heartbeats_topic(topic)}
 
     def checkpoint_topics(self) -> set[str]:
-        """Checkpoints topics on this cluster, one for each cluster that is its source."""
+        """Checkpoints topics on this cluster, one per source cluster."""
         return {topic for topic in self._topics() if self.replication_policy.is_checkpoints_topic(topic)}
 
     def remote_topics(self, source_alias: str | None = None) -> set[str]:
-        """Topics that were replicated here, from one source or from any."""
+        """Topics that were replicated to this cluster, from one source or from any."""
         return {
             topic
             for topic in self._topics()
@@ -74,7 +74,7 @@ class MirrorClient:
         }
 
     def translate_offsets(self, remote_alias: str, group: str) -> dict[tuple[str, int], tuple[int, str]]:
-        """Where a group of the remote cluster goes on here: by topic and partition the offset and its metadata.
+        """Where a group of the remote cluster continues here: by topic and partition the offset and its metadata.
 
         Empty for a group without checkpoints.
         """
@@ -83,11 +83,11 @@ class MirrorClient:
     def translate_offsets_of(
         self, remote_alias: str, groups: re.Pattern[str]
     ) -> dict[str, dict[tuple[str, int], tuple[int, str]]]:
-        """Do the same for every group whose whole name matches the pattern, in one pass (KIP-1239)."""
+        """Do the same for every group whose whole name matches the pattern, with one read (KIP-1239)."""
         return self._offsets(remote_alias, lambda name: groups.fullmatch(name) is not None)
 
     def checkpoints(self, remote_alias: str) -> dict[tuple[str, str, int], Checkpoint]:
-        """The last checkpoint of every group, remote topic and partition; `malformed` counts what was skipped."""
+        """The last checkpoint of every group, remote topic and partition; `malformed` counts skipped records."""
         topic = self.replication_policy.checkpoints_topic(remote_alias)
         replay = Replay(topic=topic, cluster=self._cluster, admin=self._admin)
         found: dict[tuple[str, str, int], Checkpoint] = {}
@@ -116,7 +116,7 @@ class MirrorClient:
         return set(partition_counts(self._admin.metadata()))
 
     def _sources(self, topic: str) -> list[str]:
-        """Aliases on the way of a topic, the nearest first; it ends where one comes again."""
+        """Aliases of the hops of a topic, the nearest first; ends where an alias repeats."""
         sources: list[str] = []
         while (source := self.replication_policy.topic_source(topic)) is not None and source not in sources:
             sources.append(source)

@@ -1,26 +1,26 @@
-"""Everything that can go wrong, as one tree.
+"""The tree of errors that are raised on purpose.
 
     MirrorlessError
     ├── ConfigurationError      a file, a key and a value that cannot be used
-    │   └── FlowNotEnabled      a file that can be used, and has no such flow, or has switched it off
-    ├── PrerequisiteError       something this machine lacks: Java, a jar, a free port
-    ├── AwsError                a service of AWS did not do what was asked; worth another try
+    │   └── FlowNotEnabled      the file is valid, but the flow does not exist in it or is disabled
+    ├── PrerequisiteError       this machine lacks something: Java, a jar, a free port
+    ├── AwsError                a service of AWS refused or failed a request; retriable
     ├── FlowPaused              the flow was paused on purpose, here or by MirrorMaker 2's operator
-    ├── SameClusterError        both ends of a flow are one cluster; nothing was written
-    │   └── CopiedClusterIdError  they look like two, and have the same id
-    ├── LoopError               flows that keep names would carry a topic round in a circle; nothing was written
-    ├── ClusterError            a cluster did not do what was asked
-    │   ├── ClusterUnavailable  it did not answer in time; worth another try
-    │   └── MirrorMaker2Runs    somebody has to stop it there first; worth another try
-    │       └── MirrorMaker2MayRun  it may be at other things: which is so shows within minutes
-    └── PartitionError          one partition stops; the others go on
+    ├── SameClusterError        both ends of a flow are the same cluster; nothing was written
+    │   └── CopiedClusterIdError  the two clusters look different, but report the same id
+    ├── LoopError               flows that keep topic names would replicate a topic in a loop; nothing was written
+    ├── ClusterError            a cluster refused or failed a request
+    │   ├── ClusterUnavailable  the cluster did not answer in time; retriable
+    │   └── MirrorMaker2Runs    MirrorMaker 2 still copies the flow and has to be stopped; retriable
+    │       └── MirrorMaker2MayRun  the members of its group may do other work; minutes later it is known
+    └── PartitionError          one partition stops; the others continue
         ├── CorruptBatch        bytes that do not match their checksum, or make no sense
         ├── UnsupportedBatch    a batch that cannot be appended as it is
         ├── Loop                records of the target that a flow of another file copied into the source
-        ├── AppendRefused       the target will not take this batch, now or later
-        └── Gap                 records that should be there are not, on either side
+        ├── AppendRefused       the target refuses this batch permanently
+        └── Gap                 records are missing on the source or on the target
 
-`retriable` says whether the same call may succeed later without anybody changing anything. Texts never hold a secret.
+`retriable` says whether the same call may succeed later without a change by the operator. Texts never hold a secret.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ _Error = TypeVar("_Error", bound=BaseException)
 
 
 def one_line(text: str) -> str:
-    """Return a text with escapes for line breaks and whatever else cannot be printed."""
+    """Return a text with escapes for line breaks and other characters that cannot be printed."""
     return text if text.isprintable() else "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
 def without_frames(error: _Error) -> _Error:
-    """Return an error that is to be kept, without the frames that it and its causes passed through.
+    """Return an error without its traceback, cause and context, so that it can be kept.
 
-    They would keep all that they hold, answers of several MiB among it; and where one of them holds the error, which is
-    then a cycle, until garbage is collected.
+    Frames keep all of their variables alive, responses of several MiB among them; a frame that holds the error makes a
+    reference cycle, which lives until the next garbage collection.
     """
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
@@ -76,7 +76,7 @@ class MirrorlessError(Exception):
 
 
 class ConfigurationError(MirrorlessError):
-    """A setting that cannot be used: says the file, the key, the value and what to change."""
+    """A setting that cannot be used: the text has the file, the key, the value and what to change."""
 
     def __init__(
         self, reason: str, *, file: str | None = None, key: str | None = None, value: str | None = None
@@ -92,15 +92,15 @@ class ConfigurationError(MirrorlessError):
 
 
 class FlowNotEnabled(ConfigurationError):
-    """The configuration can be used, but the flow is not enabled in it: what runs for it has to end, not to go on."""
+    """The configuration is valid, but the flow is not enabled in it: processes that run for the flow have to end."""
 
 
 class PrerequisiteError(MirrorlessError):
-    """This machine lacks something: says what to install or to free."""
+    """This machine lacks something; the text has what to install or to free."""
 
 
 class AwsError(MirrorlessError):
-    """A service of AWS refused or failed a request; says which and what it answered."""
+    """A service of AWS refused or failed a request; the text has the service and its answer."""
 
     retriable = True
 
@@ -111,13 +111,13 @@ class FlowPaused(MirrorlessError):
     def __init__(self, *, flow: str, state: str, topic: str) -> None:
         self.flow = flow
         super().__init__(
-            f"flow {flow} is {state.lower()}, as {topic} says; "
-            f"nothing is copied until `mirrorless resume FILE --flow '{flow}'`"
+            f"flow {flow} is {state.lower()}, according to topic {topic}; "
+            f"run `mirrorless resume FILE --flow '{flow}'` to resume replication"
         )
 
 
 class SameClusterError(MirrorlessError):
-    """Source and target of a flow are one cluster, whatever their addresses look like; `fix` says what to change."""
+    """Source and target of a flow are the same cluster, whatever their addresses; `fix` has what to change."""
 
     fix = "give each alias the bootstrap servers of its own cluster"
 
@@ -130,9 +130,9 @@ class SameClusterError(MirrorlessError):
 
 
 class CopiedClusterIdError(SameClusterError):
-    """Source and target of a flow have the same cluster id, and nothing else in common.
+    """Source and target of a flow have the same cluster id, but different brokers and topics.
 
-    `reason` says so without the flow. `aliases` and `brokers`, of source and target, are for the text.
+    `reason` is the text without the flow. `aliases` and `brokers`, of source and target, are for the text.
     """
 
     def __init__(self, *, flow: str, cluster_id: str, aliases: tuple[str, str], brokers: tuple[str, str]) -> None:
@@ -140,18 +140,18 @@ class CopiedClusterIdError(SameClusterError):
         self.cluster_id = cluster_id
         here, there = (f"{alias} ({broker})" for alias, broker in zip(aliases, brokers, strict=True))
         self.reason = (
-            f"{here} and {there} have the same cluster id, {cluster_id}, but not the same brokers and topics: one of "
-            "them was formatted with a copied id"
+            f"{here} and {there} have the same cluster id, {cluster_id}, but different brokers and topics: one of "
+            "the clusters was formatted with a copied id"
         )
         self.fix = (
-            "format the one without data again with an id of its own (kafka-storage.sh random-uuid), or confirm that "
-            f"they are two clusters: {aliases[1]}.mirrorless.cluster.id = NAME, any name but {cluster_id}"
+            "format the cluster without data again with a new id (kafka-storage.sh random-uuid), or confirm that "
+            f"the clusters are different: set {aliases[1]}.mirrorless.cluster.id to any name but {cluster_id}"
         )
         MirrorlessError.__init__(self, f"flow {flow}: {self.reason}; nothing was written; {self.fix}")
 
 
 class LoopError(MirrorlessError):
-    """Flows of one file that keep a topic's name lead back to where they began: its records would be copied for ever.
+    """Flows of one file that keep a topic's name form a cycle: the topic's records would be copied endlessly.
 
     `path` is the flows in order, `topic` one topic that all of them select, `more` how many others there are.
     """
@@ -163,8 +163,8 @@ class LoopError(MirrorlessError):
         others = f" (and {more} more)" if more else ""
         super().__init__(
             f"flow {flow}: topic {topic}{others} would be replicated in a loop by {', '.join(path)}, which all "
-            "select it and keep its name; these flows write nothing until one of them leaves it out (topics.exclude) "
-            "or renames it (DefaultReplicationPolicy)"
+            "select the topic and keep its name; these flows write nothing until one of them excludes the topic "
+            "(topics.exclude) or renames it (DefaultReplicationPolicy)"
         )
 
 
@@ -183,17 +183,17 @@ class ClusterUnavailable(ClusterError):
 
 
 class MirrorMaker2Runs(ClusterError):
-    """A MirrorMaker 2 copies the same flow to this cluster; nothing is copied until it has stopped."""
+    """MirrorMaker 2 copies the same flow to this cluster; nothing is copied until MirrorMaker 2 has stopped."""
 
     retriable = True
 
 
 class MirrorMaker2MayRun(MirrorMaker2Runs):
-    """Nodes of a MirrorMaker 2 run that was the last to copy here; whether it still does shows within minutes."""
+    """Members of MirrorMaker 2's group that were the last to copy here; whether they still do shows within minutes."""
 
 
 class PartitionError(MirrorlessError):
-    """One source partition cannot be copied further; carries where.
+    """One source partition cannot be copied further; has the topic, the partition and the offset.
 
     `offset` is the upstream offset that the error is about, or None where no offset is at fault.
     """
@@ -208,7 +208,7 @@ class PartitionError(MirrorlessError):
 
 
 class CorruptBatch(PartitionError):
-    """The source's bytes do not match their checksum or are no record batch; they are never appended."""
+    """The source's bytes do not match their checksum or are not a record batch; they are never appended."""
 
 
 class UnsupportedBatch(PartitionError):
@@ -216,15 +216,15 @@ class UnsupportedBatch(PartitionError):
 
 
 class Loop(PartitionError):
-    """A flow of another file copies the target's topic back into the source, and this flow would copy it again."""
+    """A flow of another file copies the target's topic back to the source, and this flow would copy it again."""
 
 
 class AppendRefused(PartitionError):
-    """The target's broker refused a batch for a reason that does not pass by itself."""
+    """The target's broker refused a batch with an error that is not retriable."""
 
 
 class GapKind(StrEnum):
-    """What made a gap, in an operator's words."""
+    """Why records are missing. Values are stored in the progress topic, so they must not change."""
 
     RETENTION = "retention was faster than the copy"
     TRUNCATED = "the source's log was cut"

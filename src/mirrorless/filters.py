@@ -1,8 +1,8 @@
-"""Which topics, consumer groups and topic configs a flow takes.
+"""Filters of topics, consumer groups and topic configs.
 
 Rules (MirrorMaker 2's `DefaultTopicFilter`, `DefaultGroupFilter` and `DefaultConfigPropertyFilter`): lists of Java
-regular expressions, each matched against the whole name; what is excluded is never selected; an empty list matches
-nothing. Each filter can be replaced by a class of the user's own, built with `of(flow)`.
+regular expressions, each matched against the whole name; excluded names are never selected; an empty list matches
+nothing. Each filter can be replaced by a custom class, built with `of(flow)`.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ __all__ = [
 
 
 class NameFilter(Protocol):
-    """What the rest of the program asks about topics, or about consumer groups."""
+    """The interface of filters of topics and of consumer groups."""
 
     def selects(self, name: str) -> bool:
-        """Whether the filter lets this name through."""
+        """Whether the filter selects this name."""
         ...
 
 
 class ConfigFilter(Protocol):
-    """What the rest of the program asks about topic configs, by their names."""
+    """The interface of filters of topic configs, by their names."""
 
     def selects(self, name: str) -> bool:
-        """Whether the config of this name goes over."""
+        """Whether the config of this name is replicated."""
         ...
 
     def selects_default(self, name: str) -> bool:
-        """Whether a config that is at its default on the source is set on the target, instead of left to it."""
+        """Whether a config at its default on the source is set on the target, instead of the target's default."""
         ...
 
 
@@ -68,11 +68,11 @@ class _NameFilter:
             object.__setattr__(self, f"_{name}d", compile_patterns(patterns))
 
     def selects(self, name: str) -> bool:
-        """Whether the filter lets this name through."""
+        """Whether the filter selects this name."""
         return self.refusal(name) is None
 
     def refusal(self, name: str) -> str | None:
-        """Return why the filter does not let this name through, or None."""
+        """Return why the filter does not select this name, or None."""
         if not any(pattern.fullmatch(name) for pattern in self._included):
             return f"no pattern of {self._key} matches"
         excluding = next((pattern.pattern for pattern in self._excluded if pattern.fullmatch(name)), None)
@@ -80,7 +80,7 @@ class _NameFilter:
 
 
 class TopicFilter(_NameFilter):
-    """The topics a flow takes, before policy and cycles have their say."""
+    """The topics that a flow selects, before policy and cycles are checked."""
 
     __slots__ = ()
     _key = "topics"
@@ -92,7 +92,7 @@ class TopicFilter(_NameFilter):
 
 
 class GroupFilter(_NameFilter):
-    """The consumer groups whose offsets a flow takes."""
+    """The consumer groups whose offsets a flow translates."""
 
     __slots__ = ()
     _key = "groups"
@@ -105,7 +105,7 @@ class GroupFilter(_NameFilter):
 
 @dataclass(frozen=True, slots=True)
 class ConfigPropertyFilter:
-    """The topic configs that go over: all but those that match one of `exclude`; `defaults` says if defaults do too."""
+    """The topic configs that are replicated: all that match none of `exclude`; with `defaults`, default values too."""
 
     exclude: Sequence[str]
     defaults: bool = False
@@ -121,10 +121,10 @@ class ConfigPropertyFilter:
         return cls(flow.config_properties_exclude, flow.use_defaults_from == "source")
 
     def selects(self, name: str) -> bool:
-        """Whether the config of this name goes over."""
+        """Whether the config of this name is replicated."""
         return not any(pattern.fullmatch(name) for pattern in self._excluded)
 
-    def selects_default(self, name: str) -> bool:  # noqa: ARG002 -- a filter of the user's own may tell them apart
+    def selects_default(self, name: str) -> bool:  # noqa: ARG002 -- a custom filter may distinguish names
         """Whether `use.defaults.from` is `source`."""
         return self.defaults
 
@@ -146,27 +146,27 @@ _CONFIG_FILTERS: Final[dict[str, _BuildsConfigFilter]] = {"DefaultConfigProperty
 
 
 def topic_filter_for(flow: Flow) -> NameFilter:
-    """Build what `topic.filter.class` names; raises ConfigurationError where it cannot be had."""
+    """Build the class that `topic.filter.class` names; raises ConfigurationError if it cannot be imported."""
     text = flow.topic_filter_class
     return build(flow, key="topic.filter.class", text=text, built_in=_TOPIC_FILTERS, methods=_SELECTS)
 
 
 def group_filter_for(flow: Flow) -> NameFilter:
-    """Build what `group.filter.class` names; raises ConfigurationError where it cannot be had."""
+    """Build the class that `group.filter.class` names; raises ConfigurationError if it cannot be imported."""
     text = flow.group_filter_class
     return build(flow, key="group.filter.class", text=text, built_in=_GROUP_FILTERS, methods=_SELECTS)
 
 
 def config_filter_for(flow: Flow) -> ConfigFilter:
-    """Build what `config.property.filter.class` names; raises ConfigurationError where it cannot be had."""
+    """Build the class that `config.property.filter.class` names; raises ConfigurationError if it cannot be imported."""
     text, methods = flow.config_property_filter_class, (*_SELECTS, "selects_default")
     return build(flow, key="config.property.filter.class", text=text, built_in=_CONFIG_FILTERS, methods=methods)
 
 
 def why_left_out(flow: Flow) -> Callable[[str], tuple[LeftOut, str] | None]:
-    """Return the question why a flow leaves a topic of its source out; its answer is kind and reason, None if not.
+    """Return a function that returns why a flow does not replicate a topic of its source: kind and reason, or None.
 
-    Raises ConfigurationError where the flow names a policy or a filter that is not there.
+    Raises ConfigurationError if the flow's policy or filter cannot be imported.
     """
     policy, topics = policy_for(flow), topic_filter_for(flow)
 
@@ -176,10 +176,10 @@ def why_left_out(flow: Flow) -> Callable[[str], tuple[LeftOut, str] | None]:
             case None:
                 return None
             case LeftOut.INTERNAL:
-                return kind, "Kafka's, Connect's or MirrorMaker's own"
+                return kind, "internal topic of Kafka, Connect or MirrorMaker"
             case LeftOut.CYCLE:
                 on_target = policy.is_cycle(topic, flow.target.alias)
-                return kind, f"it has been on {(flow.target if on_target else flow.source).alias} already"
+                return kind, f"was already replicated from {(flow.target if on_target else flow.source).alias}"
             case LeftOut.FILTER:
                 told = topics.refusal(topic) if isinstance(topics, _NameFilter) else None
                 return kind, told or f"{flow.topic_filter_class} does not select it"
@@ -190,7 +190,7 @@ def why_left_out(flow: Flow) -> Callable[[str], tuple[LeftOut, str] | None]:
 def replicated_topics(flow: Flow) -> Callable[[str], bool]:
     """Return the test whether a flow replicates a topic of its source: filter, heartbeats, internal topics and cycles.
 
-    Raises ConfigurationError where the flow names a policy or a filter that is not there.
+    Raises ConfigurationError if the flow's policy or filter cannot be imported.
     """
     ask = why_left_out(flow)
     return lambda topic: ask(topic) is None

@@ -1,8 +1,8 @@
-"""The three records that MirrorMaker 2 keeps in internal topics, byte for byte (reference, sections 1.1 to 1.4).
+"""The records of MirrorMaker 2's internal topics, byte for byte: heartbeats, checkpoints and offset syncs.
 
-Strings are INT16 byte length and UTF-8; numbers are big-endian. Every reader ignores bytes behind the last field, which
-is where our own two additions to offset syncs stand (design, section 6). A record that cannot be read becomes a
-`Malformed` that says why, so that callers skip and count it.
+Strings are INT16 byte length and UTF-8; numbers are big-endian. Every reader ignores bytes after the last field, which
+is where two additions of this program to offset syncs are stored. A record that cannot be read becomes a
+`Malformed` with the reason, so that callers skip and count it.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _LONGEST_BYTES: Final = 0x7FFF
 _VERSION: Final = 0
 
 INDEX_SLOTS: Final = 1024
-"""Index syncs of one partition before the oldest is overwritten."""
+"""Number of index syncs of one partition before the oldest is overwritten."""
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A record that is none of ours to use, and why."""
+    """A record that cannot be parsed, and why."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
-    """A sign of life of the flow `source`->`target`; `timestamp_ms` is when it was given."""
+    """A heartbeat of the flow `source`->`target`; `timestamp_ms` is when it was emitted."""
 
     source: str
     target: str
@@ -63,13 +63,13 @@ class Heartbeat:
             target, _ = _read_string(key or b"", at)
             _, timestamp_ms = _VERSIONED.unpack_from(value or b"")
         except (struct.error, ValueError) as error:
-            return Malformed(f"no heartbeat: {error}")
+            return Malformed(f"not a heartbeat: {error}")
         return cls(source=source, target=target, timestamp_ms=timestamp_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """A group's offset on the source, and the offset to go on from in the remote `topic` on the target."""
+    """A group's offset on the source, and the corresponding offset in the remote `topic` on the target."""
 
     group: str
     topic: str
@@ -102,7 +102,7 @@ class Checkpoint:
             _, upstream, downstream = _VERSIONED_PAIR.unpack_from(value or b"")
             metadata, _ = _read_string(value or b"", _VERSIONED_PAIR.size)
         except (struct.error, ValueError) as error:
-            return Malformed(f"no checkpoint: {error}")
+            return Malformed(f"not a checkpoint: {error}")
         return cls(
             group=group, topic=topic, partition=partition, upstream=upstream, downstream=downstream, metadata=metadata
         )
@@ -120,8 +120,8 @@ def read_checkpoint_key(key: bytes | None) -> tuple[str, str, int]:
 class OffsetSync:
     """The source's record at `last_upstream` was written to `last_downstream`; the topic is the source's.
 
-    `run` is how many records end here without a hole on either side, None if that is not known: MirrorMaker 2 does not
-    say. `block` is the slot of an index sync, None for a tail sync.
+    `run` is how many records end here without a gap in offsets on either side, None if unknown: MirrorMaker 2 does not
+    write it. `block` is the slot of an index sync, None for a tail sync.
     """
 
     topic: str
@@ -160,23 +160,23 @@ class OffsetSync:
             block = _last_int64(key, at + _INT32.size)
             run = _last_int64(value, _PAIR.size)
         except (struct.error, ValueError) as error:
-            return Malformed(f"no offset sync: {error}")
+            return Malformed(f"not an offset sync: {error}")
         if run is not None and not 1 <= run <= min(upstream, downstream) + 1:
-            return Malformed(f"no offset sync: a run of {run} records that ends at {upstream} and {downstream}")
+            return Malformed(f"not an offset sync: a run of {run} records that ends at {upstream} and {downstream}")
         return cls(
             topic=topic, partition=partition, last_upstream=upstream, last_downstream=downstream, run=run, block=block
         )
 
 
 def _last_int64(data: bytes, at: int) -> int | None:
-    """Our own field, where there is nothing but that field; other bytes are somebody else's."""
+    """The field that this program adds, if nothing else follows; other bytes were added by another program."""
     return int(_INT64.unpack_from(data, at)[0]) if len(data) == at + _INT64.size else None
 
 
 def _string(text: str) -> bytes:
     encoded = text.encode()
     if len(encoded) > _LONGEST_BYTES:
-        raise ValueError(f"a text of {len(encoded)} bytes; {_LONGEST_BYTES} are the most")
+        raise ValueError(f"a string of {len(encoded)} bytes; at most {_LONGEST_BYTES} are allowed")
     return _INT16.pack(len(encoded)) + encoded
 
 
@@ -184,5 +184,5 @@ def _read_string(data: bytes, at: int) -> tuple[str, int]:
     (length,) = _INT16.unpack_from(data, at)
     begin = at + _INT16.size
     if length < 0 or begin + length > len(data):
-        raise ValueError(f"a text of {length} bytes where {len(data) - begin} are left")
+        raise ValueError(f"a string of {length} bytes, but {len(data) - begin} are left")
     return data[begin : begin + length].decode(), begin + length

@@ -1,6 +1,6 @@
-"""Signs of life: one record an interval into the target's `heartbeats` (reference, section 1.1).
+"""Heartbeats: one record per interval in the target's `heartbeats` topic.
 
-They replicate onward as `<source>.heartbeats`, by which a client learns who is upstream and how many hops away.
+They are replicated as `<source>.heartbeats`, from which a client learns which clusters are upstream, and the hops.
 """
 
 from __future__ import annotations
@@ -9,35 +9,31 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from mirrorless.client_logs import LIBRDKAFKA
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.compaction import compacting, policies
-from mirrorless.clusters.connection_errors import grant, unwritten
+from mirrorless.clusters.connection_errors import grant
 from mirrorless.clusters.consumers import reader, waiting
 from mirrorless.clusters.internal_topics import ensure, heartbeats_topic, replicated_heartbeats
+from mirrorless.clusters.producer import TopicProducer
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.formats import Heartbeat
 
 if TYPE_CHECKING:
-    from confluent_kafka import Message
-
     from mirrorless.formats import Malformed
     from mirrorless.settings import Cluster, Flow
 
 _TIMEOUT_S: Final = 10.0
 _AT_ONCE_S: Final = 1.0
-"""How long a heartbeat may take until it is asked whether its topic is there."""
+"""How long a heartbeat may take until it is checked whether its topic exists."""
 _LAST_RECORDS: Final = 50
 _FEW_RECORDS: Final = 10
-_CREATOR: Final = "the next heartbeat"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The last `records` of a heartbeats topic: the newest heartbeat, and how many are `foreign`, no heartbeats.
+    """The last `records` of a heartbeats topic: the newest heartbeat, and how many are `foreign`, not heartbeats.
 
     Tombstones do not count.
     """
@@ -48,10 +44,10 @@ class Look:
 
 
 class Heartbeats:
-    """Emits the heartbeats of one pair of clusters; the topic is created if it is missing, also later.
+    """Emits the heartbeats of one pair of clusters; creates the topic if it is missing, also later.
 
-    `refused` is one line on why nothing is written into a topic that is there, and not one for heartbeats: then `beat`
-    must not be called. Raises `ClusterError` where the topic can be neither found nor created.
+    `refused` is a line that says why no heartbeat is written to an existing topic that has another use: then `beat`
+    must not be called. Raises `ClusterError` if the topic can neither be found nor created.
     """
 
     def __init__(self, flow: Flow) -> None:
@@ -60,82 +56,64 @@ class Heartbeats:
         self._admin = Admin(flow.target)
         self._create()
         self.refused = unfit(flow, self._admin)
-        self._error: str | None = None
-        extra = {"acks": "all", "message.timeout.ms": int(_TIMEOUT_S * 1000), "logger": LIBRDKAFKA}
-        self._producer = Producer(for_confluent(flow.target, role="producer", extra=extra))
+        self._producer = TopicProducer(flow.target, creator="the next heartbeat", gives_up_after_s=_TIMEOUT_S)
 
     def beat(self, *, timestamp_ms: int) -> None:
         """Write one heartbeat and wait until it is acknowledged; raises `ClusterError`."""
         beat = Heartbeat(source=self._flow.source.alias, target=self._flow.target.alias, timestamp_ms=timestamp_ms)
-        self._error = None
-        try:
-            self._producer.produce(
-                self._topic.name,
-                key=beat.key(),
-                value=beat.value(),
-                partition=0,
-                timestamp=timestamp_ms,
-                on_delivery=self._delivered,
-            )
-        except KafkaException as error:
-            self._error = unwritten(error.args[0], creator=_CREATOR)
-        left = self._producer.flush(_AT_ONCE_S)
-        if left:
-            self._create()  # it may have been deleted; the producer, which creates no topics, then finds the new one
-            left = self._producer.flush(_TIMEOUT_S + 1)
-        if left or self._error is not None:
-            reason = self._error or f"no acknowledgement in {_TIMEOUT_S:.0f} s"
-            raise ClusterUnavailable(f"{self._topic.name}: {reason}", cluster=self._flow.target.alias)
+        self._producer.send(
+            self._topic.name, key=beat.key(), value=beat.value(), partition=0, timestamp_ms=timestamp_ms
+        )
+        if self._producer.flush(_AT_ONCE_S):
+            self._create()  # if the topic was deleted; the producer, which creates no topics, then finds it
+        self._producer.confirm(self._topic.name, _TIMEOUT_S + 1)
 
     def _create(self) -> None:
         if (reason := ensure(self._admin, self._topic)) is not None:
-            raise ClusterError(f"topic {self._topic.name} cannot be created: {reason}", cluster=self._flow.target.alias)
-
-    def _delivered(self, error: KafkaError | None, _message: Message) -> None:
-        self._error = None if error is None else unwritten(error, creator=_CREATOR)
+            raise ClusterError(f"cannot create topic {self._topic.name}: {reason}", cluster=self._flow.target.alias)
 
 
 def unfit(flow: Flow, admin: Admin) -> str | None:
-    """Return one line on why no heartbeats should be written into the target's topic as it is; None if they may.
+    """Return a line that says why heartbeats should not be written to the target's topic; None if they may.
 
-    What may not be read is not looked at. Raises `ClusterUnavailable`.
+    What the user may not read is not checked. Raises `ClusterUnavailable`.
     """
     topic, cluster = heartbeats_topic(flow).name, flow.target
     if (policy := policies(admin, [topic]).wrong.get(topic)) is not None:
         return (
-            f"{topic} on {cluster.alias} has cleanup.policy={policy}; no heartbeats are written into it: "
+            f"{topic} on {cluster.alias} has cleanup.policy={policy}; no heartbeats are written to it: "
             f"fix it with {compacting(cluster, topic)}, or set emit.heartbeats.enabled=false"
         )
     try:
         found = look(cluster, topic)
     except ClusterUnavailable:
-        return None  # READ on it is not needed to write heartbeats; a cluster that is away shows when they are written
+        return None  # writing needs no READ; an unavailable cluster is reported when writing
     if not found.foreign:
         return None
     return (
-        f"{topic} on {cluster.alias} is in use for something else: {found.foreign} of its last {found.records} records "
-        "are no heartbeats of MirrorMaker; no heartbeats are written into it: delete the topic if it is not needed, or "
+        f"{topic} on {cluster.alias} is used for something else: {found.foreign} of its last {found.records} "
+        "records are not heartbeats; no heartbeats are written to it: delete the topic if it is not needed, or "
         "set emit.heartbeats.enabled=false"
     )
 
 
 def last_heartbeat(flow: Flow) -> Heartbeat | None:
-    """Read the newest heartbeat that came over from the source to the target; None where there is none yet.
+    """Read the newest heartbeat that was replicated from the source to the target; None if there is none yet.
 
-    Only the last records of each partition are read. Raises `ClusterUnavailable`, also where a right is missing.
+    Only the last records of each partition are read. Raises `ClusterUnavailable`, also if a right is missing.
     """
     return last_records(flow).last
 
 
 def last_records(flow: Flow) -> Look:
-    """Look at the last records that came over from the source's heartbeats topic; raises as `last_heartbeat`."""
+    """Read the last records that were replicated from the source's heartbeats topic; raises as `last_heartbeat`."""
     return look(flow.target, replicated_heartbeats(flow), count=_LAST_RECORDS)
 
 
 def look(cluster: Cluster, topic: str, *, count: int = _FEW_RECORDS) -> Look:
     """Read the last `count` records of each partition of a heartbeats topic, of which there may be none.
 
-    Raises `ClusterUnavailable`, also where a right is missing.
+    Raises `ClusterUnavailable`, also if a right is missing.
     """
     consumer = reader(cluster)
     try:

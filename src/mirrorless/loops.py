@@ -1,7 +1,7 @@
-"""Topics that flows of one file would carry round in a circle, because each of them keeps the topic's name.
+"""Finds topics that flows of one file would replicate in a loop, because each flow keeps the topic's name.
 
-Under `IdentityReplicationPolicy`, or any policy that keeps a name, a record that B gets from A is a record like any
-other there, and B->A copies it back. A rule about names only; no I/O.
+With `IdentityReplicationPolicy`, or any policy that keeps names, B cannot distinguish the records that A->B copied from
+its own, and B->A copies them back. The rule uses names only; no I/O.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 _FIXED: Final = re.compile(r"[^\\^$|?*+()\[\]{}.]*")
-"""The part of a pattern that stands for itself; a dot may stand for anything."""
+"""The literal part of a pattern; a dot may match any character."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One flow of a circle, and whether it replicates a topic under the name that it has."""
+    """One flow of a cycle, and whether it replicates a topic under its own name."""
 
     flow: Flow
     keeps: Callable[[str], bool]
 
 
 class Loops:
-    """The loops that a flow of a file is part of; raises ConfigurationError where a policy or filter cannot be used."""
+    """The loops that a flow of a file is part of; raises ConfigurationError if a policy or filter cannot be used."""
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
         on_circle = (flow, *flow.circle) if flow.circle else ()
         self._steps = [step for one in on_circle if (step := _step(one)) is not None]
         self.possible = self._back([step.flow for step in self._steps]) is not None
-        """Whether the flows and their policies allow a loop; which topics they select is another matter."""
+        """Whether the flows and their policies allow a loop, whatever topics they select."""
 
     def named(self) -> frozenset[str]:
-        """Plain topic names in the lists of the flows, which need not be there yet to be known."""
+        """Plain topic names in the lists of the flows, whether these topics exist or not."""
         return frozenset(name for step in self._steps for pattern in step.flow.topics if (name := plain_name(pattern)))
 
     def find(self, topics: Iterable[str]) -> dict[str, tuple[Flow, ...]]:
-        """Return those of the topics that would loop, each with the flows that carry it round, this one first."""
+        """Return those of the topics that would loop, each with the flows of its loop, this one first."""
         found: dict[str, tuple[Flow, ...]] = {}
         if self.possible:
             for topic in sorted(set(topics)):
@@ -65,7 +65,7 @@ class Loops:
             )
 
     def undecided(self) -> tuple[Flow, ...] | None:
-        """Return flows in a circle whose patterns may all match one topic; whether there is one, the clusters know."""
+        """Return flows of a cycle whose patterns may all match one topic; whether it exists, only the clusters know."""
         usable = [step.flow for step in self._steps if _is_open(step.flow)]
         path = self._back(usable) if self.possible else None
         if path is None or not all(_overlap(one, other) for one, other in product(path, repeat=2)):
@@ -73,7 +73,7 @@ class Loops:
         return path
 
     def _back(self, flows: list[Flow]) -> tuple[Flow, ...] | None:
-        """The shortest way that begins with this flow and ends at its source, by way of `flows`."""
+        """The shortest path that begins with this flow and ends at its source, through `flows`."""
         if self._flow not in flows:
             return None
         paths: list[tuple[Flow, ...]] = [(self._flow,)]
@@ -89,7 +89,7 @@ class Loops:
 
 
 def plain_name(pattern: str) -> str | None:
-    """Return the one topic that a pattern is meant for, None if it is for several; a dot in a name counts as a dot."""
+    """Return the one topic that a pattern means, None if it means several; a dot in a name counts as a dot."""
     name = re.sub(r"\\([.\-_])", r"\1", pattern)
     return name if _FIXED.fullmatch(name.replace(".", "")) else None
 
@@ -108,7 +108,7 @@ def _is_open(flow: Flow) -> bool:
 
 
 def _overlap(one: Flow, other: Flow) -> bool:
-    """Whether a topic may match patterns of both lists, as far as how the patterns begin can tell."""
+    """Whether a topic may match patterns of both lists, judged by how the patterns begin."""
     return any(
         here.startswith(there) or there.startswith(here)
         for here, there in product(_beginnings(one), _beginnings(other))

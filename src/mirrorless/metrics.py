@@ -1,8 +1,8 @@
 """Every metric: its name, unit, meaning and dimensions. docs/metrics.md, alarms and dashboard derive from this list.
 
-Names are MirrorMaker 2's where it has the metric (reference, section 5); its MBeans are per partition, these are per
-flow and per topic. CloudWatch gets a count as what was added since the last one (take its Sum), and a latency as one
-metric with its own minimum, maximum and average; Prometheus gets running totals, and `-min`, `-max` and `-avg` by name.
+Names are MirrorMaker 2's where it has the metric; its MBeans are per partition, these are per flow and per topic.
+CloudWatch gets a count as the increase since the last value (use its Sum), and a latency as one metric with its own
+minimum, maximum and average; Prometheus gets running totals, and `-min`, `-max` and `-avg` by name.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Unit(StrEnum):
 
 
 class Emitter(StrEnum):
-    """Who measures: the copy, or the function or job of that name."""
+    """What emits a metric: the copy, or the function or job of that name."""
 
     COPY = "copy"
     TOPIC_DISCOVERY = "topic_discovery"
@@ -50,7 +50,7 @@ _BOTH: Final = (FLOW, TOPIC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """One metric; `dimensions` are the sets under which it is emitted, `counts` says that values are to be added up.
+    """One metric; `dimensions` are the sets under which it is emitted, `counts` says that values are added up.
 
     `cloudwatch` is False for what CloudWatch has as statistics (`-min`, `-max`, `-avg`) or as metric math (rates).
     A `sparse` metric is mostly zero, no alarm looks at it, and CloudWatch, paid by what is sent, gets no zeros of it.
@@ -75,16 +75,16 @@ class Metric:
 def _spread(
     name: str, meaning: str, emitter: Emitter, dimensions: tuple[tuple[str, ...], ...] = _BOTH
 ) -> tuple[Metric, ...]:
-    """A latency as MirrorMaker 2 has it: the last value, and least, greatest and average of the last lease or pass."""
+    """A latency as in MirrorMaker 2: the last value, and minimum, maximum and average of the last lease or run."""
     plain = Metric(name=name, unit=Unit.MILLISECONDS, meaning=meaning, emitter=emitter, dimensions=dimensions, mm2=True)
-    others = (("min", "The least"), ("max", "The greatest"), ("avg", "The average"))
+    others = (("min", "The minimum"), ("max", "The maximum"), ("avg", "The average"))
     return (
         plain,
         *(
             Metric(
                 name=f"{name}-{suffix}",
                 unit=Unit.MILLISECONDS,
-                meaning=f"{what} `{name}` of the last lease or pass.",
+                meaning=f"{what} `{name}` in the last lease or run.",
                 emitter=emitter,
                 dimensions=dimensions,
                 cloudwatch=False,
@@ -120,7 +120,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="byte-count",
         unit=Unit.BYTES,
-        meaning="Bytes of the record batches acknowledged by the target, as they are on the wire. "
+        meaning="Bytes of the record batches acknowledged by the target, as sent to the broker. "
         "MirrorMaker 2 counts uncompressed values.",
         emitter=Emitter.COPY,
         dimensions=_BOTH,
@@ -136,42 +136,44 @@ METRICS: Final[tuple[Metric, ...]] = (
         cloudwatch=False,
         mm2=True,
     ),
-    *_spread("record-age-ms", "From a batch's newest record to when the batch was fetched.", Emitter.COPY),
+    *_spread("record-age-ms", "Time from the newest record of a batch to the fetch of the batch.", Emitter.COPY),
     *_spread(
-        "replication-latency-ms", "From a batch's newest record to the target's acknowledgement of it.", Emitter.COPY
+        "replication-latency-ms",
+        "Time from the newest record of a batch to its acknowledgement by the target.",
+        Emitter.COPY,
     ),
     Metric(
         name="lag-records",
         unit=Unit.COUNT,
-        meaning="Offsets of the source that are still to copy; transaction markers and holes count too.",
+        meaning="Offsets of the source that are not copied yet, including transaction markers and gaps in offsets.",
         emitter=Emitter.COPY,
         dimensions=_BOTH,
     ),
     Metric(
         name="lag-seconds",
         unit=Unit.SECONDS,
-        meaning="How old the last copied record is where something is left to copy, of the partition furthest behind; "
-        "0 where nothing is left. While a cluster does not answer it grows from when it last did.",
+        meaning="Age of the last copied record, of the partition that lags furthest behind; 0 if nothing is left to "
+        "copy. While a cluster is unavailable it grows from the last answer.",
         emitter=Emitter.COPY,
         dimensions=_BOTH,
     ),
     Metric(
         name="partitions-halted",
         unit=Unit.COUNT,
-        meaning="Partitions that cannot go on by themselves; the job's log says which and why.",
+        meaning="Partitions that stopped and need an operator; the job's log has the partition and the reason.",
         emitter=Emitter.COPY,
     ),
     Metric(
         name="partitions-unreachable",
         unit=Unit.COUNT,
-        meaning="Partitions that were not copied because a cluster did not answer.",
+        meaning="Partitions that were not copied because a cluster was unavailable.",
         emitter=Emitter.COPY,
         sparse=True,
     ),
     Metric(
         name="gap-count",
         unit=Unit.COUNT,
-        meaning="Gaps that were passed over, by `mirrorless.on.gap=continue`.",
+        meaning="Gaps that were skipped, with `mirrorless.on.gap=continue`.",
         emitter=Emitter.COPY,
         counts=True,
         sparse=True,
@@ -179,7 +181,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="left-out-count",
         unit=Unit.COUNT,
-        meaning="Records or batches that could not go over and were left out, by `errors.tolerance=all`.",
+        meaning="Records or batches that could not be copied and were skipped, with `errors.tolerance=all`.",
         emitter=Emitter.COPY,
         counts=True,
         sparse=True,
@@ -187,7 +189,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="foreign-count",
         unit=Unit.COUNT,
-        meaning="Offsets of remote partitions that another writer took.",
+        meaning="Offsets of remote partitions that were written by another producer.",
         emitter=Emitter.COPY,
         counts=True,
         sparse=True,
@@ -195,16 +197,16 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="fetch-throttle-time-ms",
         unit=Unit.MILLISECONDS,
-        meaning="How long the source's brokers had the copy wait in the last lease, since a quota is used up; of the "
-        "partition that waited longest.",
+        meaning="Throttle time by quotas of the source's brokers in the last lease, of the partition that was "
+        "throttled longest.",
         emitter=Emitter.COPY,
         sparse=True,
     ),
     Metric(
         name="produce-throttle-time-ms",
         unit=Unit.MILLISECONDS,
-        meaning="How long the target's brokers had the copy wait in the last lease, since a quota is used up; of the "
-        "partition that waited longest.",
+        meaning="Throttle time by quotas of the target's brokers in the last lease, of the partition that was "
+        "throttled longest.",
         emitter=Emitter.COPY,
         sparse=True,
     ),
@@ -219,13 +221,13 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="topics-failed",
         unit=Unit.COUNT,
-        meaning="Topics that could not be looked at, created or given more partitions in this pass.",
+        meaning="Topics that could not be described, created or given more partitions in this sync run.",
         emitter=Emitter.TOPIC_DISCOVERY,
     ),
     Metric(
         name="configs-changed",
         unit=Unit.COUNT,
-        meaning="Remote topics that were given their source topic's configs.",
+        meaning="Remote topics whose configs were changed to those of their source topics.",
         emitter=Emitter.CONFIG_SYNC,
         counts=True,
         sparse=True,
@@ -233,7 +235,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="configs-failed",
         unit=Unit.COUNT,
-        meaning="Topics whose configs could not be read or changed in this pass.",
+        meaning="Topics whose configs could not be read or changed in this sync run.",
         emitter=Emitter.CONFIG_SYNC,
     ),
     Metric(
@@ -247,12 +249,12 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="acls-failed",
         unit=Unit.COUNT,
-        meaning="ACLs that could not be read, added or removed in this pass.",
+        meaning="ACLs that could not be read, added or removed in this sync run.",
         emitter=Emitter.ACL_SYNC,
     ),
     *_spread(
         "checkpoint-latency-ms",
-        "From a checkpoint's timestamp to the target's acknowledgement of it.",
+        "Time from a checkpoint's timestamp to the target's acknowledgement of it.",
         Emitter.CHECKPOINT,
         _FLOW,
     ),
@@ -273,15 +275,15 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="offsets-inexact",
         unit=Unit.COUNT,
-        meaning="Group offsets of this pass that could only be translated as MirrorMaker 2 would: the group re-reads "
-        "more than it has to, and misses nothing.",
+        meaning="Group offsets of this run that could only be translated as MirrorMaker 2 does: the group re-reads "
+        "more records than necessary, and misses none.",
         emitter=Emitter.CHECKPOINT,
         sparse=True,
     ),
     Metric(
         name="offsets-unknown",
         unit=Unit.COUNT,
-        meaning="Group offsets of this pass that have no translation yet.",
+        meaning="Group offsets of this run that have no translation yet.",
         emitter=Emitter.CHECKPOINT,
         sparse=True,
     ),
@@ -295,20 +297,20 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="heartbeat-latency-ms",
         unit=Unit.MILLISECONDS,
-        meaning="From a heartbeat on the source to its arrival, over the target, at the function that watches.",
+        meaning="Time from a heartbeat's timestamp on the source to when the monitor function reads it on the target.",
         emitter=Emitter.HEARTBEAT_MONITOR,
     ),
     Metric(
         name="heartbeat-age-seconds",
         unit=Unit.SECONDS,
-        meaning="How old the last heartbeat is that came over from the source, emitted each minute; nothing is emitted "
-        "while the target never had one.",
+        meaning="Age of the last heartbeat that was replicated from the source, emitted each minute, but not "
+        "before the target has one.",
         emitter=Emitter.HEARTBEAT_MONITOR,
     ),
     Metric(
         name="job-running",
         unit=Unit.COUNT,
-        meaning="1 while a run of the copy job is under way or starting, else 0.",
+        meaning="1 while a run of the copy job is running or starting, else 0.",
         emitter=Emitter.JOB_SUPERVISOR,
     ),
     Metric(
@@ -320,7 +322,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="job-down",
         unit=Unit.COUNT,
-        meaning="1 while the copy job ought to run and does not, else 0.",
+        meaning="1 while the copy job should run and does not, else 0.",
         emitter=Emitter.JOB_SUPERVISOR,
     ),
     Metric(
@@ -341,19 +343,19 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="differences",
         unit=Unit.COUNT,
-        meaning="Differences that a run found between source and target; its report says which.",
+        meaning="Differences between source and target that a run found; its report lists them.",
         emitter=Emitter.VERIFY_COPY,
     ),
     Metric(
         name="not-compared",
         unit=Unit.COUNT,
-        meaning="What a run could not compare; its report says what and why, and the run fails.",
+        meaning="Items that a run could not compare; its report has the reasons, and the run fails.",
         emitter=Emitter.VERIFY_COPY,
     ),
     Metric(
         name="records-refused",
         unit=Unit.COUNT,
-        meaning="Records of a trigger's event that could not be handled and went to the failure destination.",
+        meaning="Records of a trigger's event that could not be processed and went to the failure destination.",
         emitter=Emitter.FUNCTIONS,
         counts=True,
         sparse=True,
@@ -361,7 +363,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="units-left",
         unit=Unit.COUNT,
-        meaning="Units of work that an invocation left to the next one, because its time limit was near.",
+        meaning="Units of work that an invocation left to the next one, because its timeout was near.",
         emitter=Emitter.FUNCTIONS,
         sparse=True,
     ),

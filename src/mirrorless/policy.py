@@ -1,7 +1,7 @@
-"""Names of topics on the other side, where a topic came from, and which topics are never replicated.
+"""Names remote topics, finds the origin of a topic, and decides which topics are never replicated.
 
 Rules: MirrorMaker 2 4.x, `DefaultReplicationPolicy`, `IdentityReplicationPolicy` and `MirrorSourceConnector`. A policy
-is asked about names only and does no I/O.
+works on names only and does no I/O.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ HEARTBEATS: Final = "heartbeats"
 
 
 class _Buildable(Protocol):
-    """A policy's class, as `replication.policy.class` names it."""
+    """A policy's class, as named by `replication.policy.class`."""
 
     def of(self, flow: Flow) -> ReplicationPolicy: ...
 
 
 class ReplicationPolicy(Protocol):
-    """What the rest of the program asks about topic names."""
+    """The interface of replication policies."""
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
         """Return the name that a topic of this source has on the target."""
@@ -40,19 +40,19 @@ class ReplicationPolicy(Protocol):
         ...
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Return the name one hop up, on the cluster `topic_source` names; None for a topic of this cluster."""
+        """Return the name one hop up, on the cluster `topic_source` returns; None for a topic of this cluster."""
         ...
 
     def original_topic(self, topic: str) -> str:
-        """Return the name at the end of all hops."""
+        """Return the name on the cluster where the topic was first written."""
         ...
 
     def heartbeats_topic(self) -> str:
-        """Return the name of the topic for heartbeats, on every cluster."""
+        """Return the name of the heartbeats topic, on every cluster."""
         ...
 
     def offset_syncs_topic(self, alias: str) -> str:
-        """Return the topic of offset syncs; the alias is that of the cluster it is not on."""
+        """Return the offset syncs topic; the alias is that of the cluster that does not hold it."""
         ...
 
     def checkpoints_topic(self, alias: str) -> str:
@@ -60,7 +60,7 @@ class ReplicationPolicy(Protocol):
         ...
 
     def is_heartbeats_topic(self, topic: str) -> bool:
-        """Whether this is the heartbeats topic of some cluster, however many hops away."""
+        """Whether this is the heartbeats topic of some cluster, after any number of hops."""
         ...
 
     def is_checkpoints_topic(self, topic: str) -> bool:
@@ -80,8 +80,8 @@ class ReplicationPolicy(Protocol):
 class DefaultReplicationPolicy:
     """Remote topics begin with the alias of their source: `t` of A is `A.t`. Any name with a separator looks remote.
 
-    `internal_separator` is the one inside the names of internal topics (KIP-949). `aliases` are known aliases that
-    contain the separator: a name that begins with one is read as a topic of that cluster, where MirrorMaker 2 cuts the
+    `internal_separator` is the separator in names of internal topics (KIP-949). `aliases` are known aliases that
+    contain the separator: a name that begins with one is read as a topic of that cluster, where MirrorMaker 2 ends the
     alias at its first separator.
     """
 
@@ -92,17 +92,17 @@ class DefaultReplicationPolicy:
 
     @classmethod
     def of(cls, flow: Flow) -> Self:
-        """Build the policy from `replication.policy.separator`, its companion and the file's aliases."""
+        """Build the policy from `replication.policy.separator`, the internal separator and the file's aliases."""
         return cls(aliases=_with_separator(flow), **_separators(flow))
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
-        """Put the alias and the separator in front."""
+        """Prepend the alias and the separator."""
         return f"{source_alias}{self.separator}{topic}"
 
     def topic_source(self, topic: str) -> str | None:
-        """Return the longest known alias that the name begins with, else what stands before the first separator.
+        """Return the longest known alias that the name begins with, else the part before the first separator.
 
-        None for `a.`, empty for `.b`, as Java's split has it.
+        None for `a.`, empty for `.b`, as Java's split returns it.
         """
         known = [alias for alias in self.aliases if self._begins_with(alias, topic)]
         if known:
@@ -113,18 +113,18 @@ class DefaultReplicationPolicy:
         return parts[0] if len(parts) > 1 else None
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Return what stands behind the first separator."""
+        """Return the part after the first separator."""
         source = self.topic_source(topic)
         return None if source is None else topic[len(source) + len(self.separator) :]
 
     def original_topic(self, topic: str) -> str:
-        """Go up until there is no further hop, or a name stays the same."""
+        """Follow the hops to the first cluster, or until a name stays the same."""
         while (upstream := self.upstream_topic(topic)) is not None and upstream != topic:
             topic = upstream
         return topic
 
     def heartbeats_topic(self) -> str:
-        """Return `heartbeats`, whatever the separator."""
+        """Return `heartbeats`, with any separator."""
         return HEARTBEATS
 
     def offset_syncs_topic(self, alias: str) -> str:
@@ -170,13 +170,13 @@ class DefaultReplicationPolicy:
         return f"{self.internal_separator}checkpoints{self._internal_suffix()}"
 
 
-# Methods of the base are called by its name below: `super()` does not survive the new class that slots=True makes.
+# Methods of the base are called by its name below: `super()` does not work in the new class that slots=True makes.
 @dataclass(frozen=True, slots=True)
 class IdentityReplicationPolicy(DefaultReplicationPolicy):
-    """Topics keep their names, so every topic counts as one of the source, and nothing protects against cycles.
+    """Topics keep their names, so every topic counts as one of the source, and cycles are not detected.
 
     Names that end in `heartbeats` follow the default policy, `my-heartbeats` included: MirrorMaker 2 does the same.
-    `source_alias` is None for a client that was not told it, to which no topic is remote.
+    `source_alias` is None for a client that does not know it; then no topic is remote.
     """
 
     source_alias: str | None
@@ -187,7 +187,7 @@ class IdentityReplicationPolicy(DefaultReplicationPolicy):
         return cls(flow.source.alias, aliases=_with_separator(flow), **_separators(flow))
 
     def format_remote_topic(self, source_alias: str, topic: str) -> str:
-        """Return the name as it is, except for heartbeats."""
+        """Return the same name, except for heartbeats."""
         if _looks_like_heartbeats(topic):
             return DefaultReplicationPolicy.format_remote_topic(self, source_alias, topic)
         return topic
@@ -199,7 +199,7 @@ class IdentityReplicationPolicy(DefaultReplicationPolicy):
         return self.source_alias
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Return the name as it is, except for heartbeats."""
+        """Return the same name, except for heartbeats."""
         if _looks_like_heartbeats(topic):
             return DefaultReplicationPolicy.upstream_topic(self, topic)
         return topic
@@ -227,9 +227,9 @@ _METHODS: Final = tuple(name for name in vars(ReplicationPolicy) if not name.sta
 
 
 def policy_for(flow: Flow) -> ReplicationPolicy:
-    """Build the policy that a flow names: a built-in one by its Java name, or the user's own class by import path.
+    """Build the policy that a flow names: a built-in one by its Java name, or a custom class by import path.
 
-    Raises ConfigurationError for a class that is not there or lacks a method.
+    Raises ConfigurationError for a class that cannot be imported or lacks a method.
     """
     text = flow.replication_policy_class
     return build(flow, key="replication.policy.class", text=text, built_in=_BUILT_IN, methods=_METHODS)
@@ -246,9 +246,9 @@ class LeftOut(Enum):
 def left_out(topic: str, *, flow: Flow, policy: ReplicationPolicy, selects: Callable[[str], bool]) -> LeftOut | None:
     """Return why a flow does not replicate this topic of its source, or None; `selects` is the flow's topic filter.
 
-    Rule (`MirrorSourceConnector.shouldReplicateTopic`): heartbeats pass the filter unless switched off (KIP-1089);
-    internal topics and cycles never pass. Beyond it, heartbeats that were on the source already do not pass
-    (KAFKA-9914): where another file calls the target by another alias, the target does not show in their names.
+    Rule (`MirrorSourceConnector.shouldReplicateTopic`): heartbeats pass the filter unless disabled (KIP-1089);
+    internal topics and cycles never pass. In addition, heartbeats that were on the source already do not pass
+    (KAFKA-9914): if another file uses another alias for the target, the target is not visible in their names.
     """
     if policy.is_internal_topic(topic):
         return LeftOut.INTERNAL
@@ -261,9 +261,9 @@ def left_out(topic: str, *, flow: Flow, policy: ReplicationPolicy, selects: Call
 
 
 def carries_source(topic: str, *, flow: Flow, policy: ReplicationPolicy) -> bool:
-    """Whether a hop in the name of a topic of the flow's source is that source itself, as if it had come back."""
+    """Whether the source's own alias is a hop in the name of its topic, as if the topic had been copied back."""
     alias = flow.source.alias
-    keeps_name = policy.format_remote_topic(alias, topic) == topic  # then names tell nothing
+    keeps_name = policy.format_remote_topic(alias, topic) == topic  # then names have no hops
     return topic != policy.heartbeats_topic() and not keeps_name and policy.is_cycle(topic, alias)
 
 

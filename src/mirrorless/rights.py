@@ -1,9 +1,9 @@
-"""Which rights each function and job needs on source and target: the one table that `mirrorless doctor` goes by.
+"""Rights (ACL operations) that each function and job needs on source and target; `mirrorless doctor` checks this table.
 
-docs/rights.md shows it, and the tests grant exactly it. What each request is authorized by was read from Kafka's
+docs/rights.md shows it, and the tests grant exactly it. How each request is authorized was read from Kafka's
 `KafkaApis`, `ControllerApis` and `AclApis`; which right implies which from `AclEntry` (READ, WRITE, DELETE and ALTER
 imply DESCRIBE, ALTER_CONFIGS implies DESCRIBE_CONFIGS). MSK's actions are from its developer guide, "Semantics of IAM
-authorization policy actions and resources"; there nothing is implied, so each row names all that it takes.
+authorization policy actions and resources"; there nothing is implied, so each row names all required actions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Function(StrEnum):
-    """What runs by itself, and may run as a user of its own."""
+    """What runs separately, and may run as a separate user."""
 
     TOPIC_DISCOVERY = "topic_discovery"
     CONFIG_SYNC = "config_sync"
@@ -62,7 +62,7 @@ class Operation(StrEnum):
 
 
 class On(StrEnum):
-    """What a right is about, in the words of the table."""
+    """The resource of a right, in the words of the table."""
 
     TOPICS = "replicated topics"
     REMOTE_TOPICS = "remote topics"
@@ -80,14 +80,14 @@ class On(StrEnum):
 
     @property
     def kind(self) -> Literal["topic", "group", "cluster"]:
-        """What kind of resource that is."""
+        """The Kafka resource type."""
         if self in (On.GROUPS, On.MIRRORMAKER2):
             return "group"
         return "cluster" if self is On.CLUSTER else "topic"
 
 
 class When(StrEnum):
-    """Settings without which a right is not needed."""
+    """Settings or broker versions with which a right is needed."""
 
     SYNCS_ON_SOURCE = "unless offset-syncs.topic.location=target, or emit.offset-syncs.enabled=false"
     SYNCS_ON_TARGET = "with offset-syncs.topic.location=target"
@@ -98,16 +98,16 @@ class When(StrEnum):
     NO_GROUP_OFFSETS = "unless sync.group.offsets.enabled=true"
     CONFIGS = "unless sync.topic.configs.enabled=false"
     ACLS = "unless sync.topic.acls.enabled=false"
-    RIVAL = "not required: without it one that runs is seen as late as it writes its progress"
-    PAUSE = "not required: without it a pause is not seen"
+    RIVAL = "optional: without it, a running MirrorMaker 2 is detected only when it writes progress"
+    PAUSE = "optional: without it, a pause is not detected"
     LATEST = "with auto.offset.reset=latest"
-    EXPIRY = "not required: without it a day is assumed"
-    BETTER = "not required: without it records are counted instead of bytes when partitions are dealt to slots"
+    EXPIRY = "optional: without it, one day is assumed"
+    BETTER = "optional: without it, partitions are assigned to slots by records instead of bytes"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One right that one function needs; `why` says what for."""
+    """One right that one function needs; `why` is its purpose."""
 
     function: Function
     side: Side
@@ -118,12 +118,12 @@ class Row:
 
     @property
     def required(self) -> bool:
-        """Whether something does not work without it, on brokers of today."""
+        """Whether a function does not work without it, on current brokers."""
         return self.when not in (When.OLD_BROKERS, When.RIVAL, When.PAUSE, When.EXPIRY, When.BETTER)
 
     @property
     def iam_actions(self) -> tuple[str, ...]:
-        """The actions that stand for it on MSK with IAM, beside `CONNECT`, which everything needs."""
+        """The corresponding actions on MSK with IAM, beside `CONNECT`, which everything needs."""
         return tuple(f"kafka-cluster:{action}" for action in _IAM[self.on.kind, self.operation])
 
 
@@ -132,7 +132,7 @@ IMPLIED: Final[Mapping[Operation, tuple[Operation, ...]]] = {
     Operation.DESCRIBE: (Operation.READ, Operation.WRITE, Operation.ALTER),
     Operation.DESCRIBE_CONFIGS: (Operation.ALTER_CONFIGS,),
 }
-"""What an authorizer of Kafka's takes for granted together with others."""
+"""Operations that an authorizer of Kafka implies by another operation."""
 SWITCHES: Final[Mapping[Function, str]] = {
     Function.CONFIG_SYNC: "sync.topic.configs.enabled",
     Function.ACL_SYNC: "sync.topic.acls.enabled",
@@ -140,7 +140,7 @@ SWITCHES: Final[Mapping[Function, str]] = {
     Function.CHECKPOINT: "emit.checkpoints.enabled",
     Function.HEARTBEAT_MONITOR: "heartbeats.replication.enabled",
 }
-"""The settings with which a function, and its rights with it, can be done without."""
+"""The settings that disable a function, so that its rights are not needed."""
 _IAM: Final = {
     ("topic", Operation.READ): ("DescribeTopic", "ReadData"),
     ("topic", Operation.WRITE): ("DescribeTopic", "WriteData"),
@@ -159,24 +159,24 @@ _IAM: Final = {
 _S, _T = Side.SOURCE, Side.TARGET
 _DISCOVERY, _COPY, _CHECKPOINT = Function.TOPIC_DISCOVERY, Function.PARTITION_COPY, Function.CHECKPOINT
 _CONFIGS, _ACLS, _VERIFY = Function.CONFIG_SYNC, Function.ACL_SYNC, Function.VERIFY_COPY
-_SAME: Final = "know which topic was copied"
+_SAME: Final = "detect recreated topics"
 
 ROWS: Final = (
     Row(_DISCOVERY, _S, On.TOPICS, Operation.DESCRIBE, "find topics and partitions"),
     Row(_DISCOVERY, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "create remote topics with the same configs"),
-    Row(_DISCOVERY, _S, On.OFFSET_SYNCS, Operation.DESCRIBE, "see whether it is there", When.SYNCS_ON_SOURCE),
-    Row(_DISCOVERY, _S, On.OFFSET_SYNCS, Operation.CREATE, "create it if it is missing", When.SYNCS_ON_SOURCE),
-    Row(_DISCOVERY, _T, On.REMOTE_TOPICS, Operation.DESCRIBE, "see what is missing"),
+    Row(_DISCOVERY, _S, On.OFFSET_SYNCS, Operation.DESCRIBE, "check whether it exists", When.SYNCS_ON_SOURCE),
+    Row(_DISCOVERY, _S, On.OFFSET_SYNCS, Operation.CREATE, "create it if missing", When.SYNCS_ON_SOURCE),
+    Row(_DISCOVERY, _T, On.REMOTE_TOPICS, Operation.DESCRIBE, "find missing topics"),
     Row(_DISCOVERY, _T, On.REMOTE_TOPICS, Operation.CREATE, "create them"),
     Row(_DISCOVERY, _T, On.REMOTE_TOPICS, Operation.ALTER, "add partitions"),
-    Row(_DISCOVERY, _T, On.PROGRESS, Operation.DESCRIBE, "see whether it is there"),
-    Row(_DISCOVERY, _T, On.PROGRESS, Operation.CREATE, "create it if it is missing"),
+    Row(_DISCOVERY, _T, On.PROGRESS, Operation.DESCRIBE, "check whether it exists"),
+    Row(_DISCOVERY, _T, On.PROGRESS, Operation.CREATE, "create it if missing"),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.READ, _SAME),
-    Row(_DISCOVERY, _T, On.PROGRESS, Operation.WRITE, "note where partitions begin", When.LATEST),
-    Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.DESCRIBE, "see whether it is there", When.SYNCS_ON_TARGET),
-    Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.CREATE, "create it if it is missing", When.SYNCS_ON_TARGET),
-    Row(_DISCOVERY, _T, On.DEAD_LETTERS, Operation.DESCRIBE, "see whether it is there", When.DEAD_LETTERS),
-    Row(_DISCOVERY, _T, On.DEAD_LETTERS, Operation.CREATE, "create it if it is missing", When.DEAD_LETTERS),
+    Row(_DISCOVERY, _T, On.PROGRESS, Operation.WRITE, "record where partitions begin", When.LATEST),
+    Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.DESCRIBE, "check whether it exists", When.SYNCS_ON_TARGET),
+    Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.CREATE, "create it if missing", When.SYNCS_ON_TARGET),
+    Row(_DISCOVERY, _T, On.DEAD_LETTERS, Operation.DESCRIBE, "check whether it exists", When.DEAD_LETTERS),
+    Row(_DISCOVERY, _T, On.DEAD_LETTERS, Operation.CREATE, "create it if missing", When.DEAD_LETTERS),
     Row(_CONFIGS, _S, On.TOPICS, Operation.DESCRIBE, "find topics"),
     Row(_CONFIGS, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "read their configs"),
     Row(_CONFIGS, _T, On.REMOTE_TOPICS, Operation.DESCRIBE, "find remote topics"),
@@ -188,55 +188,55 @@ ROWS: Final = (
     Row(_ACLS, _T, On.CLUSTER, Operation.DESCRIBE, "compare ACLs"),
     Row(_ACLS, _T, On.CLUSTER, Operation.ALTER, "add ACLs"),
     Row(_ACLS, _T, On.PROGRESS, Operation.READ, _SAME),
-    Row(_ACLS, _T, On.ACL_RECORD, Operation.CREATE, "create it if it is missing", When.PRUNE),
-    Row(_ACLS, _T, On.ACL_RECORD, Operation.READ, "know which ACLs the flow added", When.PRUNE),
-    Row(_ACLS, _T, On.ACL_RECORD, Operation.WRITE, "note which ACLs the flow added", When.PRUNE),
-    Row(Function.HEARTBEAT, _T, On.HEARTBEATS, Operation.CREATE, "create it if it is missing"),
-    Row(Function.HEARTBEAT, _T, On.HEARTBEATS, Operation.WRITE, "send heartbeats"),
+    Row(_ACLS, _T, On.ACL_RECORD, Operation.CREATE, "create it if missing", When.PRUNE),
+    Row(_ACLS, _T, On.ACL_RECORD, Operation.READ, "read which ACLs the flow added", When.PRUNE),
+    Row(_ACLS, _T, On.ACL_RECORD, Operation.WRITE, "record which ACLs the flow added", When.PRUNE),
+    Row(Function.HEARTBEAT, _T, On.HEARTBEATS, Operation.CREATE, "create it if missing"),
+    Row(Function.HEARTBEAT, _T, On.HEARTBEATS, Operation.WRITE, "emit heartbeats"),
     Row(_CHECKPOINT, _S, On.GROUPS, Operation.DESCRIBE, "find groups, read their offsets"),
     Row(_CHECKPOINT, _S, On.TOPICS, Operation.READ, "read offsets, count records between two offset syncs"),
     Row(_CHECKPOINT, _S, On.OFFSET_SYNCS, Operation.READ, "translate offsets", When.SYNCS_ON_SOURCE),
     Row(_CHECKPOINT, _T, On.OFFSET_SYNCS, Operation.READ, "translate offsets", When.SYNCS_ON_TARGET),
-    Row(_CHECKPOINT, _T, On.REMOTE_TOPICS, Operation.DESCRIBE, "know where they end"),
-    Row(_CHECKPOINT, _T, On.PROGRESS, Operation.READ, "know how far the copy is"),
-    Row(_CHECKPOINT, _T, On.CHECKPOINTS, Operation.CREATE, "create it if it is missing"),
-    Row(_CHECKPOINT, _T, On.CHECKPOINTS, Operation.READ, "know what was written before"),
+    Row(_CHECKPOINT, _T, On.REMOTE_TOPICS, Operation.DESCRIBE, "read their end offsets"),
+    Row(_CHECKPOINT, _T, On.PROGRESS, Operation.READ, "read how far the copy is"),
+    Row(_CHECKPOINT, _T, On.CHECKPOINTS, Operation.CREATE, "create it if missing"),
+    Row(_CHECKPOINT, _T, On.CHECKPOINTS, Operation.READ, "read earlier checkpoints"),
     Row(_CHECKPOINT, _T, On.CHECKPOINTS, Operation.WRITE, "write checkpoints"),
-    Row(_CHECKPOINT, _T, On.GROUPS, Operation.DESCRIBE, "know who is active, and where", When.GROUP_OFFSETS),
+    Row(_CHECKPOINT, _T, On.GROUPS, Operation.DESCRIBE, "find active groups, read offsets", When.GROUP_OFFSETS),
     Row(_CHECKPOINT, _T, On.GROUPS, Operation.READ, "commit offsets", When.GROUP_OFFSETS),
     Row(_CHECKPOINT, _T, On.REMOTE_TOPICS, Operation.READ, "commit offsets", When.GROUP_OFFSETS),
-    Row(Function.HEARTBEAT_MONITOR, _T, On.REMOTE_HEARTBEATS, Operation.READ, "measure how late heartbeats are"),
+    Row(Function.HEARTBEAT_MONITOR, _T, On.REMOTE_HEARTBEATS, Operation.READ, "measure heartbeat latency"),
     Row(_COPY, _S, On.TOPICS, Operation.READ, "fetch batches"),
-    Row(_COPY, _S, On.OFFSET_SYNCS, Operation.WRITE, "note which offset went where", When.SYNCS_ON_SOURCE),
-    Row(_COPY, _S, On.CLUSTER, Operation.DESCRIBE, "know how large partitions are", When.BETTER),
-    Row(_COPY, _T, On.REMOTE_TOPICS, Operation.READ, "ask where the copy is (DescribeProducers)"),
+    Row(_COPY, _S, On.OFFSET_SYNCS, Operation.WRITE, "write offset syncs", When.SYNCS_ON_SOURCE),
+    Row(_COPY, _S, On.CLUSTER, Operation.DESCRIBE, "read partition sizes", When.BETTER),
+    Row(_COPY, _T, On.REMOTE_TOPICS, Operation.READ, "find the last copied offset (DescribeProducers)"),
     Row(_COPY, _T, On.REMOTE_TOPICS, Operation.WRITE, "append batches"),
-    Row(_COPY, _T, On.PROGRESS, Operation.READ, "go on where the copy is"),
+    Row(_COPY, _T, On.PROGRESS, Operation.READ, "resume the copy"),
     Row(_COPY, _T, On.PROGRESS, Operation.WRITE, "write progress"),
-    Row(_COPY, _T, On.OFFSET_SYNCS, Operation.WRITE, "note which offset went where", When.SYNCS_ON_TARGET),
-    Row(_COPY, _T, On.DEAD_LETTERS, Operation.WRITE, "say what was left out", When.DEAD_LETTERS),
-    Row(_COPY, _T, On.TARGET_STATE, Operation.READ, "see whether the flow is paused", When.PAUSE),
-    Row(_COPY, _T, On.MIRRORMAKER2, Operation.DESCRIBE, "see whether one runs before it is taken over", When.RIVAL),
+    Row(_COPY, _T, On.OFFSET_SYNCS, Operation.WRITE, "write offset syncs", When.SYNCS_ON_TARGET),
+    Row(_COPY, _T, On.DEAD_LETTERS, Operation.WRITE, "report skipped records", When.DEAD_LETTERS),
+    Row(_COPY, _T, On.TARGET_STATE, Operation.READ, "check whether the flow is paused", When.PAUSE),
+    Row(_COPY, _T, On.MIRRORMAKER2, Operation.DESCRIBE, "check that MirrorMaker 2 has stopped", When.RIVAL),
     Row(_COPY, _T, On.CLUSTER, Operation.DESCRIBE_CONFIGS, "read producer.id.expiration.ms", When.EXPIRY),
     Row(_COPY, _T, On.CLUSTER, Operation.IDEMPOTENT_WRITE, "append batches", When.OLD_BROKERS),
     Row(_VERIFY, _S, On.TOPICS, Operation.READ, "compare records"),
-    Row(_VERIFY, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "know which are compacted, compare configs"),
+    Row(_VERIFY, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "find compacted topics, compare configs"),
     Row(_VERIFY, _S, On.OFFSET_SYNCS, Operation.READ, "pair offsets", When.SYNCS_ON_SOURCE),
     Row(_VERIFY, _S, On.GROUPS, Operation.DESCRIBE, "find groups, read their offsets"),
     Row(_VERIFY, _S, On.CLUSTER, Operation.DESCRIBE, "compare ACLs", When.ACLS),
     Row(_VERIFY, _T, On.REMOTE_TOPICS, Operation.READ, "compare records"),
     Row(_VERIFY, _T, On.REMOTE_TOPICS, Operation.DESCRIBE_CONFIGS, "compare configs", When.CONFIGS),
-    Row(_VERIFY, _T, On.PROGRESS, Operation.READ, "know how far the copy is"),
+    Row(_VERIFY, _T, On.PROGRESS, Operation.READ, "read how far the copy is"),
     Row(_VERIFY, _T, On.OFFSET_SYNCS, Operation.READ, "pair offsets", When.SYNCS_ON_TARGET),
     Row(_VERIFY, _T, On.CHECKPOINTS, Operation.READ, "compare offsets of groups", When.NO_GROUP_OFFSETS),
     Row(_VERIFY, _T, On.GROUPS, Operation.DESCRIBE, "compare offsets of groups", When.GROUP_OFFSETS),
     Row(_VERIFY, _T, On.CLUSTER, Operation.DESCRIBE, "compare ACLs", When.ACLS),
-    Row(_VERIFY, _T, On.ACL_RECORD, Operation.READ, "know which ACLs the flow added", When.PRUNE),
+    Row(_VERIFY, _T, On.ACL_RECORD, Operation.READ, "read which ACLs the flow added", When.PRUNE),
 )
 
 
 def functions_of(flow: Flow) -> frozenset[Function]:
-    """Which functions the settings of a flow ask for; `verify_copy`, which nothing waits for, is not among them."""
+    """Which functions are enabled by a flow's settings; not `verify_copy`, on which nothing depends."""
     wanted = {
         Function.CONFIG_SYNC: flow.sync_topic_configs_enabled,
         Function.ACL_SYNC: flow.sync_topic_acls_enabled,
@@ -255,19 +255,19 @@ def needed(flow: Flow, functions: Iterable[Function] | None = None) -> list[Row]
 
 
 def of_the_way_back(opposite: Flow) -> list[Row]:
-    """Return what `checkpoint` needs besides, where the flow `opposite` is there too: rows of that one, on its sides.
+    """Return what `checkpoint` additionally needs if the flow `opposite` exists: rows of that flow, on its sides.
 
-    A group that failed over returns by what that flow's checkpoints are made of, and by which topics are compacted; and
-    what these checkpoints say tells which groups have not failed over at all.
+    A group that failed over is translated back with that flow's offset syncs and the compaction of its topics; that
+    flow's checkpoints show which groups have not failed over.
     """
     made_of = {On.TOPICS, On.REMOTE_TOPICS, On.OFFSET_SYNCS, On.PROGRESS}
     rows = [row for row in needed(opposite, [_CHECKPOINT]) if row.on in made_of and row.when is not When.GROUP_OFFSETS]
-    rows.append(Row(_CHECKPOINT, _T, On.CHECKPOINTS, Operation.READ, "know who has not failed over"))
-    return [*rows, Row(_CHECKPOINT, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "know which are compacted")]
+    rows.append(Row(_CHECKPOINT, _T, On.CHECKPOINTS, Operation.READ, "find groups that have not failed over"))
+    return [*rows, Row(_CHECKPOINT, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "find compacted topics")]
 
 
 def without_implied(rows: Iterable[Row]) -> list[Row]:
-    """Leave out required rows whose right comes with that of another row, on the same resource."""
+    """Drop required rows whose right is implied by that of another row, on the same resource."""
     kept = list(rows)
     there = {(row.side, row.on, row.operation) for row in kept if row.required}
     return [
@@ -276,7 +276,7 @@ def without_implied(rows: Iterable[Row]) -> list[Row]:
 
 
 def name_of(flow: Flow, on: On) -> str | None:
-    """Return the name of the one topic or group that a right is about, None for what are many, and for the cluster."""
+    """Return the name of the topic or group of a right, None for several resources, and for the cluster."""
     match on:
         case On.PROGRESS:
             return flow.offset_storage_topic

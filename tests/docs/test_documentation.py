@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import mirrorless
-from mirrorless.copy.partition.state import PartitionState
+from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.errors import GapKind
 from mirrorless.functions.environment import SupervisorEnvironment
 from mirrorless.metrics import METRICS
 from mirrorless.rights import CONNECT
-from mirrorless.settings.load import FLOW_KEYS, WORKER_KEYS
+from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo

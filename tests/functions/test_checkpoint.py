@@ -90,7 +90,7 @@ def test_a_trigger_does_not_go_round_where_the_schedule_fails(world: World, star
     sync = OffsetSync(topic=topic, partition=0, last_upstream=0, last_downstream=0)
     function = start("checkpoint")
     answer = function.invoke(msk(record("syncs", offset=0, key=sync.key(), value=sync.value())))
-    reason = f"cluster {world.target_alias}: topic {world.source_alias}.checkpoints.internal cannot be created: "
+    reason = f"cluster {world.target_alias}: cannot create topic {world.source_alias}.checkpoints.internal: "
     assert answer["error"].startswith(reason)
     function.begin(schedule())
     error = function.end().error

@@ -78,5 +78,5 @@ def test_a_cloudwatch_that_does_not_answer_holds_nothing_up(
         metrics.lease_ended([])
     assert time.monotonic() - before < 1
     metrics.close()
-    (line,) = [record.getMessage() for record in caplog.records if "metrics are not published" in record.getMessage()]
-    assert line.startswith(f"{world.flow}: metrics are not published: cloudwatch cannot be asked: ")
+    (line,) = [record.getMessage() for record in caplog.records if "publishing metrics failed" in record.getMessage()]
+    assert line.startswith(f"{world.flow}: publishing metrics failed: cloudwatch is not reachable: ")

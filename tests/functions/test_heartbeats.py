@@ -100,7 +100,7 @@ def test_heartbeats_are_measured_and_what_is_none_goes_to_the_failure_destinatio
     sqs = aws.client("sqs")
     bodies = [message["Body"] for message in sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)["Messages"]]
     assert len(bodies) == 2
-    assert any('"offset": 4' in body and "no heartbeat: " in body for body in bodies)
+    assert any('"offset": 4' in body and "not a heartbeat: " in body for body in bodies)
     assert any('"offset": 5' in body and "the event's record is malformed: " in body for body in bodies)
 
 
@@ -108,7 +108,7 @@ def test_the_age_of_the_last_heartbeat_tells_that_they_are_missing(world: World,
     topic = world.topic()
     world.write_settings(topics=f"{topic}, heartbeats")
     function = start("heartbeat_monitor")
-    assert "no heartbeat came over yet" in function.invoke(schedule())["note"]
+    assert "no heartbeat was replicated yet" in function.invoke(schedule())["note"]
     assert function.metrics() == {}
 
     at_ms = int((datetime.now(UTC).timestamp() - 100) * 1000)

@@ -82,7 +82,7 @@ def test_a_paused_flow_is_stopped_and_a_resumed_one_goes_on(world: World, aws: A
     assert function.metrics()["job-down"] == [0, 0, 0]
 
     states.write(TargetState.STARTED)
-    assert function.invoke(schedule())["reason"] == "a run is being stopped; the next one starts behind it"
+    assert function.invoke(schedule())["reason"] == "a run is being stopped; the next one starts after it"
     # Glue tells of the end of the run before its list does.
     resumed = function.invoke(job_state(job, run, "STOPPED"))
     assert resumed["started_run"] != run
@@ -121,7 +121,7 @@ def test_the_run_of_a_flow_that_is_not_enabled_any_more_is_stopped(
     assert told == [[run]]
 
     world.write_settings(**{f"{world.flow}.enabled": "true"})
-    assert function.invoke(schedule())["reason"] == "a run is being stopped; the next one starts behind it"
+    assert function.invoke(schedule())["reason"] == "a run is being stopped; the next one starts after it"
 
 
 def test_another_jobs_event_is_none_of_its_business(world: World, aws: Aws, job: str, start: Start) -> None:

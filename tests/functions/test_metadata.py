@@ -49,7 +49,7 @@ def test_where_topics_are_not_looked_for_an_invocation_by_hand_does_so_once(worl
     topic = world.topic()
     world.write_settings(**{"refresh.topics.enabled": "false"})
     function = start("topic_discovery")
-    assert function.invoke(schedule())["note"] == "topics are switched off in the configuration"
+    assert function.invoke(schedule())["note"] == "topics are disabled in the configuration"
     assert partitions(world, world.remote(topic)) == 0
     function.invoke({})
     assert partitions(world, world.remote(topic)) == 1
@@ -88,7 +88,7 @@ def test_clusters_without_acls_are_a_note(world: World, start: Start) -> None:
     function = start("acl_sync")
     assert function.invoke(schedule()) == {"flow": world.flow, "changed": 0, "failed": 0, "problems": 0}
     (line,) = [line for line in function.lines() if line.get("message") == "Note"]
-    assert line["note"].startswith("ACLs are not kept in step: ")
+    assert line["note"].startswith("ACLs are not synced: ")
 
 
 def test_the_configuration_comes_from_s3_with_secrets_and_parameters(world: World, aws: Aws, start: Start) -> None:

@@ -111,7 +111,7 @@ def test_clusters_that_do_not_answer_are_one_line(installed: Path) -> None:
     doctor, plan, status = (start(installed, name, "mm2.properties") for name in commands)  # all wait at once
     out, error = doctor.communicate(timeout=120)
     assert (doctor.returncode, error) == (1, "")
-    assert "127.0.0.1:1 cannot be connected to (Connection refused)" in out
+    assert "127.0.0.1:1 refuses connections (Connection refused)" in out
     for process in (plan, status):
         out, error = process.communicate(timeout=120)
         assert (process.returncode, out) == (2, "")

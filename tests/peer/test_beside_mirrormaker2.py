@@ -46,7 +46,7 @@ def test_nothing_is_copied_twice(world: World) -> None:
         # One that ran before MirrorMaker 2 did.
         assert "copies this flow too" in refused(flow, peer)
         (warned,) = [one for one in examine(flow, [Function.PARTITION_COPY]) if one.check == "MirrorMaker 2"]
-        for sign in ("-mm2 has members", "it wrote progress", "that it is running"):
+        for sign in ("-mm2 has members", "MirrorMaker 2 wrote progress", "has status RUNNING"):
             assert sign in warned.text
         # One that starts beside it.
         with (

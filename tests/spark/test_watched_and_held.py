@@ -94,4 +94,4 @@ def test_a_run_is_measured_paused_resumed_and_switched_off(world: World) -> None
     assert found["mirrorless_checkpoint_count_total"] >= 1
     assert found["mirrorless_heartbeat_age_seconds"] < 60
     assert {"mirrorless_record_age_ms_max", "mirrorless_byte_rate", "mirrorless_lag_seconds"} <= found.keys()
-    assert any(line["note"] == f"metrics are on port {port}, at /metrics" for line in running.lines("Note"))
+    assert any(line["note"] == f"metrics are served on port {port} at /metrics" for line in running.lines("Note"))

@@ -38,6 +38,19 @@ INSTEAD: Final[dict[str, str]] = {
     "by way of": "through, with",
     "without a word": "silently",
     "mends": "fixes, repairs",
+    "mended": "fixed, repaired",
+    "passed over": "ignored, skipped",
+    "passes over": "ignores, skips",
+    "goes over": "is replicated",
+    "came over": "was replicated",
+    "come over": "be replicated",
+    "dealt": "assigned",
+    "holds up": "delays, blocks",
+    "held up": "delayed, blocked",
+    "out of reach": "unreachable",
+    "somebody": "the noun: an operator, another process",
+    "anybody": "the noun: an operator, another process",
+    "for ever": "endlessly, forever",
 }
 BANNED: Final[tuple[str, ...]] = tuple(INSTEAD)
 

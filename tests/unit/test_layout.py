@@ -26,6 +26,7 @@ LAYERS = (
     "rights",
     "batches",
     "protocol",
+    "log_walk",
     "copy",
     "offsets",
     "heartbeats",

@@ -104,7 +104,8 @@ def test_the_error_names_flows_and_a_topic(tmp_path: Path) -> None:
 
     assert (caught.value.topic, caught.value.path) == ("carts", ("A->B", "B->A"))
     assert str(caught.value).startswith(
-        "flow A->B: topic carts (and 1 more) would be replicated in a loop by A->B, B->A, which all select it and keep"
+        "flow A->B: topic carts (and 1 more) would be replicated in a loop by A->B, B->A, which all select the topic "
+        "and keep"
     )
 
 

@@ -1,1 +1,1 @@
-"""Record batches as bytes: what a batch says about itself, and how it is made to fit the target. No I/O."""
+"""Record batches as bytes: reading them, and making them fit for the target. No I/O."""

@@ -1,4 +1,4 @@
-"""Which batches of a fetch go over, which are dropped, and which cannot be appended (design, section 3).
+"""Decides which batches of a fetch are copied, which are dropped, and which cannot be appended.
 
 A fetch with `read_committed` returns markers and aborted data too; the response lists the aborted transactions, and the
 reader leaves them out (Kafka's `CompletedFetch`).
@@ -19,7 +19,7 @@ _SINGLE_BYTE_VARINT = 0x80
 
 
 class AbortedTransactions:
-    """Follows one fetch response batch by batch and knows whose records were aborted.
+    """Follows one fetch response batch by batch and returns whose records were aborted.
 
     `aborted` are pairs of producer id and first offset, from the response.
     """
@@ -29,7 +29,7 @@ class AbortedTransactions:
         self._active: set[int] = set()
 
     def drops(self, header: BatchHeader, records: bytes | memoryview, at: int) -> bool:
-        """Whether the batch at byte `at` is a marker or aborted; call it for all of transactions, in order."""
+        """Whether the batch at byte `at` is a marker or aborted; call it for all transactional ones, in order."""
         while self._ahead and self._ahead[-1][0] <= header.last_offset:
             self._active.add(self._ahead.pop()[1])
         if header.is_control:
@@ -55,15 +55,15 @@ def _marker_type(records: bytes | memoryview, at: int) -> int:
 def refusal(header: BatchHeader) -> str | None:
     """Why a data batch can neither be appended nor rebuilt, None if it can."""
     if header.attributes & CODEC_MASK >= len(CODECS):
-        return f"the batch {header.base_offset} to {header.last_offset} has the compression codec {header.codec}"
+        return f"the batch {header.base_offset} to {header.last_offset} has compression codec {header.codec}"
     return None
 
 
 def fits_as_it_is(header: BatchHeader, *, wanted_from: int, max_bytes: int | None) -> bool:
     """Whether a data batch may be appended unopened.
 
-    It may not if only what lies behind `wanted_from` is wanted, if compaction left holes in it, if its timestamps are
-    the source's append time, if the cleaner set a delete horizon in it, or if it is larger than `max_bytes`.
+    It may not if only records from `wanted_from` on are wanted, if compaction removed records, if its timestamps
+    are the source's append time, if the cleaner set a delete horizon in it, or if it is larger than `max_bytes`.
     """
     return (
         header.base_offset >= wanted_from

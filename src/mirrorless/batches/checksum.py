@@ -1,9 +1,9 @@
 """CRC-32C of a record batch: of its bytes, or derived from another batch's that differs in its header only.
 
-A CRC is linear: those of two texts of the same length differ by what their difference alone would add. Where only the
-first bytes differ, that is the difference of the first bytes' own CRCs, moved on over as many zero bytes as follow.
-Moving on over a fixed number of zeros is linear too, so four look-ups by a byte each do it; over few, the zeros
-themselves are read, which is faster than look-ups in tables that no cache holds.
+A CRC is linear: the CRCs of two texts of the same length differ by the CRC of their difference. If only the
+first bytes differ, that is the difference of the first bytes' own CRCs, shifted over the zero bytes that follow.
+Shifting over a fixed number of zeros is linear too, so four look-ups by a byte each do it; over few zeros, the zeros
+themselves are read, which is faster than look-ups in tables that are in no cache.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from functools import cache
 import google_crc32c
 
 _POLYNOMIAL = 0x82F63B78
-"""Castagnoli's, with the lowest power in the highest bit, as the sums themselves are."""
+"""Castagnoli's, with the lowest power in the highest bit, as in the sums."""
 _READ_BITS = 12
 _ZEROS = bytes((1 << _READ_BITS) - 1)
-"""What is left of a length below its digits is read: 4 KiB take a quarter of a microsecond."""
+"""The remainder of a length below its digits is read: 4 KiB take a quarter of a microsecond."""
 _DIGITS = 5
 _ALL = 0xFFFFFFFF
-"""What sums begin and end with, which is no part of what they have moved."""
+"""Initial and final XOR of the sums, which shifts do not include."""
 _Moves = tuple[list[int], list[int], list[int], list[int]]
 
 
@@ -29,7 +29,7 @@ def checksum(covered: bytes, body: bytes) -> int:
 
 
 def derived(checksum: int, before: bytes, after: bytes, *, following: int) -> int:
-    """What `checksum` becomes where the first bytes, `before`, are now `after`, and so many bytes follow unchanged.
+    """Return what `checksum` becomes if the first bytes, `before`, are now `after`, with `following` unchanged bytes.
 
     `before` and `after` are of the same length, fewer than 2^32 bytes follow. If the checksum did not match, the new
     one does not match either.
@@ -48,14 +48,14 @@ def derived(checksum: int, before: bytes, after: bytes, *, following: int) -> in
 
 
 def prepare() -> None:
-    """Have the tables of `derived` built, which takes some 20 ms, before a batch waits for them."""
+    """Build the tables of `derived`, which takes some 20 ms, before a batch has to wait for them."""
     _zeros()
 
 
 @cache
 def _zeros() -> list[list[_Moves]]:
-    """For each hexadecimal digit above those bytes that are read, lowest first, and each value: the move over them."""
-    one = [_POLYNOMIAL, *(1 << bit for bit in range(31))]  # what a zero bit makes of each bit
+    """For each hexadecimal digit above the bytes that are read, lowest first, and each value: the shift over them."""
+    one = [_POLYNOMIAL, *(1 << bit for bit in range(31))]  # the effect of a zero bit on each bit
     for _ in range(3 + _READ_BITS):
         one = _then(one, one)  # two, four, eight
     found: list[list[_Moves]] = []
@@ -69,7 +69,7 @@ def _zeros() -> list[list[_Moves]]:
 
 
 def _then(first: list[int], second: list[int]) -> list[int]:
-    """Both moves, one after the other; a move says what becomes of each of 32 bits."""
+    """Both shifts, one after the other; a shift has the result of each of 32 bits."""
     return [_moved(bits, second) for bits in first]
 
 
@@ -83,7 +83,7 @@ def _moved(bits: int, rows: list[int]) -> int:
 
 
 def _by_byte(rows: list[int]) -> _Moves:
-    """The same move, of each value of each of the four bytes."""
+    """The same shift, of each value of each of the four bytes."""
     tables: _Moves = [0], [0], [0], [0]
     for number, table in enumerate(tables):
         for row in rows[8 * number : 8 * number + 8]:

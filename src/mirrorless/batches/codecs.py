@@ -1,6 +1,6 @@
-"""The compression of a batch's records, read and written as Kafka's Java client does (its `Compression` classes).
+"""Compression of a batch's records, as in Kafka's Java client (its `Compression` classes).
 
-Two defaults of `cramjam` do not fit and are set here: its LZ4 frames chain their blocks, which Kafka's
+Two defaults of `cramjam` do not fit and are set here: its LZ4 frames have dependent blocks, which Kafka's
 `Lz4BlockOutputStream.FLG` refuses, and its levels are those of archives, not of streams.
 """
 
@@ -15,7 +15,7 @@ import cramjam
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 DECOMPRESSED_BYTES: Final = 128 << 20
-"""How large records may become, in bytes: far above what `message.max.bytes` lets in, and below a function's memory."""
+"""Maximum size of decompressed records: far above `message.max.bytes`, and below a function's memory."""
 
 _LZ4_FAST = 1
 _ZSTD_LEVEL = 3
@@ -30,7 +30,7 @@ _INT32 = struct.Struct(">i")
 def decompress(codec: int, body: bytes, *, max_bytes: int = DECOMPRESSED_BYTES) -> bytes:
     """Return the records of a batch body whose attributes name `codec`.
 
-    Raises `ValueError` for an unknown codec, for what is no such stream, and for more than `max_bytes` of records.
+    Raises `ValueError` for an unknown codec, for an invalid stream, and for more than `max_bytes` of records.
     """
     try:
         if codec == NONE:
@@ -50,12 +50,12 @@ def decompress(codec: int, body: bytes, *, max_bytes: int = DECOMPRESSED_BYTES) 
             with mmap.mmap(-1, max_bytes) as room:
                 return room[: cramjam.zstd.decompress_into(body, room)]
     except (cramjam.DecompressionError, zlib.error, struct.error) as error:
-        raise ValueError(f"codec {codec} cannot read it, or it has more than {max_bytes} bytes: {error}") from error
-    raise ValueError(f"compression codec {codec} is not known")
+        raise ValueError(f"cannot decompress codec {codec}, or more than {max_bytes} bytes: {error}") from error
+    raise ValueError(f"unknown compression codec {codec}")
 
 
 def compress(codec: int, records: bytes) -> bytes:
-    """Return what stands behind the header of a batch with these records; levels are the Java producer's defaults."""
+    """Return the body of a batch with these records; levels are the Java producer's defaults."""
     if codec == NONE:
         return records
     if codec == GZIP:
@@ -68,11 +68,11 @@ def compress(codec: int, records: bytes) -> bytes:
         return bytes(frame.finish())
     if codec == ZSTD:
         return bytes(cramjam.zstd.compress(records, level=_ZSTD_LEVEL))
-    raise ValueError(f"compression codec {codec} is not known")
+    raise ValueError(f"unknown compression codec {codec}")
 
 
 def _gunzip(body: bytes, max_bytes: int) -> bytes:
-    """Read every member; `zlib` because it keeps to a limit by itself and, at level 6, writes three times as fast."""
+    """Read every member; `zlib` because it has a size limit and, at level 6, writes three times as fast."""
     members: list[bytes] = []
     left = max_bytes
     while body or not members:
@@ -90,7 +90,7 @@ def _gunzip(body: bytes, max_bytes: int) -> bytes:
 def _unsnap(body: bytes, max_bytes: int) -> bytes:
     """Read Java's framing (snappy-java's `SnappyInputStream`), or plain Snappy as librdkafka may write it.
 
-    Of the header only the magic is looked at: some producers write the two versions in the other byte order.
+    Of the header only the magic is checked: some producers write the two versions in the other byte order.
     """
     if not body.startswith(_XERIAL_MAGIC):
         return _unsnap_block(body, max_bytes, max_bytes)
@@ -98,13 +98,13 @@ def _unsnap(body: bytes, max_bytes: int) -> bytes:
     blocks: list[bytes] = []
     at, end, left = 0, len(body), max_bytes
     while at < end:
-        if view[at : at + len(_XERIAL_MAGIC)] == _XERIAL_MAGIC:  # streams may stand one behind the other
+        if view[at : at + len(_XERIAL_MAGIC)] == _XERIAL_MAGIC:  # streams may be concatenated
             at += len(_XERIAL_HEADER)
             continue
         (size,) = _INT32.unpack_from(body, at)
         at += _INT32.size
         if not 0 <= size <= end - at:
-            raise ValueError(f"a Snappy block of {size} bytes where {end - at} are left")
+            raise ValueError(f"a Snappy block of {size} bytes, but {end - at} are left")
         blocks.append(_unsnap_block(view[at : at + size], left, max_bytes))
         left -= len(blocks[-1])
         at += size

@@ -1,7 +1,7 @@
-"""The 61 bytes in front of every record batch of message format v2.
+"""The 61-byte header of every record batch of message format v2.
 
 Source of the layout: Kafka's `DefaultRecordBatch`. The checksum covers everything from `attributes` to the end, so
-base offset and partition leader epoch may be changed without touching it. Formats v0 and v1 keep their magic byte at
+base offset and partition leader epoch may be changed without a new checksum. Formats v0 and v1 have their magic byte at
 the same place, which is all that is read of them here.
 """
 
@@ -54,7 +54,7 @@ class BatchHeader(NamedTuple):
     @classmethod
     def parse(cls, buffer: bytes | bytearray | memoryview, at: int = 0) -> BatchHeader:
         """Read the header that begins at byte `at`; raises `struct.error` if fewer than 61 bytes are left."""
-        return tuple.__new__(cls, _LAYOUT.unpack_from(buffer, at))  # as `_make`, without counting what cannot differ
+        return tuple.__new__(cls, _LAYOUT.unpack_from(buffer, at))  # as `_make`, without checking the length
 
     def pack(self) -> bytes:
         """Return the 61 bytes again."""
@@ -72,7 +72,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        """Offset behind the batch."""
+        """The offset after the batch."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
@@ -84,7 +84,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def codec(self) -> str:
-        """Name of the compression codec, `unknown (n)` for one that has none yet."""
+        """Name of the compression codec, `unknown (n)` for an unknown one."""
         number = self.attributes & CODEC_MASK
         return CODECS[number] if number < len(CODECS) else f"unknown ({number})"
 
@@ -105,9 +105,9 @@ class BatchHeader(NamedTuple):
 
 
 class FormatError(ValueError):
-    """Bytes that are no v2 batch; `offset` is the upstream offset they claim to be at.
+    """Bytes that are not a v2 batch; `offset` is the upstream offset in them.
 
-    `next_offset` is the one behind them and `size_bytes` their size, as far as they can be told.
+    `next_offset` is the offset after them and `size_bytes` their size, as far as known.
     """
 
     def __init__(
@@ -123,8 +123,8 @@ class FormatError(ValueError):
 def scan(records: bytes | memoryview, at: int = 0) -> Iterator[tuple[BatchHeader, int]]:
     """Yield each whole batch of a fetched buffer, from byte `at` on, as its header and the byte where it begins.
 
-    A fetch may end in the middle of a batch; that tail is left out (Kafka's `ByteBufferLogInputStream`).
-    Raises `FormatError` for message formats before v2 and for lengths that cannot be.
+    A fetch may end in the middle of a batch; the incomplete batch is dropped (Kafka's `ByteBufferLogInputStream`).
+    Raises `FormatError` for message formats before v2 and for impossible lengths.
     """
     end = len(records)
     while end - at > _MAGIC_AT:

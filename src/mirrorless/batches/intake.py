@@ -1,6 +1,6 @@
-"""What a fetch brought for one partition, as batches that can be stamped: most as they came, the rest rebuilt.
+"""Turns a fetch of one partition into batches that can be stamped: most of them unchanged, the others rebuilt.
 
-The table in section 3 of the design, row by row. Offsets are upstream.
+Offsets are upstream.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _MAGIC_AT = 16
 
 
 class PassedTo(NamedTuple):
-    """Nothing is left before `offset`: what was there went before this, or was a marker, aborted, or compacted away."""
+    """Nothing is left to copy before `offset`: it was copied before, or was a marker, aborted, or compacted away."""
 
     offset: int
     leader_epoch: int = -1
 
 
 class _IntakeRules(NamedTuple):
-    """Which batches are rebuilt: larger than `max_batch_bytes`, or to be put among others, into `rebuilt_bytes`.
+    """Which batches are rebuilt: larger than `max_batch_bytes`, or to be merged into batches of `rebuilt_bytes`.
 
-    `leader_epoch` is the source's at the end of what was fetched.
+    `leader_epoch` is the source's at the end of the fetch.
     """
 
     goes_among_others: Callable[[BatchHeader], bool]
@@ -48,7 +48,7 @@ class _IntakeRules(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Headers of batches, each with the byte where it begins, and the lone records behind them."""
+    """Headers of batches, each with the byte where it begins, and the single-record batches after them."""
 
     plain: list[tuple[BatchHeader, int]]
     lone: Lone | None
@@ -71,14 +71,14 @@ def take_in(
     merge_below: int = 0,
     opposite: OppositeCopy = NO_OPPOSITE,
 ) -> Iterator[Ready | PassedTo]:
-    """Yield what goes over, in order, from offset `wanted_from` up to `until`; no batch above `max_batch_bytes`.
+    """Yield what is copied, in order, from offset `wanted_from` up to `until`; no batch above `max_batch_bytes`.
 
-    Checksums are compared where a batch is unusual, with `verify` everywhere; else the target compares them. A batch of
-    which one record alone is larger comes as it is. Tiny batches are coalesced where there are many of them: one batch
-    a partition fits a produce request, so one by one each would cost a round trip. `merge_below` has batches of fewer
-    bytes put together into such of about that size, where a round trip costs more than opening them. With `views`,
-    bodies may be such of `records`. Raises `FormatError` for what cannot go over, and `LoopedBatch` for what the
-    `opposite` copy brought back, after everything before it.
+    Checksums are compared for unusual batches, with `verify` for all; otherwise the target compares them. A batch with
+    a single record that is larger is yielded unchanged. Tiny batches are coalesced if there are many of them: a produce
+    request has one batch per partition, so each would cost a round trip. `merge_below` merges batches of fewer
+    bytes into batches of about that size, where a round trip costs more than opening them. With `views`,
+    bodies may be views of `records`. Raises `FormatError` for what cannot be copied, and `LoopedBatch` for batches
+    that the `opposite` copy appended, after everything before it.
     """
     limit = max_batch_bytes if max_batch_bytes is not None else max(_REBUILT_BYTES, merge_below)
     if len(records) > _MAGIC_AT and records[_MAGIC_AT] < 2:
@@ -139,7 +139,7 @@ def _one_by_one(
     reached: int,
     rules: _IntakeRules,
 ) -> Generator[Ready, None, tuple[int, FormatError | None]]:
-    """Yield batches as they came or rebuilt; returns the offset behind them, and what is wrong with the next one."""
+    """Yield batches unchanged or rebuilt; returns the offset after them, and the error of the next one."""
     loose: list[tuple[BatchHeader, bytes]] = []
     loose_from = reached
     failure: FormatError | None = None
@@ -168,7 +168,7 @@ def _one_by_one(
 
 
 def _together(loose: list[tuple[BatchHeader, bytes]], wanted_from: int, rules: _IntakeRules) -> Iterator[Ready]:
-    """Rebuild batches; a tiny one that stands alone between others has nothing to be put among."""
+    """Rebuild batches; a tiny batch between others that are not tiny has nothing to be merged with."""
     if len(loose) == 1:
         ((header, body),) = loose
         if fits_as_it_is(header, wanted_from=wanted_from, max_bytes=rules.max_batch_bytes):
@@ -180,9 +180,9 @@ def _together(loose: list[tuple[BatchHeader, bytes]], wanted_from: int, rules: _
 def _runs(
     records: bytes | memoryview, wanted_from: int, until: int | None, opposite: OppositeCopy
 ) -> tuple[list[_Run], FormatError | LoopedBatch | None]:
-    """Part a fetch into long runs of lone records, all of them wanted, and what lies between them.
+    """Split a fetch into long runs of single-record batches, all of them wanted, and what is between them.
 
-    The second value is what ended them early, if anything did.
+    The second value is the error that ended them early, if any.
     """
     runs: list[_Run] = []
     plain: list[tuple[BatchHeader, int]] = []
@@ -230,7 +230,7 @@ def _data_batches(
     wanted_from: int,
     until: int | None,
 ) -> Iterator[tuple[int, tuple[BatchHeader, bytes] | None]]:
-    """Yield the offset behind each batch, with the batch if its records were committed; checks every checksum."""
+    """Yield the offset after each batch, with the batch if its records were committed; checks every checksum."""
     for header, at in headers:
         if until is not None and header.base_offset >= until:
             yield max(until, wanted_from), None

@@ -1,8 +1,8 @@
-"""Message formats v0 and v1, as brokers before 0.11 wrote them, made into v2 batches.
+"""Converts message formats v0 and v1, of brokers before 0.11, to v2 batches.
 
 A message is `offset int64, size int32, crc int32, magic int8, attributes int8, [v1: timestamp int64], key, value`; the
-sum is CRC-32 over everything from the magic byte on. A compressed message holds a set of messages as its value. The
-rules for offsets and timestamps of those are the ones of Kafka's `AbstractLegacyRecordBatch` and `LegacyRecord`.
+checksum is CRC-32 over everything from the magic byte on. A compressed message has a set of messages as its value. Its
+rules for offsets and timestamps are those of Kafka's `AbstractLegacyRecordBatch` and `LegacyRecord`.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class _Message(NamedTuple):
 
 
 def legacy_end(records: bytes | memoryview, at: int = 0) -> int:
-    """Byte behind the messages of v0 and v1 that begin at byte `at`: the first v2 batch, or the end of the buffer.
+    """Byte after the messages of v0 and v1 that begin at byte `at`: the first v2 batch, or the end of the buffer.
 
-    A last message that the fetch cut off counts as one of them, and so does all behind one whose size cannot be:
-    `convert` leaves the one out and refuses the other.
+    A last message that the fetch truncated counts as one of them, and so does everything after an impossible size:
+    `convert` drops the former and raises for the latter.
     """
     view = memoryview(records)
     try:
@@ -56,20 +56,20 @@ def legacy_end(records: bytes | memoryview, at: int = 0) -> int:
 def convert(records: bytes | memoryview, *, max_bytes: int, wanted_from: int) -> Iterator[Rebuilt]:
     """Yield v2 batches for the messages at the beginning of a fetched buffer, up to `legacy_end`.
 
-    They are what `rebuild` would return: at most `max_bytes` large, same codec, without offsets below `wanted_from`.
-    Raises `FormatError`, with the message's offset and magic, where a checksum does not match or a message cannot be
+    They equal the result of `rebuild`: at most `max_bytes` large, same codec, without offsets below `wanted_from`.
+    Raises `FormatError`, with the message's offset and magic, if a checksum does not match or a message cannot be
     read, after everything before it was yielded.
     """
     return merge(messages(records, wanted_from=wanted_from), max_bytes=max_bytes)
 
 
 def messages(records: bytes | memoryview, *, wanted_from: int) -> Iterator[tuple[int, Records]]:
-    """Yield what `convert` puts together: the attributes of each message or compressed set, and its records.
+    """Yield the input of `convert`: the attributes of each message or compressed set, and its records.
 
     Raises as `convert` does.
     """
     for frame in _frames(memoryview(records), 0):
-        if _INT64.unpack_from(frame)[0] < wanted_from:  # of a set of messages it is the last one's
+        if _INT64.unpack_from(frame)[0] < wanted_from:  # for a set of messages, the offset of its last message
             continue
         message = _checked(frame)
         codec = message.attributes & CODEC_MASK
@@ -87,13 +87,13 @@ def messages(records: bytes | memoryview, *, wanted_from: int) -> Iterator[tuple
 
 
 def _frames(view: memoryview, at: int) -> Iterator[memoryview]:
-    """Each whole message of formats v0 and v1, from its offset to its end, until something else comes."""
+    """Each whole message of formats v0 and v1, from its offset to its end, until another format begins."""
     end = len(view)
     while _is_legacy(view, at):
         (size,) = _INT32.unpack_from(view, at + _SIZE_AT)
         if size < _SMALLEST:
             (offset,) = _INT64.unpack_from(view, at)
-            raise _refused(f"claims a size of {size} bytes", offset, view[at + _MAGIC_AT])
+            raise _refused(f"has an invalid size of {size} bytes", offset, view[at + _MAGIC_AT])
         if at + _SIZE_COUNTS_FROM + size > end:
             return
         yield view[at : at + _SIZE_COUNTS_FROM + size]
@@ -111,7 +111,7 @@ def _checked(frame: memoryview) -> _Message:
     if not magic:
         return _Message(offset, magic, attributes, _NO_TIMESTAMP_MS, frame[_START.size :])
     if size < _SMALLEST + _INT64.size:
-        raise _refused(f"has no room for a timestamp in its {size} bytes", offset, magic)
+        raise _refused(f"is too short for a timestamp ({size} bytes)", offset, magic)
     (timestamp_ms,) = _INT64.unpack_from(frame, _START.size)
     return _Message(offset, magic, attributes, timestamp_ms, frame[_START.size + _INT64.size :])
 
@@ -119,16 +119,16 @@ def _checked(frame: memoryview) -> _Message:
 def _unwrapped(wrapper: _Message, codec: int) -> list[_Message]:
     """Return the messages inside a compressed one, with their own offsets and timestamps."""
     if codec not in (codecs.GZIP, codecs.SNAPPY, codecs.LZ4):
-        raise ValueError(f"compression codec {codec} is not known in format v{wrapper.magic}")
+        raise ValueError(f"unknown compression codec {codec} for format v{wrapper.magic}")
     _, value = _key_and_value(wrapper.content)
     if value is None:
         raise ValueError("a compressed message without value")
     stream = bytes(value)
     if codec == codecs.LZ4 and wrapper.magic == 0:
-        stream = _lz4_header_mended(stream)
+        stream = _lz4_header_corrected(stream)
     inner = [_checked(frame) for frame in _frames(memoryview(codecs.decompress(codec, stream)), 0)]
     if not inner:
-        raise ValueError("a compressed message without messages in it")
+        raise ValueError("a compressed message without inner messages")
     if any(one.attributes & CODEC_MASK for one in inner):
         raise ValueError("a compressed message within a compressed one")
     base = 0
@@ -159,20 +159,20 @@ def _nullable(content: memoryview, at: int) -> tuple[memoryview | None, int]:
     if size < 0:
         return None, at
     if at + size > len(content):
-        raise ValueError(f"{size} bytes of key or value where {len(content) - at} are left")
+        raise ValueError(f"{size} bytes of key or value, but {len(content) - at} are left")
     return content[at : at + size], at + size
 
 
 def _rest(message: _Message) -> bytes:
-    """Key, value and no headers as they stand in a v2 record."""
+    """Key, value and no headers, as in a v2 record."""
     parts: list[bytes | memoryview] = []
     for field in _key_and_value(message.content):
         parts += (VARINTS[-1],) if field is None else (VARINTS[len(field)], field)
     return b"".join((*parts, VARINTS[0]))
 
 
-def _lz4_header_mended(stream: bytes) -> bytes:
-    """Put the right checksum into an LZ4 frame's header: clients before 0.10 summed up too much (KAFKA-3160)."""
+def _lz4_header_corrected(stream: bytes) -> bytes:
+    """Correct the checksum of an LZ4 frame's header: clients before 0.10 included too many bytes (KAFKA-3160)."""
     sum_at = 6 + (8 if len(stream) > 4 and stream[4] & 0x08 else 0)
     return stream[:sum_at] + bytes([_xxh32(stream[4:sum_at]) >> 8 & 0xFF]) + stream[sum_at + 1 :]
 

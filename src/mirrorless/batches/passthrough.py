@@ -1,6 +1,6 @@
-"""Batches that go over as they came: what nearly every fetch brings, so it is looked at in one loop.
+"""Selects batches that are copied unchanged, nearly all of every fetch, in one loop.
 
-Only their headers are read. A damaged one keeps a wrong checksum (`stamp.stamp`), by which the target refuses it.
+Only their headers are read. A damaged batch keeps a wrong checksum (`stamp.stamp`), so the target refuses it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _END_OF_TIME = 1 << 63
 
 
 class Ready(NamedTuple):
-    """A dense batch, to be stamped; its records were at `base_offset` to `last_offset`, with or without holes.
+    """A dense batch, to be stamped; its records were at `base_offset` to `last_offset`, with or without gaps.
 
-    `leader_epoch` is the source's at its last record, or at the end of what was fetched with it: never older.
+    `leader_epoch` is the source's at its last record, or at the end of the fetch: never older.
     """
 
     header: BatchHeader
@@ -42,13 +42,12 @@ def unopened(
     views: bool,
     opposite: OppositeCopy = NO_OPPOSITE,
 ) -> tuple[list[Ready], int]:
-    """Return the batches in front that are wanted whole and may be appended as they are, and the byte behind them.
+    """Return the leading batches that are wanted whole and may be appended unchanged, and the byte after them.
 
-    With `views` their bodies are such of `records`, but for those that were verified.
-
-    There begins one with anything unusual: another message format, holes, a transaction, append times or a delete
-    horizon (`admission.fits_as_it_is`), a wrong length or, with `verify`, checksum, a tiny batch, one that is larger
-    than `max_batch_bytes` or not all there; one from offset `until` on; or one of the `opposite` copy.
+    With `views` their bodies are views of `records`, except for those that were verified.
+    Ends at the first batch with anything unusual: another message format, gaps, a transaction, append times or a delete
+    horizon (`batch_filter.fits_as_it_is`), a wrong length or, with `verify`, checksum, a tiny or an incomplete batch,
+    one larger than `max_batch_bytes`, one from offset `until` on, or one of the `opposite` copy.
     """
     found: list[Ready] = []
     end = len(records)
@@ -84,9 +83,9 @@ def unopened(
 
 
 def is_tiny(size_bytes: int, attributes: int, record_count: int) -> bool:
-    """Whether a batch costs more as one of many than its records do that are put among others.
+    """Whether a batch costs more as one of many than its records do in a merged batch.
 
-    Not compressed ones are cheap to open: a batch of its own costs as much as about sixty of their records.
+    Uncompressed ones are cheap to open: a separate batch costs as much as about sixty of their records.
     """
     if size_bytes < _TINY_BYTES:
         return True

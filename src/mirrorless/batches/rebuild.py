@@ -1,7 +1,7 @@
-"""Batches that cannot be appended as they are, made into dense ones that can (design, section 3).
+"""Rebuilds batches that cannot be appended unchanged as dense batches that can.
 
-What comes out carries what a consumer of the source would have seen: Kafka's `DefaultRecordBatch` gives every record of
-a `LogAppendTime` batch the batch's maximal timestamp, and every other one base plus delta.
+The result has what a consumer of the source would have seen: Kafka's `DefaultRecordBatch` gives every record of
+a `LogAppendTime` batch the batch's maximum timestamp, and every other record base plus delta.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 _LENGTH_COUNTS_FROM = 12
 _RECORD_OVERHEAD_BYTES = 8
 _LEAST_OVERHEAD_BYTES = 4
-"""What is before a record's rest: its length, attributes and two deltas; eight bytes are enough for most."""
+"""Size of a record's first fields: its length, attributes and two deltas; eight bytes are enough for most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
     """A new batch, dense, CreateTime, without producer: `stamp.stamp` completes it.
 
-    `first_offset` and `last_offset` are the upstream offsets of its first and last record; there may be holes between
+    `first_offset` and `last_offset` are the upstream offsets of its first and last record; there may be gaps between
     them. The header's base offset is `first_offset`.
     """
 
@@ -52,26 +52,26 @@ def rebuild(
 ) -> Iterator[Rebuilt]:
     """Yield new batches with the records from offset `wanted_from` on.
 
-    `batches` are consecutive data batches of one partition as header and body, checked by checksum and by admission;
+    `batches` are consecutive data batches of one partition as header and body, checked by checksum and `batch_filter`;
     neighbours of the same codec and timestamp type are merged while their records, uncompressed, stay within
     `max_bytes`. No batch of more than one record is larger than `max_bytes` (the target's `max.message.bytes`, header
-    included). Batches that the cleaner emptied yield nothing. Raises `FormatError` where records cannot be read,
+    included). Batches that the cleaner emptied yield nothing. Raises `FormatError` if records cannot be read,
     after everything before them was yielded.
     """
     return merge(_read(batches, wanted_from), max_bytes=max_bytes)
 
 
 def records_of(header: BatchHeader, body: bytes) -> Records:
-    """Records of a data batch, in columns; raises `FormatError` where they cannot be read."""
+    """Records of a data batch, in columns; raises `FormatError` if they cannot be read."""
     for _, records in _read([(header, body)], header.base_offset):
         return records
     return Records([], [], [])
 
 
 def merge(groups: Iterable[tuple[int, Records]], *, max_bytes: int) -> Iterator[Rebuilt]:
-    """Yield batches for groups of records, each with its attributes, of which only the codec stays.
+    """Yield batches for groups of records, each with its attributes, of which only the codec is kept.
 
-    Neighbours with equal attributes are merged; a group alone may be split. Groups are consumed as they are needed.
+    Neighbours with equal attributes are merged; a group may be split. Groups are consumed when needed.
     """
     waiting, waiting_attributes, waiting_bytes = Records([], [], []), 0, 0
     try:
@@ -120,7 +120,7 @@ def _read(batches: Iterable[tuple[BatchHeader, bytes]], wanted_from: int) -> Ite
 
 
 def _pack(codec: int, records: Records, max_bytes: int) -> Iterator[Rebuilt]:
-    """One batch, or as many as it takes for each to fit; how many is estimated from the size of the whole."""
+    """One batch, or as many as needed for each to fit; the number is estimated from the size of the whole."""
     count = len(records.rests)
     if not count:
         return

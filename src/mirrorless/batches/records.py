@@ -1,9 +1,9 @@
-"""The records inside a v2 batch, taken apart only as far as renumbering them needs (Kafka's `DefaultRecord`).
+"""The records of a v2 batch, parsed only as far as needed to renumber them (Kafka's `DefaultRecord`).
 
 A record is `length varint, attributes int8, timestamp delta varlong, offset delta varint, rest`, where the rest is key,
-value and headers and is never looked at. Every integer is zigzag-encoded; `unsigned_varint` is for lengths of the
-protocol. The loops in `take_apart` and `put_together` run once a record, hence their style; varints of numbers below
-2^14 are remembered.
+value and headers and is never parsed. Every integer is zigzag-encoded; `unsigned_varint` is for lengths of the
+protocol. The loops in `take_apart` and `put_together` run once per record, hence their style; varints of numbers below
+2^14 are cached.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Records(NamedTuple):
     rests: list[bytes]
 
     def part(self, start: int, end: int) -> Records:
-        """Records number `start` to `end`, without the latter."""
+        """Records number `start` to `end`, excluding `end`."""
         return Records(self.offsets[start:end], self.timestamps_ms[start:end], self.rests[start:end])
 
     def wanted(self, start: int, until: int | None = None) -> Records:
-        """Records whose offset is at least `start` and, unless that is None, below `until`."""
+        """Records with an offset of at least `start` and, unless that is None, below `until`."""
         kept = [number for number, at in enumerate(self.offsets) if at >= start and (until is None or at < until)]
         if len(kept) == len(self.offsets):
             return self
@@ -49,7 +49,7 @@ class Records(NamedTuple):
 
 
 class _Varints(dict[int, bytes]):
-    """Zigzag varints behind a prefix, encoded when first asked for; the short ones are remembered."""
+    """Zigzag varints after a prefix, encoded when first used; the short ones are cached."""
 
     def __init__(self, prefix: bytes = b"") -> None:
         super().__init__()
@@ -63,13 +63,13 @@ class _Varints(dict[int, bytes]):
 
 
 VARINTS = _Varints()
-"""Any number to its varint, for loops."""
+"""Maps any number to its varint, for loops."""
 _NO_ATTRIBUTES = b"\x00"
 _TIMESTAMP_DELTAS = _Varints(_NO_ATTRIBUTES)
 
 
 def varint(number: int) -> bytes:
-    """Encode as Kafka's `ByteUtils.writeVarlong` (and `writeVarint`, where the number has 32 bits)."""
+    """Encode as Kafka's `ByteUtils.writeVarlong` (and `writeVarint`, if the number has 32 bits)."""
     number = _int64(number)
     return unsigned_varint((number << 1) ^ (number >> 63))
 
@@ -84,13 +84,13 @@ def unsigned_varint(number: int) -> bytes:
     return bytes(encoded)
 
 
-def take_apart(  # noqa: PLR0912, PLR0915 - a call a record would cost more than all that it does
+def take_apart(  # noqa: PLR0912, PLR0915 - a call per record would cost more than the whole loop
     records: bytes, *, count: int, base_offset: int, base_timestamp_ms: int
 ) -> Records:
     """Read the `count` uncompressed records of a batch; the bases are its header's.
 
-    A record's timestamp is always base plus delta, also where the cleaner has put its delete horizon into the base
-    (`MemoryRecordsBuilder` then writes the deltas against the horizon). Raises `ValueError` where they do not add up.
+    A record's timestamp is always base plus delta, also if the cleaner replaced the base by its delete horizon
+    (`MemoryRecordsBuilder` then writes the deltas relative to the horizon). Raises `ValueError` for invalid records.
     """
     offsets: list[int] = []
     timestamps_ms: list[int] = []
@@ -142,16 +142,16 @@ def take_apart(  # noqa: PLR0912, PLR0915 - a call a record would cost more than
             add_rest(records[at:end])
             at = end
     except IndexError:
-        raise ValueError(f"only {len(rests)} of {count} records are there") from None
+        raise ValueError(f"only {len(rests)} of {count} records are complete") from None
     if at != len(records):
-        raise ValueError(f"{count} records take {at} bytes, but there are {len(records)}")
+        raise ValueError(f"{count} records have {at} bytes, but the batch has {len(records)}")
     if unusual:
         timestamps_ms = [_int64(timestamp) for timestamp in timestamps_ms]
     return Records(offsets, timestamps_ms, rests)
 
 
 def put_together(timestamps_ms: list[int], rests: list[bytes]) -> bytes:
-    """Write the records again, uncompressed, numbered from 0 and with their timestamps relative to the first one."""
+    """Write the records, uncompressed, numbered from 0 and with their timestamps relative to the first one."""
     varint_of, timestamp_delta_of = VARINTS.__getitem__, _TIMESTAMP_DELTAS.__getitem__
     base = timestamps_ms[0] if timestamps_ms else 0
     deltas = [timestamp_delta_of(timestamp - base) for timestamp in timestamps_ms]
@@ -174,5 +174,5 @@ def _long_varint(buffer: bytes, at: int) -> tuple[int, int]:
 
 
 def _int64(number: int) -> int:
-    """Wrap around as Java's `long` does, so that timestamps far apart survive as they do there."""
+    """Wrap around as Java's `long` does, so that timestamps far apart get the same values as there."""
     return (number + _INT64_END) % (2 * _INT64_END) - _INT64_END

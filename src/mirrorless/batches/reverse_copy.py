@@ -1,7 +1,7 @@
-"""Recognises batches that a copy in the opposite direction appended to the source: records of ours that came back.
+"""Detects batches that a copy in the opposite direction appended to the source: copied records that came back.
 
-A flow of another file may copy the target's topic back under the name that it has here. Its producer id is made of the
-target's cluster id (`copy.producer_identity`), so every batch says whether it came that way.
+A flow of another file may copy the target's topic back under the same name. Its producer id is derived from the
+target's cluster id (`copy.resume.producer_id`), so every batch shows whether that flow copied it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from mirrorless.batches.header import BatchHeader
 
 NO_PRODUCER: Final = -2
-"""No batch has it: -1 is that of a batch without a producer."""
+"""An id of no batch: -1 is that of a batch without a producer."""
 
 
 class OppositeCopy(NamedTuple):
     """The producer that copies the remote partition back, and the source's end when this copy began.
 
-    Its batches from offset `since` on are a loop; older ones are a copy that was finished before, as by a migration.
+    Its batches from offset `since` on are a loop; older ones are from a copy that ended before, as in a migration.
     """
 
     producer_id: int = NO_PRODUCER

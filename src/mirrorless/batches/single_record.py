@@ -1,8 +1,8 @@
-"""Batches of one record each, as producers that do not linger make them by the thousand: read in one loop.
+"""Reads batches of one record each, as producers without linger write them by the thousand, in one loop.
 
-The ordinary way through `scan`, `admission`, `stamp` and `records` costs several calls a batch, which dense batches do
-not notice. Here a batch is one checksum and one comparison: the first bytes of such a record, its length, no attributes
-and two deltas of 0 (Kafka's `DefaultRecord.writeTo`), follow from the batch's size alone.
+The general path through `scan`, `batch_filter`, `stamp` and `records` costs several calls per batch, which is
+negligible only for batches of many records. Here a batch costs one checksum and one comparison: the first bytes of such
+a record, its length, no attributes and two deltas of 0 (Kafka's `DefaultRecord.writeTo`), follow from the batch's size.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _UNPACK = struct.Struct(">qi4xBIhiq8xq6xi").unpack_from
 
 
 class _Beginnings(dict[int, bytes]):
-    """How a plain record begins, by its batch's length; nothing begins with what stands for one that none has.
+    """The first bytes of a plain record, by its batch's length; the value for impossible lengths matches no record.
 
-    Every length that was met is remembered: this is for small records only.
+    All lengths are cached: this is for small records only.
     """
 
     def __missing__(self, length_bytes: int) -> bytes:
@@ -48,7 +48,7 @@ _beginnings = _Beginnings()
 
 
 class Lone(NamedTuple):
-    """Records of a run of lone batches, the last one's header, and the byte behind it."""
+    """Records of a run of single-record batches, the last one's header, and the byte after it."""
 
     records: Records
     last: BatchHeader
@@ -56,7 +56,7 @@ class Lone(NamedTuple):
 
 
 def is_lone(header: BatchHeader) -> bool:
-    """Whether a batch holds one small record, neither compressed nor transactional, with the producer's timestamp."""
+    """Whether a batch has one small record, neither compressed nor transactional, with the producer's timestamp."""
     return (
         header.record_count == 1
         and not header.attributes
@@ -70,8 +70,8 @@ def take_lone(
 ) -> Lone | None:
     """Read the records of all batches from byte `at` on that are `is_lone`, with offsets `wanted_from` up to `until`.
 
-    Ends before a batch of the `opposite` copy, one that does not match its checksum, or whose record is unlike what
-    producers write: that is for the ordinary way to judge. None where the first one is such already.
+    Ends before a batch of the `opposite` copy, one that does not match its checksum, or one whose record differs from
+    what producers write: these are left to the general path. None if the first batch is one of these.
     """
     offsets: list[int] = []
     timestamps_ms: list[int] = []

@@ -1,4 +1,4 @@
-"""Make a source's batch the target's: rewrite its header and its sum, leave its records alone (design, 3)."""
+"""Rewrites the header and the checksum of a source's batch for the target; its records are unchanged."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from mirrorless.batches.header import (
 
 
 def body_of(records: bytes | memoryview, at: int, header: BatchHeader) -> bytes:
-    """Return what follows the header of the batch at byte `at`, as `bytes`: `checksum` takes nothing else."""
+    """Return the bytes after the header of the batch at byte `at`, as `bytes`, which `checksum` requires."""
     return bytes(records[at + HEADER_BYTES : at + header.size_bytes])
 
 
 def is_intact(records: bytes | memoryview, at: int, header: BatchHeader, body: bytes) -> bool:
-    """Whether the batch at byte `at`, whose `body_of` is `body`, has the checksum that its header says."""
+    """Whether the batch at byte `at`, whose `body_of` is `body`, matches the checksum in its header."""
     return checksum(bytes(records[at + CHECKSUM_STARTS_AT : at + HEADER_BYTES]), body) == header.checksum
 
 
 class Stamped(NamedTuple):
-    """A batch in two pieces, its header and what follows, so that the second need not be copied to change the first."""
+    """A batch in two parts, header and body, so that the body need not be copied to change the header."""
 
     head: bytes
     body: bytes | memoryview
@@ -40,10 +40,10 @@ class Stamped(NamedTuple):
 def stamp(
     header: BatchHeader, body: bytes | memoryview, *, producer_id: int, producer_epoch: int, base_sequence: int
 ) -> Stamped:
-    """Return the batch as the target shall store it: `header` with our producer, not transactional, and a new checksum.
+    """Return the batch for the target: `header` with the copy's producer, not transactional, and a new checksum.
 
     The body is not read: the checksum is derived from the header's, and is as right or wrong as that one. Base offset 0
-    and leader epoch -1 are what producers send; the target's leader writes both.
+    and leader epoch -1 are what producers send; the target's leader sets both.
     """
     _, length, _, magic, sum_before, attributes, last_delta, base_ms, max_ms, theirs, epoch, sequence, count = header
     before = COVERED.pack(attributes, last_delta, base_ms, max_ms, theirs, epoch, sequence, count)

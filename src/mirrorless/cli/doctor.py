@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mirrorless.cli.options import files_argument, json_option, print_json, warn
+from mirrorless.cli.options import files_argument, json_option, print_json, verbose_option, warn
 from mirrorless.cli.status_codes import FINE, FOUND
-from mirrorless.cli.verbose import verbose_option
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.rights import Function

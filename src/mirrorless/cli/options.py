@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from mirrorless import client_logs
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -27,6 +29,20 @@ spark_master_option: Final = click.option(
     "--spark-master",
     metavar="URL",
     help="Spark master, such as 'local-cluster[2,1,1024]'; by default Spark runs inside this process.",
+)
+
+
+def _show_logs(context: click.Context, parameter: click.Parameter, given: bool) -> None:  # noqa: ARG001 -- click's signature
+    if given:
+        client_logs.show()
+
+
+verbose_option: Final = click.option(
+    "--verbose",
+    is_flag=True,
+    expose_value=False,
+    callback=_show_logs,
+    help="Show the logs of both Kafka client libraries on standard error.",
 )
 config_file_option: Final = click.option(
     "--config",

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mirrorless.cli.options import file_argument, json_option, print_json, warn
+from mirrorless.cli.options import file_argument, json_option, print_json, verbose_option, warn
 from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
-from mirrorless.cli.verbose import verbose_option
 from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.plan_text import as_json as plan_fields

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from mirrorless.cli.options import spark_master_option, warn
+from mirrorless.cli.options import spark_master_option, verbose_option, warn
 from mirrorless.cli.status_codes import FINE, FOUND
-from mirrorless.cli.verbose import verbose_option
 from mirrorless.local.display import LiveTable, LogLines, ProgressBar
 from mirrorless.local.java import java_executable
 from mirrorless.local.prometheus_display import measured

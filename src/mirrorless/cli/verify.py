@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
-from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, spark_master_option, warn
-from mirrorless.cli.verbose import verbose_option
+from mirrorless.cli.options import (
+    chosen_flows,
+    file_argument,
+    flow_option,
+    json_option,
+    spark_master_option,
+    verbose_option,
+    warn,
+)
 from mirrorless.cli.verify_text import VerifyBar, show, show_plan
 from mirrorless.errors import MirrorlessError
 from mirrorless.local.verification import verify_flows

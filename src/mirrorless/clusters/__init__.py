@@ -1,1 +1,1 @@
-"""The edge to Kafka: client settings for both libraries, then one noun a file."""
+"""Access to Kafka clusters: client settings for both client libraries, then one module per noun."""

@@ -1,4 +1,4 @@
-"""ACLs of topics: reading, adding and removing them; in batches."""
+"""Reads, adds and removes ACLs of topics, in batches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ANY: Final = ACLFilter(
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Acl:
-    """One rule about topics. `pattern`, `operation` and `permission` are Kafka's words in upper case: LITERAL, READ.
+    """One ACL on topics. `pattern`, `operation` and `permission` are Kafka's words in upper case: LITERAL, READ.
 
     `topic` is a name, `*` for all of them if literal, or with PREFIXED what the names begin with.
     """
@@ -62,7 +62,7 @@ class Acl:
 
 @dataclass(frozen=True, slots=True)
 class NoAcls:
-    """A cluster whose ACLs cannot be had, and why; `lacks_right` where it has some, and does not show them to us."""
+    """A cluster whose ACLs cannot be read, and why; `lacks_right` if it has ACLs that the user may not describe."""
 
     reason: str
     lacks_right: bool = False
@@ -71,10 +71,10 @@ class NoAcls:
 def topic_acls(cluster: Cluster) -> frozenset[Acl] | NoAcls:
     """Read all ACLs of topics in one request.
 
-    No authorizer, no right to describe ACLs, and whatever else the cluster refuses is an answer; raises
+    No authorizer, no right to describe ACLs, and any other refusal of the cluster is a result; raises
     `ClusterUnavailable` if there is none.
     """
-    # Not with confluent-kafka: 2.16 has an empty list for every refusal, as if the cluster had no ACLs.
+    # Not with confluent-kafka: 2.16 returns an empty list for every refusal, as if the cluster had no ACLs.
     try:
         client = admin_client(cluster)
         try:
@@ -92,7 +92,7 @@ def topic_acls(cluster: Cluster) -> frozenset[Acl] | NoAcls:
             return NoAcls(f"cluster {cluster.alias}: {text}")
         raise ClusterUnavailable(text, cluster=cluster.alias) from error
     except ValueError as error:  # a number that the library's enums do not have
-        return NoAcls(f"cluster {cluster.alias} has an ACL of a kind that is not known here: {error}")
+        return NoAcls(f"cluster {cluster.alias} has an ACL of an unsupported type: {error}")
     return frozenset(
         Acl(
             topic=one.resource_pattern.resource_name,
@@ -107,14 +107,14 @@ def topic_acls(cluster: Cluster) -> frozenset[Acl] | NoAcls:
 
 
 def create_acls(admin: Admin, acls: Sequence[Acl]) -> dict[Acl, Refusal | None]:
-    """Add ACLs in one request; says for each None, or why not. One that is there already is fine."""
+    """Add ACLs in one request; returns for each None, or the error. An ACL that exists already is no error."""
     wanted = {_binding(acl): acl for acl in acls}
     answers = admin.client.create_acls(list(wanted)) if wanted else {}
     return {wanted[binding]: admin.refusal(future) for binding, future in answers.items()}
 
 
 def delete_acls(admin: Admin, acls: Sequence[Acl]) -> dict[Acl, Refusal | None]:
-    """Remove exactly these ACLs in one request; says for each None, or why not. One that is gone already is fine."""
+    """Remove exactly these ACLs in one request; returns for each None, or the error. A missing ACL is no error."""
     wanted = {_exactly(acl): acl for acl in acls}
     answers = admin.client.delete_acls(list(wanted)) if wanted else {}
     return {wanted[one]: admin.refusal(future) for one, future in answers.items()}

@@ -1,4 +1,4 @@
-"""An administrative client for one cluster, whose failures are one line that names the cluster and the reason."""
+"""An admin client for one cluster; its failures are one line with the cluster and the reason."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Refusal:
 class _Heard:
     """The last reason why a connection failed.
 
-    Apart from `Admin`, which would else be in a circle with its client: the garbage collector may run in a thread of
-    librdkafka's, and the library aborts the process if its client is ended there.
+    Separate from `Admin`, which would otherwise be in a reference cycle with its client: the garbage collector may run
+    in a thread of librdkafka, and the library aborts the process if its client is closed there.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Admin:
             raise self.failure(error) from error
 
     def refusal(self, future: Future[Any], *, fine: int | None = None) -> Refusal | None:
-        """Wait for one of a batch: None if it was done or failed with code `fine`, else why not."""
+        """Wait for one of a batch: None if it succeeded or failed with code `fine`, else the error."""
         try:
             future.result(timeout=TIMEOUT_S)
         except TimeoutError:
@@ -90,17 +90,17 @@ class Admin:
         except KafkaException as error:
             reason = error.args[0]
             if reason.code() != fine:
-                # What brokers say of missing rights is a dump of the request (KafkaApis through the controller).
+                # For missing rights, brokers return a dump of the request (KafkaApis through the controller).
                 text = KafkaError(reason.code()).str() if reason.code() in _AUTHORIZATION else reason.str()
                 return Refusal(reason.code(), f"{text} ({reason.name()})")
         return None
 
     def timed_out(self, timeout_s: float = TIMEOUT_S) -> ClusterUnavailable:
-        """Say in one line that a request was not answered."""
+        """Return the error of an unanswered request."""
         return ClusterUnavailable(f"no answer from {self._servers} in {timeout_s:.0f} s", cluster=self.alias)
 
     def failure(self, exception: KafkaException) -> ClusterError:
-        """Say in one line what a whole request failed of."""
+        """Return the error of a failed request, in one line."""
         self.client.poll(0)
         error = exception.args[0]
         if error.retriable() or error.code() < 0:

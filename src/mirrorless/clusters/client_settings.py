@@ -1,8 +1,8 @@
-"""Java client settings, in the words of the two Kafka libraries: the one place that translates them.
+"""Translates Java client settings for the two Kafka client libraries.
 
-A setting is honoured, or named in `java_settings` as one that only tunes, or refused with what to change; none is
-dropped in silence. As in Java, `ssl.` settings count only where `security.protocol` has TLS, `sasl.` settings only
-where it has SASL.
+A setting is supported, or listed in `java_settings` as one that only tunes, or refused with what to change; none is
+dropped silently. As in Java, `ssl.` settings are used only if `security.protocol` includes SSL, `sasl.` settings only
+if it includes SASL.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ DEFAULT_CLIENT_ID: Final = "mirrorless"
 _NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "bootstrap_servers": ("bootstrap.servers", "bootstrap_servers"),
     "client_id": ("client.id", "client_id"),
-    # librdkafka's own request.timeout.ms is something else: how long a broker may take to acknowledge a produce request
+    # librdkafka's own request.timeout.ms is another setting: the acknowledgement timeout of a produce request
     "request_timeout_ms": ("socket.timeout.ms", "request_timeout_ms"),
     "reconnect_backoff_ms": ("reconnect.backoff.ms", "reconnect_backoff_ms"),
     "reconnect_backoff_max_ms": ("reconnect.backoff.max.ms", "reconnect_backoff_max_ms"),
     "connections_max_idle_ms": ("connections.max.idle.ms", "connections_max_idle_ms"),
-    # librdkafka's metadata.max.age.ms is when its cache expires, by itself three times this interval
+    # librdkafka's metadata.max.age.ms is when its cache expires, by default three times this interval
     "metadata_max_age_ms": ("topic.metadata.refresh.interval.ms", "metadata_max_age_ms"),
     "security_protocol": ("security.protocol", "security_protocol"),
     "sasl_mechanism": ("sasl.mechanism", "sasl_mechanism"),
@@ -56,15 +56,15 @@ _NAMES: Final[Mapping[str, tuple[str, str]]] = {
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _NEVER_MS: Final = 2**31 - 1
 _CREATES_NO_TOPICS: Final = {"allow.auto.create.topics": False}
-"""librdkafka's producers and admin clients would create a topic that they ask for, with the broker's defaults."""
+"""librdkafka's producers and admin clients would otherwise create a missing topic with the broker's defaults."""
 _MISSING_AFTER_MS: Final = 5_000
-"""How long a producer takes a topic that brokers do not know for one that was just created; the library's own half a
+"""How long a producer treats an unknown topic as one that was just created; the library's default of half a
 minute is longer than records may wait, which would then time out without a reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Connection:
-    """What both libraries need to know; None leaves it to the library."""
+    """The settings that both libraries need; None is the library's default."""
 
     bootstrap_servers: tuple[str, ...]
     client_id: str
@@ -87,18 +87,17 @@ class _Connection:
 
 
 def for_confluent(cluster: Cluster, *, role: Role, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Translate for confluent-kafka; `extra` is librdkafka's own settings and beats the cluster's.
+    """Translate for confluent-kafka; `extra` is librdkafka's own settings and takes precedence.
 
-    An `error_cb` in it hears of failed connections in plain words. No client creates topics, whatever brokers allow.
-
-    The result holds secrets. Raises ConfigurationError, in one line without secrets, for what cannot be honoured, and
-    ClusterUnavailable where no token is given out.
+    An `error_cb` in it receives failed connections as plain messages. No client creates topics, whatever brokers allow.
+    The result contains secrets. Raises ConfigurationError, in one line without secrets, for what is not supported, and
+    ClusterUnavailable if no token can be fetched.
     """
     connection = _read(cluster, role)
     settings = {confluent: getattr(connection, name) for name, (confluent, _) in _NAMES.items()}
     settings["bootstrap.servers"] = ",".join(connection.bootstrap_servers)
     if connection.connections_max_idle_ms == _NEVER_MS:
-        settings["connections.max.idle.ms"] = 0  # librdkafka's way to say never
+        settings["connections.max.idle.ms"] = 0  # never, in librdkafka
     if connection.check_hostname is not None:
         settings["ssl.endpoint.identification.algorithm"] = "https" if connection.check_hostname else "none"
     if connection.tokens is not None:
@@ -114,14 +113,14 @@ def for_confluent(cluster: Cluster, *, role: Role, extra: Mapping[str, Any] | No
 def for_kafka_python(cluster: Cluster, *, role: Role) -> dict[str, Any]:
     """Translate into the parameters of kafka-python's `KafkaConnectionManager`.
 
-    The result holds secrets. Raises ConfigurationError, in one line without secrets, for what cannot be honoured, and
-    ClusterUnavailable where no token is given out.
+    The result contains secrets. Raises ConfigurationError, in one line without secrets, for what is not supported, and
+    ClusterUnavailable if no token can be fetched.
     """
     connection = _read(cluster, role)
     settings = {kafka_python: getattr(connection, name) for name, (_, kafka_python) in _NAMES.items()}
     settings["bootstrap_servers"] = list(connection.bootstrap_servers)
     if connection.key is not None and connection.certificate_file is not None:
-        # The library takes a key from a file only, and this one must not be in any.
+        # The library reads keys from files only, and this key must not be in any.
         settings["ssl_context"] = tls_context(
             trust=connection.ca_file,
             certificates=connection.certificate_file,
@@ -135,16 +134,16 @@ def for_kafka_python(cluster: Cluster, *, role: Role) -> dict[str, Any]:
 
 
 def check(cluster: Cluster, *, role: Role) -> None:
-    """Raise ConfigurationError for what cannot be honoured; asks nobody for a token."""
+    """Raise ConfigurationError for what is not supported; fetches no token."""
     _read(cluster, role)
 
 
 def _working(tokens: CachedToken, cluster: Cluster) -> CachedToken:
-    """Get the first token here, because neither library says why there is none; raises ClusterUnavailable."""
+    """Fetch the first token here, because neither library reports why there is none; raises ClusterUnavailable."""
     try:
         tokens.fetch()
     except ValueError as error:
-        raise ClusterUnavailable(f"there is no token to log in with: {error}", cluster=cluster.alias) from None
+        raise ClusterUnavailable(f"no token for the login: {error}", cluster=cluster.alias) from None
     return tokens
 
 
@@ -198,8 +197,8 @@ def _backoff(settings: JavaSettings) -> tuple[int | None, int | None]:
     least = settings.number("reconnect.backoff.ms", least=0, greatest=3_600_000)
     greatest = settings.number("reconnect.backoff.max.ms", least=0, greatest=3_600_000)
     if greatest is None:
-        return least, least  # Java: alone, the first is both (CommonClientConfigs)
-    return min(50 if least is None else least, greatest), greatest  # 50 ms is the default of both worlds
+        return least, least  # as in Java, the first alone is used for both (CommonClientConfigs)
+    return min(50 if least is None else least, greatest), greatest  # 50 ms is the default of both
 
 
 def _max_idle(settings: JavaSettings) -> int | None:
@@ -211,5 +210,5 @@ def _max_idle(settings: JavaSettings) -> int | None:
 
 def _max_age(settings: JavaSettings) -> int | None:
     age_ms = settings.number("metadata.max.age.ms", least=0)
-    # librdkafka takes 1 ms to 1 h; to ask again sooner than demanded does no harm
+    # librdkafka accepts 1 ms to 1 h; refreshing sooner than required does no harm
     return None if age_ms is None else min(max(age_ms, 1), 3_600_000)

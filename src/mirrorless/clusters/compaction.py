@@ -1,7 +1,7 @@
-"""Whether topics that hold the last record of each key are compacted, and nothing else.
+"""Checks that topics that must keep the last record of each key are compacted, and nothing else.
 
-Connect refuses to start on one that is not (`TopicAdmin.verifyTopicCleanupPolicyOnlyCompact`): with any other
-`cleanup.policy` retention deletes what is kept there.
+Connect refuses to start on a topic that is not (`TopicAdmin.verifyTopicCleanupPolicyOnlyCompact`): with any other
+`cleanup.policy` retention deletes its records.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ COMPACT: Final = "compact"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policies:
-    """`wrong` is each topic's `cleanup.policy` that is not `compact`; `hidden` topics do not show their configs."""
+    """`wrong` has the `cleanup.policy` of each topic that is not `compact`; the configs of `hidden` are not visible."""
 
     wrong: dict[str, str]
     hidden: tuple[str, ...] = ()
 
 
 def policies(admin: Admin, topics: Iterable[str]) -> Policies:
-    """Look at topics that are there; raises `ClusterUnavailable`."""
+    """Check existing topics; raises `ClusterUnavailable`."""
     wanted = list(topics)
     configs, refused = topic_configs(admin, wanted) if wanted else ({}, {})
     found = {topic: one[CLEANUP_POLICY].value for topic, one in configs.items() if CLEANUP_POLICY in one}
@@ -48,7 +48,7 @@ def is_compacted(policy: str) -> bool:
 
 
 def compacting(cluster: Cluster, topic: str) -> str:
-    """Return the command that makes a topic a compacted one."""
+    """Return the command that sets a topic's `cleanup.policy` to `compact`."""
     return (
         f"kafka-configs.sh --bootstrap-server {cluster.bootstrap_servers} --alter --entity-type topics "
         f"--entity-name {topic} --add-config {CLEANUP_POLICY}={COMPACT}"

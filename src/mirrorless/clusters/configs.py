@@ -1,4 +1,4 @@
-"""Configs of topics: what they are and where each value comes from, and changing some; in batches."""
+"""Reads and changes configs of topics, with the origin of each value, in batches."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.admin import Admin, Refusal
 
-# Measured: an answer for 500 topics of 33 configs each is 2 MB. Larger ones are not faster.
+# Measured: a response for 500 topics of 33 configs each is 2 MB. Larger ones are not faster.
 TOPICS_A_REQUEST: Final = 500
 
 
 class Origin(IntEnum):
-    """Where a value comes from, by the protocol's numbers; those not named here are some broker's or group's."""
+    """The origin of a value, by the protocol's numbers; others are configs of brokers or groups."""
 
     TOPIC = 1
     STATIC_BROKER = 4
@@ -29,9 +29,9 @@ class Origin(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigValue:
-    """A topic's value of one config; `origin` is one of `Origin` or another number of the protocol's.
+    """A topic's value of one config; `origin` is one of `Origin` or another number of the protocol.
 
-    `fixed` says that it is read-only, or so sensitive that the cluster does not show it.
+    `fixed` says that it is read-only, or sensitive so that the cluster does not show it.
     """
 
     value: str | None
@@ -41,7 +41,7 @@ class ConfigValue:
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """Set a config to `value`, or with None delete the topic's own value, so that the cluster's default holds."""
+    """Set a config to `value`, or with None delete the topic's own value, so that the cluster's default applies."""
 
     name: str
     value: str | None
@@ -51,7 +51,7 @@ Configs = dict[str, ConfigValue]
 
 
 def topic_configs(admin: Admin, topics: Iterable[str]) -> tuple[dict[str, Configs], dict[str, Refusal]]:
-    """Describe topics, hundreds a request; returns the configs of each by name, and of those that could not why.
+    """Describe topics, hundreds per request; returns the configs of each by name, and the errors of the others.
 
     Raises `ClusterUnavailable` if the cluster does not answer.
     """
@@ -64,7 +64,7 @@ def topic_configs(admin: Admin, topics: Iterable[str]) -> tuple[dict[str, Config
             refusal = admin.refusal(future)
             if refusal is None:
                 found[resource.name] = {name: _value(entry) for name, entry in admin.result(future).items()}
-            elif refusal.code < 0:  # librdkafka's own: no broker has answered
+            elif refusal.code < 0:  # an error of librdkafka: no broker has answered
                 raise ClusterUnavailable(refusal.text, cluster=admin.alias)
             else:
                 failed[resource.name] = refusal
@@ -72,10 +72,10 @@ def topic_configs(admin: Admin, topics: Iterable[str]) -> tuple[dict[str, Config
 
 
 def alter_topic_configs(admin: Admin, changes: Mapping[str, Sequence[ConfigChange]]) -> dict[str, Refusal | None]:
-    """Change configs of topics in one request, only those named; says for each topic None, or why none was changed.
+    """Change only the given configs of topics in one request; returns for each topic None, or the error.
 
-    Brokers that do not know incremental changes (before Kafka 2.3) refuse: replacing all configs of a topic would undo
-    what others have set.
+    Brokers without incremental changes (before Kafka 2.3) refuse: replacing all configs of a topic would revert
+    changes by others.
     """
     resources = [_resource(topic, some) for topic, some in changes.items()]
     answers = admin.client.incremental_alter_configs(resources) if resources else {}
@@ -83,7 +83,7 @@ def alter_topic_configs(admin: Admin, changes: Mapping[str, Sequence[ConfigChang
 
 
 def _value(entry: ConfigEntry) -> ConfigValue:
-    origin = cast("int", entry.source)  # an enum by its type; what comes is a number
+    origin = cast("int", entry.source)  # typed as an enum, but a number
     return ConfigValue(entry.value, origin, entry.is_read_only or entry.is_sensitive)
 
 

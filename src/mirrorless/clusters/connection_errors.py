@@ -1,7 +1,7 @@
-"""What librdkafka says of a connection that failed, in words that name what to change.
+"""Translates librdkafka's connection errors into messages that say what to change.
 
-Of a certificate it only says that it could not be verified; OpenSSL tells Python why, so the broker is asked once
-more.
+For a certificate, librdkafka only reports that verification failed; OpenSSL gives Python the reason, so a second
+connection is made.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ _ELAPSED: Final = re.compile(r" \(after \d+ms in state \w+(?:, \d+ identical err
 
 
 def grant(code: int, right: str) -> str:
-    """Return the end of an error's line: which right to grant, if `code` says that one is missing; else nothing."""
+    """Return the end of an error line: the right to grant, if `code` says that one is missing; else nothing."""
     return f"; grant {right}" if code in _UNAUTHORIZED else ""
 
 
 def unwritten(error: KafkaError, *, creator: str = "topic discovery") -> str:
-    """Return why a record was not written to a topic; `creator` is what creates the topic where it is missing."""
+    """Return why a record was not written to a topic; `creator` is what creates a missing topic."""
     if error.code() in _MISSING:
-        return f"the topic is missing; {creator} creates it again"
-    # What is known when a record is queued and what comes back for it are the same to whoever reads it.
+        return f"the topic does not exist; {creator} recreates it"
+    # Errors when a record is queued and errors of its delivery get the same text.
     return f"{error.str().removeprefix('Unable to produce message: ')}{grant(error.code(), 'WRITE on it')}"
 
 
 class Plainly:
-    """Puts librdkafka's errors of one cluster's connections into plain words; holds no secret."""
+    """Translates librdkafka's errors of one cluster's connections into plain messages; has no secret."""
 
     def __init__(self, *, trust: str | None, check_hostname: bool, username: str | None, has_key: bool) -> None:
         self._trust = trust
@@ -58,7 +58,7 @@ class Plainly:
         self._without_tls: set[str] = set()
 
     def told_to(self, callback: Callable[[KafkaError], None]) -> Callable[[KafkaError], None]:
-        """Return librdkafka's `error_cb` that hands plain errors to this one; codes stay as they are."""
+        """Return librdkafka's `error_cb` that passes translated errors to this one; codes are unchanged."""
 
         def tell(error: KafkaError) -> None:
             callback(KafkaError(error.code(), self.say(error.str())))
@@ -66,7 +66,7 @@ class Plainly:
         return tell
 
     def say(self, text: str) -> str:
-        """Return one line that says what to change; the text itself, without its timings, where nothing is known."""
+        """Return one line that says what to change; for unknown errors the text itself, without its timings."""
         place = _PLACE.match(text)
         rest = _ELAPSED.sub("", text[place.end() :] if place else text)
         if place is None:
@@ -80,35 +80,35 @@ class Plainly:
             return f"{at}: the login{who} was refused; check user and password in sasl.jaas.config ({told})"
         if _NO_CERTIFICATE.search(rest):
             advice = (
-                "does not accept our certificate; check who signed the one in ssl.keystore.location"
+                "does not accept the client certificate; check the CA of the certificate in ssl.keystore.location"
                 if self._has_key
-                else "asks for a certificate; name a store with ours in ssl.keystore.location"
+                else "requires a client certificate; set ssl.keystore.location to a key store"
             )
             return f"{at}: the broker {advice}"
         guessed = "PLAINTEXT broker listener" in rest
         if guessed:
             self._without_tls.add(at)
-        # librdkafka guesses so now and then only; in between it says that the connection was closed.
+        # librdkafka reports this only sometimes; in between it reports a closed connection.
         if guessed or (at in self._without_tls and "closed by peer" in rest):
-            return f"{at}: the broker does not speak TLS here; correct security.protocol or the port"
+            return f"{at}: the broker does not use TLS on this port; correct security.protocol or the port"
         if connect := _CONNECT.match(rest):
-            return f"{at}: {connect['reason']}; check that the address is right and a broker is up there"
+            return f"{at}: {connect['reason']}; check the address, and that the broker is up"
         return f"{at}: {rest}"
 
     def _certificate(self, host: str, port: int) -> str:
         reason = self._verification(host, port)
         if "expired" in reason:
-            return "the broker's certificate has expired; it must be renewed there"
+            return "the broker's certificate has expired; renew it on the broker"
         if "not yet valid" in reason:
             return "the broker's certificate is not valid yet; compare the clocks"
         if "mismatch" in reason:
             return (
-                f"the broker's certificate is not for {host}; name the broker in bootstrap.servers as its certificate "
-                "does, or set ssl.endpoint.identification.algorithm to nothing"
+                f"the broker's certificate is not for {host}; use the certificate's name in bootstrap.servers, "
+                "or set ssl.endpoint.identification.algorithm to an empty value"
             )
         return (
-            f"nobody whom we trust signed the broker's certificate{f' ({reason})' if reason else ''}; "
-            "name a store with its authority in ssl.truststore.location"
+            f"the broker's certificate is not signed by a trusted CA{f' ({reason})' if reason else ''}; "
+            "set ssl.truststore.location to a store with its CA"
         )
 
     def _verification(self, host: str, port: int) -> str:

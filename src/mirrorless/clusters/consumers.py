@@ -1,4 +1,4 @@
-"""What all readers of topics have in common: a consumer that belongs to no group, and how to wait for its messages."""
+"""Common code of topic readers: a consumer without a group, and how to wait for its messages."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def reader(cluster: Cluster, **own: Any) -> Consumer:  # noqa: ANN401 -- librdkafka's values
-    """Return a consumer to `assign`, which tells of the end of each partition; `own` with `_` for `.`.
+    """Return a consumer to `assign`, which reports the end of each partition; `own` has settings with `_` for `.`.
 
-    The library insists on a group, and asks for its coordinator: a user without rights on it gets
-    GROUP_AUTHORIZATION_FAILED among the messages, which means nothing here.
+    The library requires a group, and looks up its coordinator: a user without rights on it gets
+    GROUP_AUTHORIZATION_FAILED among the messages, which has no effect here.
     """
     settings = {
         "logger": LIBRDKAFKA,
@@ -33,8 +33,8 @@ def reader(cluster: Cluster, **own: Any) -> Consumer:  # noqa: ANN401 -- librdka
 
 
 def waiting(consumer: Consumer, most: int, *, seconds: float) -> list[Message]:
-    """Take up to `most` messages and ends of partitions that are there; where none is, wait for the first one so long.
+    """Take up to `most` available messages and partition ends; if there are none, wait for the first one so long.
 
-    The library's own call with a time limit waits all of it, unless as many came as were asked for.
+    The library's own call with a timeout waits all of it, unless as many arrive as were requested.
     """
     return consumer.consume(most, timeout=0) or consumer.consume(1, timeout=seconds)

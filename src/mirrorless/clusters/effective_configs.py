@@ -1,4 +1,4 @@
-"""What a cluster would make of a new topic: a creation that is only validated, whose answer has all configs (KIP-525).
+"""Determines what a new topic would get: a validate-only creation, whose response has all configs (KIP-525).
 
 It shows the cluster's defaults without a right on the cluster: brokers authorize it by `CREATE`, and the configs by
 `DESCRIBE_CONFIGS` on the topic.
@@ -20,10 +20,10 @@ _TIMEOUT_MS: Final = 15_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectiveConfigs:
-    """The answer to a creation that is only validated.
+    """The result of a validate-only creation.
 
-    `error_code` is 0 if the topic could be created, else `reason` says why not. `configs` are all that it would have,
-    None where we have no right to see them, and from brokers before 2.4; likewise the `replication_factor`.
+    `error_code` is 0 if the topic could be created, otherwise `reason` says why not. `configs` are all that it would
+    have, None without the right to see them, and from brokers before 2.4; likewise the `replication_factor`.
     """
 
     error_code: int
@@ -35,7 +35,7 @@ class EffectiveConfigs:
 def ask_creation(
     ask: Callable[[Any], Any], topic: str, *, partitions: int, replication_factor: int, config: Mapping[str, str]
 ) -> EffectiveConfigs:
-    """Ask what would become of a new topic; `ask` sends a request to the controller and returns its answer."""
+    """Return what a new topic would get; `ask` sends a request to the controller and returns its response."""
     new = CreateTopicsRequest.CreatableTopic(
         name=topic,
         num_partitions=partitions,

@@ -1,8 +1,8 @@
-"""Consumer groups of a cluster: which there are, what they are doing, their committed offsets.
+"""Consumer groups of a cluster: their names, states and committed offsets.
 
-Listing is confluent-kafka's. Offsets are read and committed with kafka-python: it asks each coordinator once for many
-groups (KIP-709), where confluent-kafka takes one group a call; and confluent-kafka 2.16 commits metadata with a zero
-byte at its end, which Java's readers then see.
+Groups are listed with confluent-kafka. Offsets are read and committed with kafka-python: it asks each coordinator once
+for many groups (KIP-709), where confluent-kafka takes one group per call; and confluent-kafka 2.16 commits metadata
+with a zero byte at its end, which Java's readers then see.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster
 
 _NO_COORDINATOR: Final = (kafka_errors.CoordinatorNotAvailableError, kafka_errors.CoordinatorLoadInProgressError)
-"""A new cluster makes the topic of offsets when it is first asked; whoever has just become coordinator reads it."""
+"""A new cluster creates its offsets topic at the first request; a new coordinator first loads it."""
 _GROUPS_A_REQUEST: Final = 100
 _PATIENCE_S: Final = 5.0
 _PAUSE_S: Final = 0.5
 
 
 class Activity(Enum):
-    """What a group is doing, as far as its offsets are concerned."""
+    """The state of a group, as far as its offsets are concerned."""
 
     EMPTY = "no members"
     ACTIVE = "has members"
@@ -47,13 +47,13 @@ class Activity(Enum):
 
 
 class Committed(NamedTuple):
-    """A committed offset; metadata is empty where there is none."""
+    """A committed offset; metadata is empty if there is none."""
 
     offset: int
     metadata: str
 
 
-# UNKNOWN is what brokers before 2.6 say of all groups, and the library of the consumer protocol's own states.
+# UNKNOWN is the state of all groups on brokers before 2.6, and the library's for some of the consumer protocol.
 _INACTIVE: Final = {
     ConsumerGroupState.EMPTY: Activity.EMPTY,
     ConsumerGroupState.DEAD: Activity.DEAD,
@@ -62,9 +62,9 @@ _INACTIVE: Final = {
 
 
 def list_groups(admin: Admin) -> tuple[dict[str, Activity], list[str]]:
-    """All groups of consumers, classic (KIP-62) and of the consumer protocol (KIP-848), also those without a protocol.
+    """All consumer groups, classic (KIP-62) and of the consumer protocol (KIP-848), also those without a protocol.
 
-    Returns them with what they are doing, and for each broker that did not answer why not. Raises `ClusterError`.
+    Returns them with their states, and the errors of brokers that did not answer. Raises `ClusterError`.
     """
     listed = admin.result(admin.client.list_consumer_groups(request_timeout=TIMEOUT_S))
     groups = {one.group_id: _INACTIVE.get(one.state, Activity.ACTIVE) for one in listed.valid or ()}
@@ -72,7 +72,7 @@ def list_groups(admin: Admin) -> tuple[dict[str, Activity], list[str]]:
 
 
 class GroupOffsets:
-    """Committed offsets of the groups of one cluster; it connects when it is first asked.
+    """Committed offsets of the groups of one cluster; connects at the first request.
 
     Every method raises `ClusterUnavailable` if the cluster does not answer.
     """
@@ -82,16 +82,16 @@ class GroupOffsets:
         self._client: KafkaAdminClient | None = None
 
     def committed(self, groups: Iterable[str]) -> Iterator[tuple[str, dict[Place, Committed] | str]]:
-        """Yield every committed offset of each group, or in one line why they could not be had.
+        """Yield every committed offset of each group, or in one line why they could not be read.
 
-        A partition that was never committed, or whose offset was reset to -1, is left out.
+        A partition that was never committed, or whose offset was reset to -1, is omitted.
         """
         until = time.monotonic() + _PATIENCE_S
         for some in _batched(groups):
             try:
                 found = self._patiently(until, partial(_list, groups=some))
             except kafka_errors.KafkaError:
-                # One group spoils the answer for all of them: ask for each alone, to learn which and why.
+                # One group fails the request for all of them: ask for each alone, to find which and why.
                 for group in some:
                     yield group, self._committed_alone(group)
                 continue
@@ -101,10 +101,10 @@ class GroupOffsets:
     def commit(
         self, wanted: Mapping[str, Mapping[Place, Committed]], *, stopping: Callable[[], bool] = lambda: False
     ) -> dict[str, dict[Place, str | None] | str]:
-        """Commit offsets for groups without members; says for each partition None, or why not.
+        """Commit offsets for groups without members; returns for each partition None, or the error.
 
-        Brokers refuse groups that have members. Where a whole group failed, the reason stands for the group. Once
-        `stopping` says so no other group is begun; of those that are left nothing is said.
+        Brokers refuse groups that have members. If a whole group failed, the result has the error of the group. Once
+        `stopping` returns true no other group is begun; the groups that are left are not in the result.
         """
         outcomes: dict[str, dict[Place, str | None] | str] = {}
         until = time.monotonic() + _PATIENCE_S
@@ -148,10 +148,10 @@ class GroupOffsets:
         return self._client
 
     def _patiently(self, until: float, call: Callable[[KafkaAdminClient], Any]) -> Any:  # noqa: ANN401 -- as the library
-        """Ask again where a group has no coordinator yet or any more, or another one by now.
+        """Ask again if a group has no coordinator yet or any more, or has another one now.
 
-        The library asks only once who it is. `until`, on the monotonic clock, is for all groups together: many that
-        have none must not wait one after the other.
+        The library looks up the coordinator only once. `until`, on the monotonic clock, is for all groups together:
+        many without a coordinator must not wait one after the other.
         """
         while True:
             try:
@@ -177,7 +177,7 @@ def _list(client: KafkaAdminClient, *, groups: list[str]) -> Any:  # noqa: ANN40
 def _alter(
     client: KafkaAdminClient, *, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]
 ) -> dict[TopicPartition, type[kafka_errors.BrokerResponseError]]:
-    """Commit; raises where the broker is not the coordinator, which it says of each partition."""
+    """Commit; raises if the broker is not the coordinator, which it reports for each partition."""
     answer: dict[TopicPartition, type[kafka_errors.BrokerResponseError]] = client.alter_group_offsets(group, offsets)
     for error in answer.values():
         if issubclass(error, (kafka_errors.NotCoordinatorError, *_NO_COORDINATOR)):
@@ -186,7 +186,7 @@ def _alter(
 
 
 def _said(error: kafka_errors.KafkaError, right: str) -> str:
-    """One line; the library ends its own in a colon where the broker said no more."""
+    """One line; the library ends its messages with a colon if the broker gave no reason."""
     return f"{str(error).rstrip(': ')}{grant(getattr(error, 'errno', 0), right)}"
 
 

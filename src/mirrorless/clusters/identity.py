@@ -1,10 +1,10 @@
-"""Which cluster an address really leads to, asked before anything is written.
+"""Checks whether both addresses lead to different clusters, before anything is written.
 
-Two clusters that report one id are one cluster, or one of them was formatted with a copied id. Brokers and topics tell:
-a broker that both ends have at the same address, or a topic with the same id (KIP-516), is proof of one cluster. Where
-nothing proves it, the operator has to confirm that the clusters differ, by a name for one of them
-(`<alias>.mirrorless.cluster.id`). All that is derived from a cluster's id, such as producer ids, is derived from the
-name then.
+Two clusters that report the same id are one cluster, or one of them was formatted with a copied id. Brokers and topics
+show it: a broker that both ends have at the same address, or a topic with the same id (KIP-516), proves that it is one
+cluster. Without proof, the operator has to confirm that the clusters differ, by a name for one of them
+(`<alias>.mirrorless.cluster.id`). Everything that is derived from a cluster's id, such as producer ids, is then derived
+from the name.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster, Flow
 
 _ASKED: Final = 50
-"""So many of the topics that both ends have are compared; in one cluster each of them would have one id."""
+"""Number of common topics that are compared; in one cluster each of them would have one id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Cluster ids of a flow's two ends, as everything is derived from them."""
+    """Cluster ids of a flow's two ends, from which other ids are derived."""
 
     source_id: str
     target_id: str
@@ -46,9 +46,9 @@ class Likeness(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ShownCluster:
-    """What a cluster shows of itself: brokers as `(id, host:port)`, topics with their partition counts.
+    """The visible data of a cluster: brokers as `(id, host:port)`, topics with their partition counts.
 
-    `topic_ids` has those of the topics that both ends have, where the brokers know ids.
+    `topic_ids` has the ids of topics that both ends have, if the brokers support ids.
     """
 
     brokers: frozenset[tuple[int, str]]
@@ -57,17 +57,17 @@ class ShownCluster:
 
 
 def id_of(cluster: Cluster, reported: object) -> str:
-    """The id that everything is derived from: the operator's name for the cluster, or what it reports."""
+    """The id that others are derived from: the operator's name for the cluster, or the reported id."""
     return cluster.cluster_id or str(reported)
 
 
 def ends_of(
     flow: Flow, *, source: Admin, target: Admin, at_source: ClusterMetadata, at_target: ClusterMetadata
 ) -> Ends:
-    """The ids of both ends; raises `SameClusterError` where nothing may be written between them.
+    """The ids of both ends; raises `SameClusterError` if nothing may be written between them.
 
-    That is where they are one cluster, and where they report the same id and nobody confirmed that they differ. Only
-    where the ids are the same anything is asked for; raises `ClusterError` if there is no answer.
+    That is if they are one cluster, or if they report the same id and the operator has not confirmed that they differ.
+    Requests are sent only if the ids are the same; raises `ClusterError` if they are not answered.
     """
     ends = Ends(id_of(flow.source, at_source.cluster_id), id_of(flow.target, at_target.cluster_id))
     if at_source.cluster_id == at_target.cluster_id:
@@ -94,7 +94,7 @@ def compare(source: ShownCluster, target: ShownCluster) -> Likeness:
         return Likeness.SAME
     if with_ids or not source.topics or dict(source.topics) != dict(target.topics):
         return Likeness.DIFFERENT
-    # Brokers before 2.8, which have no ids of topics: the same topics, and brokers of the same ids at other addresses.
+    # Brokers before 2.8 have no topic ids: the same topics, and brokers of the same ids at other addresses.
     same_ids = {node for node, _ in source.brokers} == {node for node, _ in target.brokers}
     return Likeness.ALIKE if same_ids else Likeness.DIFFERENT
 

@@ -1,4 +1,4 @@
-"""The internal topics of offsets: where they are, what they are called, how they are made (reference, section 1.6)."""
+"""The internal topics of offsets: their clusters, names and configs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 SEGMENT_BYTES: Final = 10 << 20
 COMPACTED: Final = {"cleanup.policy": "compact", "segment.bytes": str(SEGMENT_BYTES)}
-"""How a topic is made that is read whole: the cleaner leaves a segment alone that is still written to, and of records
-that come every second Kafka's gigabyte is many millions."""
+"""Configs of a topic that is read completely: the cleaner skips the active segment, and of records that are written
+every second Kafka's default of 1 GB is many millions."""
 _BY_DEFAULT: Final = {"cleanup.policy": "compact"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalTopic:
-    """A compacted topic of one partition on `cluster`; `replication_factor` -1 leaves it to the brokers.
+    """A compacted topic of one partition on `cluster`; `replication_factor` -1 is the broker's default.
 
-    `factor_key` is the setting that it is from, `factor_is_default` says that nothing sets it.
+    `factor_key` is the setting of the replication factor, `factor_is_default` says that it is not set.
     """
 
     cluster: Cluster
@@ -39,7 +39,7 @@ class InternalTopic:
 
 
 def internal_topic(flow: Flow, cluster: Cluster, name: str, *, factor_key: str) -> InternalTopic:
-    """Return an internal topic of the flow, with as many replicas as `factor_key` asks for."""
+    """Return an internal topic of the flow, with the replication factor of `factor_key`."""
     factor, is_default = factor_of(flow, factor_key)
     return InternalTopic(
         cluster=cluster, name=name, replication_factor=factor, factor_key=factor_key, factor_is_default=is_default
@@ -47,7 +47,7 @@ def internal_topic(flow: Flow, cluster: Cluster, name: str, *, factor_key: str) 
 
 
 def offset_syncs_topic(flow: Flow) -> InternalTopic:
-    """Return the topic of offset syncs; its name says which cluster it is not on (KIP-716)."""
+    """Return the offset syncs topic; its name has the alias of the cluster that does not hold it (KIP-716)."""
     on_target = flow.offset_syncs_topic_location == "target"
     here, other = (flow.target, flow.source) if on_target else (flow.source, flow.target)
     name = policy_for(flow).offset_syncs_topic(other.alias)
@@ -55,28 +55,28 @@ def offset_syncs_topic(flow: Flow) -> InternalTopic:
 
 
 def checkpoints_topic(flow: Flow) -> InternalTopic:
-    """Return the topic of checkpoints, on the target."""
+    """Return the checkpoints topic, on the target."""
     name = policy_for(flow).checkpoints_topic(flow.source.alias)
     return internal_topic(flow, flow.target, name, factor_key="checkpoints.topic.replication.factor")
 
 
 def heartbeats_topic(flow: Flow) -> InternalTopic:
-    """Return the topic of heartbeats, on the target."""
+    """Return the heartbeats topic, on the target."""
     name = policy_for(flow).heartbeats_topic()
     return internal_topic(flow, flow.target, name, factor_key="heartbeats.topic.replication.factor")
 
 
 def replicated_heartbeats(flow: Flow) -> str:
-    """Name, on the target, of the heartbeats that came over from the source: `<source>.heartbeats`."""
+    """Name, on the target, of the heartbeats topic that is replicated from the source: `<source>.heartbeats`."""
     policy = policy_for(flow)
     return policy.format_remote_topic(flow.source.alias, policy.heartbeats_topic())
 
 
 def ensure(admin: Admin, topic: InternalTopic) -> str | None:
-    """Create the topic if it is missing; `admin` is its cluster's. Says in one line why it could not be, else None.
+    """Create the topic if it is missing; `admin` is its cluster's. Returns in one line why it failed, else None.
 
-    It is looked for first: who may write to it need not be allowed to create it. A cluster that takes no segment size,
-    such as MSK Serverless, gets the topic without. Raises `ClusterError`.
+    It is described first: a user that may write to it need not be allowed to create it. A cluster that refuses a
+    segment size, such as MSK Serverless, gets the topic without it. Raises `ClusterError`.
     """
     metadata = admin.metadata()
     if topic.name in partition_counts(metadata):

@@ -1,9 +1,9 @@
-r"""Read the one-line form of a Java login configuration, `sasl.jaas.config`.
+r"""Parses the one-line form of a Java login configuration, `sasl.jaas.config`.
 
     org.apache.kafka.common.security.plain.PlainLoginModule required username="alice" password="wonder\"land";
 
-Rules: Kafka's `JaasConfig` and the `java.io.StreamTokenizer` under it. Values stand in double or single quotes with C's
-escapes, or are plain words; comments are skipped; the line ends in a semicolon.
+Rules: Kafka's `JaasConfig` and the `java.io.StreamTokenizer` that it uses. Values are in double or single quotes with
+C's escapes, or are plain words; comments are skipped; the line ends in a semicolon.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CONTROL_FLAGS: Final = ("required", "requisite", "sufficient", "optional")
 
 @dataclass(frozen=True, slots=True)
 class JaasLogin:
-    """A login module's class and its options; the options hold secrets and stay out of repr."""
+    """A login module's class and its options; the options contain secrets and stay out of repr."""
 
     module: str
     options: Mapping[str, str] = field(repr=False)
@@ -55,7 +55,7 @@ def parse(text: str) -> JaasLogin:
     for kind, key in tokens:
         if (kind, key) == ("sign", ";"):
             if next(tokens, None) is not None:
-                raise ValueError("there must be exactly one login module, and nothing behind its semicolon")
+                raise ValueError("there must be exactly one login module, and nothing after its semicolon")
             return JaasLogin(module, options)
         if kind == "sign" or next(tokens, None) != ("sign", "="):
             raise ValueError('options must be given as key="value"')

@@ -1,4 +1,4 @@
-"""One cluster's Java client settings in one role, read so that none gets lost: the rest is refused in the end."""
+"""Reads one cluster's Java client settings in one role; settings that were not read are refused in the end."""
 
 from __future__ import annotations
 
@@ -32,15 +32,14 @@ HONOURED_COMMON_KEYS: Final = frozenset(
     }
 )
 
-# These only tune Java's clients, or say what is decided elsewhere here; the copier has its own way, so they are passed
-# over.
+# These only tune Java's clients, or are decided elsewhere here; the copier works differently, so they are ignored.
 TUNING_KEYS: Final = (COMMON_CLIENT_KEYS - HONOURED_COMMON_KEYS) | CONSUMER_KEYS | PRODUCER_KEYS
 
 
 class JavaSettings:
-    """The settings that apply in this role: `<role>.key` beats `key`. Every one that is asked for counts as honoured.
+    """The settings that apply in this role: `<role>.key` beats `key`. Every one that is read counts as supported.
 
-    All errors are ConfigurationError with the key as the file has it, and with the value unless that is or may be a
+    All errors are ConfigurationError with the key as the file has it, and with the value unless it is or may be a
     secret.
     """
 
@@ -54,9 +53,9 @@ class JavaSettings:
         self._rest = set(self._keys)
 
     def raw(self, key: str) -> str | None:
-        """Return the text without blanks around it, with references resolved; None where it is not set.
+        """Return the text without blanks around it, with references resolved; None if it is not set.
 
-        Java trims passwords too, behind the providers of references (`ConfigDef.parseType`): a mounted secret may end
+        Java trims passwords too, after resolving references (`ConfigDef.parseType`): a mounted secret may end
         in a line break.
         """
         self._rest.discard(key)
@@ -66,20 +65,20 @@ class JavaSettings:
         return resolve(self._values[full], key=f"{self._alias}.{full}").strip()
 
     def text(self, key: str) -> str | None:
-        """Return the text as `raw` does; None where it is not set or empty."""
+        """Return the text as `raw` does; None if it is not set or empty."""
         return self.raw(key) or None
 
     def choice(self, key: str, *, default: str, allowed: tuple[str, ...]) -> str:
         """Return one of the allowed words in upper case; refuses others, the default too if it is not allowed."""
         word = (self.text(key) or default).upper()
         if word not in allowed:
-            # What a reference stands for is never shown.
-            what = "what it refers to" if refers(self._values.get(self._keys.get(key, key), "")) else word
+            # The value of a reference is never shown.
+            what = "the referenced value" if refers(self._values.get(self._keys.get(key, key), "")) else word
             self.refuse(key, f"{what} is not supported; use {' or '.join(allowed)}", default=default)
         return word
 
     def number(self, key: str, *, least: int, greatest: int | None = None) -> int | None:
-        """Return a whole number within the bounds; None where it is not set."""
+        """Return a whole number within the bounds; None if it is not set."""
         text = self.text(key)
         if text is None:
             return None
@@ -93,18 +92,18 @@ class JavaSettings:
         return number
 
     def pass_over(self, *, prefix: str) -> None:
-        """Count everything with this prefix as honoured, because it has no effect."""
+        """Count everything with this prefix as supported, because it has no effect."""
         self._rest = {key for key in self._rest if not key.startswith(prefix)}
 
     def refuse(self, key: str, reason: str, *, default: str | None = None) -> NoReturn:
-        """Raise ConfigurationError about this setting; `default` is the value that applies where it is not set."""
+        """Raise ConfigurationError about this setting; `default` is the value that applies if it is not set."""
         full = self._keys.get(key, key)
         value = self._values.get(full, default)
         text = None if value is None else shown(full, value)
         raise ConfigurationError(reason, key=f"{self._alias}.{full}", value=text) from None
 
     def refuse_rest(self) -> None:
-        """Refuse the first setting that was neither asked for nor only tunes."""
+        """Refuse the first setting that was neither read nor only tunes."""
         for key in sorted(self._rest - TUNING_KEYS):
             full = f"{self._alias}.{self._keys[key]}"
             # An unknown setting's value may be anything, also a secret.

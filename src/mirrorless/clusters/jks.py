@@ -1,7 +1,7 @@
-"""Java's own key store format, JKS, as `sun.security.provider.JavaKeyStore` writes it.
+"""Reads Java's own key store format, JKS, as written by `sun.security.provider.JavaKeyStore`.
 
-Entries are plain but for private keys, which are covered with a key stream of SHA-1s over password and salt; at the end
-stands a SHA-1 over the password and all of it. There is no library for it that is kept up.
+Entries are plain except private keys, which are encrypted with a key stream of SHA-1s over password and salt; at the
+end is a SHA-1 over the password and everything before it. There is no maintained library for it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _SEQUENCE, _OCTET_STRING = 0x30, 0x04
 def read(data: bytes, *, password: str | None, key_password: str | None, with_key: bool) -> Store:
     """Read a store: its key with the chain, or, without key, the certificates to trust.
 
-    Raises ValueError, without secrets, for a wrong password, for several keys and for what is no such store.
+    Raises ValueError, without secrets, for a wrong password, for several keys and for a file that is not a JKS store.
     """
     if password is not None:
         salted = password.encode("utf-16-be") + b"Mighty Aphrodite" + data[:-_DIGEST_BYTES]
         digest = hashlib.sha1(salted).digest()  # noqa: S324 -- the format's own
         if not hmac.compare_digest(digest, data[-_DIGEST_BYTES:]):
-            raise ValueError("cannot be opened: the store's password does not fit, or the file is damaged")
+            raise ValueError("cannot be opened: the store's password is wrong, or the file is damaged")
     try:
         keys, trusted = _entries(data)
     except (struct.error, IndexError, UnicodeDecodeError):
@@ -36,7 +36,7 @@ def read(data: bytes, *, password: str | None, key_password: str | None, with_ke
     if not keys or not with_key:
         return Store(certificates(trusted))
     if len(keys) > 1:
-        raise ValueError(f"has {len(keys)} keys, of which Java would choose by the broker; keep one in it")
+        raise ValueError(f"has {len(keys)} keys; keep one in it")
     covered, chain = keys[0]
     key = _uncovered(covered, key_password if key_password is not None else password or "")
     return Store(certificates(chain), encode(PRIVATE_KEY, key))
@@ -109,12 +109,12 @@ def _uncovered(covered: bytes, password: str) -> bytes:
         plain += bytes(a ^ b for a, b in zip(body[start : start + _DIGEST_BYTES], stream, strict=False))
     digest = hashlib.sha1(secret + plain).digest()  # noqa: S324 -- the format's own
     if not hmac.compare_digest(digest, protected[-_DIGEST_BYTES:]):
-        raise ValueError("its key cannot be opened: the key's password does not fit")
+        raise ValueError("its key cannot be opened: the key's password is wrong")
     return bytes(plain)
 
 
 def _der(data: bytes, tag: int) -> tuple[bytes, bytes]:
-    """Return the content of a DER element and what follows it; IndexError if it is another one or cut short."""
+    """Return the content of a DER element and what follows it; IndexError if the tag differs or it is truncated."""
     if data[0] != tag:
         raise IndexError
     length, start = data[1], 2

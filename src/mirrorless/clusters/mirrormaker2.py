@@ -1,4 +1,4 @@
-"""The nodes of a MirrorMaker 2 in dedicated mode, as its target sees them."""
+"""The nodes of a MirrorMaker 2 in dedicated mode, as members of its group on the target."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _WITHOUT_MEMBERS: Final = ("Empty", "Dead")
 
 
 def group_of(flow: Flow) -> str:
-    """Return the group on the target that they are members of (`MirrorMakerConfig.workerConfig`)."""
+    """Return the group of the nodes on the target (`MirrorMakerConfig.workerConfig`)."""
     return f"{flow.source.alias}-mm2"
 
 
 def nodes_run(flow: Flow) -> bool | None:
-    """Whether some run, be it for this flow or not; None where the group is not listed.
+    """Whether nodes run, for this flow or not; None if the group is not listed.
 
-    So it is where there never were any, where it may not be seen, and while its coordinator is moving; and a broker
-    before 2.6 does not say. A group stays listed for some minutes when its last member has left it.
+    That is if there never were any, if the user may not see the group, and while its coordinator moves; and brokers
+    before 2.6 do not report it. A group stays listed for some minutes after its last member has left.
 
-    Raises `ClusterUnavailable` where the target does not answer. Groups are listed, not described: confluent-kafka
-    refuses to describe those of Connect's protocol, and kafka-python stumbles over what their members say.
+    Raises `ClusterUnavailable` if the target does not answer. Groups are listed, not described: confluent-kafka
+    refuses to describe groups of Connect's protocol, and kafka-python cannot parse their members.
     """
     try:
         with closing(admin_client(flow.target)) as client:

@@ -1,4 +1,4 @@
-"""Certificates and keys as PEM text, and where they are kept while libraries want files."""
+"""Certificates and keys as PEM text, and temporary files for libraries that require files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PRIVATE_KEY: Final = "PRIVATE KEY"
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """What a key store or a trust store holds: PEM texts, the key's with the password that opens it, if any."""
+    """The content of a key store or trust store: PEM texts, the key's with its password, if any."""
 
     certificates: str
     key: str | None = field(default=None, repr=False)
@@ -45,26 +45,26 @@ def certificates(ders: Iterable[bytes]) -> str:
 
 
 def read(text: str) -> Store:
-    """Take certificates and a key out of PEM text, also where all of it stands on one line, as Java allows.
+    """Extract certificates and a key from PEM text, also if all of it is on one line, as Java allows.
 
     Raises ValueError, which quotes nothing, for text that has neither.
     """
     blocks = [(match["kind"], _block(match["kind"], match["body"])) for match in _BLOCK.finditer(text)]
     keys = [block for kind, block in blocks if kind.endswith(PRIVATE_KEY)]
     if not blocks:
-        raise ValueError("holds no PEM: no -----BEGIN ...-----")
+        raise ValueError("is not PEM: no -----BEGIN ...-----")
     return Store("".join(block for kind, block in blocks if kind == CERTIFICATE), keys[0] if keys else None)
 
 
 def _block(kind: str, body: str) -> str:
-    if ":" in body:  # the headers of a key in OpenSSL's old form, whose line ends count
+    if ":" in body:  # the headers of a key in OpenSSL's old form, whose line ends matter
         return f"-----BEGIN {kind}-----{body}-----END {kind}-----\n"
     lines = textwrap.wrap("".join(body.split()), 64)
     return "\n".join([f"-----BEGIN {kind}-----", *lines, f"-----END {kind}-----", ""])
 
 
 def as_file(text: str) -> str:
-    """Return the path of a file that holds this text, readable for us alone, until the process ends."""
+    """Return the path of a file with this text, readable only for this user, until the process ends."""
     path = _folder(os.getpid()) / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.pem"
     if not path.exists():
         # In one step, because another thread may be about to use it.
@@ -88,14 +88,14 @@ def _folder(process_id: int) -> Path:
 
 
 def key_context(certificates: str, key: str, password: str | None) -> ssl.SSLContext:
-    """Return a context that has this key: `certificates` is a path, `key` a PEM text.
+    """Return a context with this key: `certificates` is a path, `key` a PEM text.
 
-    Raises ValueError, without secrets, where key and certificates do not go together or the password does not fit.
+    Raises ValueError, without secrets, if key and certificates do not match or the password is wrong.
     """
     if "ENCRYPTED" in key and not password:
         raise ValueError("its key is encrypted; set ssl.key.password")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # Python's ssl reads keys from files only; this one is there for as long as it takes.
+    # Python's ssl reads keys from files only; this one exists only during the call.
     with tempfile.NamedTemporaryFile("w", prefix="mirrorless-", suffix=".pem") as file:
         file.write(key)
         file.flush()
@@ -106,7 +106,7 @@ def key_context(certificates: str, key: str, password: str | None) -> ssl.SSLCon
             if reason == "KEY_VALUES_MISMATCH":
                 raise ValueError("its key does not belong to its first certificate") from None
             if "ENCRYPTED" in key:
-                raise ValueError("its key cannot be opened: ssl.key.password does not fit") from None
+                raise ValueError("its key cannot be opened: ssl.key.password is wrong") from None
             raise ValueError(f"its key cannot be used: {reason.lower().replace('_', ' ')}") from None
         except (OSError, ValueError):
             raise ValueError("its key cannot be used") from None

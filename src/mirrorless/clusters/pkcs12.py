@@ -1,4 +1,4 @@
-"""PKCS12 stores, read with the package `cryptography`, which is imported only where there is one."""
+"""Reads PKCS12 stores with the package `cryptography`, which is imported only if there is one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from mirrorless.clusters.pem import Store
 
 
 def read(data: bytes, *, password: str | None, with_key: bool) -> Store:
-    """Read a store: its key with the chain, or else, or without key, its certificates to trust.
+    """Read a store: its key with the chain, or, without a key, its certificates to trust.
 
-    A store that is both has the key's own certificate among those to trust, as Java sees it.
+    In a store with both, the key's own certificate is among the trusted ones, as in Java.
 
-    Raises ValueError, without secrets, for a wrong password and for what is no such store.
+    Raises ValueError, without secrets, for a wrong password and for a file that is not a PKCS12 store.
     """
     try:
         pkcs12 = importlib.import_module("cryptography.hazmat.primitives.serialization.pkcs12")
@@ -25,8 +25,8 @@ def read(data: bytes, *, password: str | None, with_key: bool) -> Store:
     secret = None if password is None else password.encode()
     try:
         store = pkcs12.load_pkcs12(data, secret)
-    except Exception:  # noqa: BLE001 -- the library's errors have no common type, and say no more than this
-        raise ValueError("cannot be opened: the store's password does not fit, or the file is damaged") from None
+    except Exception:  # noqa: BLE001 -- the library's errors have no common type, and no more details
+        raise ValueError("cannot be opened: the store's password is wrong, or the file is damaged") from None
     others = [one.certificate for one in store.additional_certs]
     own = [] if store.cert is None else [store.cert.certificate]
     found = _chain(own[0], others) if own and with_key else [*own, *others]
@@ -39,7 +39,7 @@ def read(data: bytes, *, password: str | None, with_key: bool) -> Store:
 
 
 def _chain(first: Any, others: list[Any]) -> list[Any]:  # noqa: ANN401 -- certificates of a package imported late
-    """Return the certificates in the order that TLS wants: each signed by the next, whatever the store's order is."""
+    """Return the certificates in the order of TLS: each signed by the next, whatever the store's order is."""
     chain = [first]
     while signers := [one for one in others if one not in chain and _signed(chain[-1], by=one)]:
         chain.append(signers[0])
@@ -47,9 +47,9 @@ def _chain(first: Any, others: list[Any]) -> list[Any]:  # noqa: ANN401 -- certi
 
 
 def _signed(certificate: Any, *, by: Any) -> bool:  # noqa: ANN401
-    """Whether a certificate is signed by another one; by the name alone it may be of an authority's earlier key."""
+    """Whether a certificate is signed by another one; a name alone may be of an authority's earlier key."""
     try:
         certificate.verify_directly_issued_by(by)
-    except Exception:  # noqa: BLE001 -- of three kinds, and all say no
+    except Exception:  # noqa: BLE001 -- three types of errors, all mean no
         return False
     return True

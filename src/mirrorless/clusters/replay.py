@@ -1,4 +1,4 @@
-"""Reads a whole compacted topic: once from the beginning, then only what is new."""
+"""Reads a whole compacted topic: once from the beginning, then only new records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WAIT_S: Final = 0.2
 _A_TIME: Final = 10_000
 _BUFFER_KB: Final = 16_384
 _FULL_MS: Final = 10
-"""How long fetching rests when the buffer is full; the library's own second would be longer than emptying it takes."""
+"""How long fetching pauses when the buffer is full; the library's default of one second is longer than emptying it."""
 
 
 class ReplayedRecord(NamedTuple):
@@ -41,7 +41,7 @@ class ReplayedRecord(NamedTuple):
 class Replay:
     """All partitions of `topic` on `cluster`, whose client is `admin`.
 
-    A topic that is not there, or may not be seen, is an empty one; with `must_exist` it is an error. `complete` says
+    A topic that does not exist, or is not visible, counts as empty; with `must_exist` it is an error. `complete` says
     whether the last read came to the end.
     """
 
@@ -57,17 +57,17 @@ class Replay:
 
     @property
     def missing(self) -> bool:
-        """Whether there was no such topic when it was read last."""
+        """Whether the topic did not exist when it was last read."""
         return isinstance(self._found, Refusal) and self.refused is None
 
     @property
     def topic_id(self) -> str | None:
-        """The topic's own id when it was read last (KIP-516); None where it was not there, or brokers have no ids."""
+        """The topic's id when it was last read (KIP-516); None if it did not exist, or brokers have no ids."""
         return self._found.topic_id if isinstance(self._found, Described) else None
 
     @property
     def refused(self) -> str | None:
-        """Why the topic might not be seen when it was read last; None where it is there, or is not."""
+        """Why the topic was not visible when it was last read; None if it exists, or does not."""
         found = self._found
         if found is None or isinstance(found, Described) or not grant(found.code, "READ on it"):
             return None
@@ -76,13 +76,13 @@ class Replay:
     def read(
         self, forget: Callable[[], None] = lambda: None, *, stopping: Callable[[], bool] = lambda: False
     ) -> Iterator[ReplayedRecord]:
-        """Yield what is new up to the ends that the topic has now; raises `ClusterUnavailable`.
+        """Yield new records up to the topic's current ends; raises `ClusterUnavailable`.
 
-        Once `stopping` says so the rest is left to the next read, which goes on there.
-        `forget` is called, before anything is yielded, when what was read so far no longer counts: at first, and when
-        the topic was deleted, made again, cut or given more partitions. All that is there is yielded then.
+        Once `stopping` returns true the rest is left to the next read, which continues there.
+        `forget` is called, before anything is yielded, when earlier records are void: at first, and when
+        the topic was deleted, recreated, truncated or given more partitions. All of its records are yielded then.
         """
-        # Not kept: an owner and its reader in a circle would leave the client's end to the garbage collector (`Admin`).
+        # Not kept: a cycle of owner and reader would leave closing the client to the garbage collector (`Admin`).
         found = self._find()
         if found != self._found:
             self._begin(found, forget)
@@ -93,18 +93,18 @@ class Replay:
             return
         ends = self._ends(found.partitions)
         if any(ends[partition] < offset for partition, offset in self._read_to.items()):
-            self._begin(found, forget)  # brokers before 2.8 give topics no ids
+            self._begin(found, forget)  # brokers before 2.8 have no topic ids
         try:
             yield from self._up_to(ends, stopping)
         except BaseException as error:
-            self.close()  # what was fetched and not taken would be missing from the next read
+            self.close()  # fetched records that were not yielded would be missing from the next read
             if not isinstance(error, KafkaException):
                 raise
             reason = f"{error.args[0].str()}{grant(error.args[0].code(), 'READ on it')}"
             raise ClusterUnavailable(f"{self.topic}: {reason}", cluster=self._cluster.alias) from error
 
     def close(self) -> None:
-        """Close the connection; the next read begins at the beginning."""
+        """Close the connection; the next read begins from scratch."""
         self._found = None
         self._read_to = {}
         if self._consumer is not None:
@@ -114,7 +114,7 @@ class Replay:
     def _find(self) -> Described | Refusal:
         found = describe(self._admin, self.topic)
         if self._consumer is not None and not isinstance(found, Described):
-            time.sleep(_SURE_S)  # a broker that has just started may not have heard of its topics yet
+            time.sleep(_SURE_S)  # a broker that has just started may not know its topics yet
             found = describe(self._admin, self.topic)
         return found
 
@@ -137,25 +137,25 @@ class Replay:
                     yield ReplayedRecord(message.key(), message.value(), offset)
                 elif error.code() == KafkaError._PARTITION_EOF:
                     self._read_to[partition] = max(self._read_to[partition], offset)
-                elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:  # nothing is committed for it
+                elif error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:  # no offset is committed with this group
                     raise KafkaException(error)
             if time.monotonic() > until:
-                reason = f"{self.topic} could not be read to its end: nothing came for {_SILENCE_S:.0f} s"
+                reason = f"{self.topic} could not be read to its end: no records for {_SILENCE_S:.0f} s"
                 raise ClusterUnavailable(reason, cluster=self._cluster.alias)
         self.complete = True
 
     def _open(self, partitions: Mapping[int, int]) -> Consumer:
         self._read_to = dict.fromkeys(partitions, 0)
         self._consumer = reader(self._cluster, queued_max_messages_kbytes=_BUFFER_KB, fetch_queue_backoff_ms=_FULL_MS)
-        # Else what is assigned waits for the library's next look at the topic.
+        # Otherwise assigned partitions wait for the library's next metadata refresh.
         self._consumer.list_topics(self.topic, timeout=_SILENCE_S)
         self._consumer.assign([TopicPartition(self.topic, partition, OFFSET_BEGINNING) for partition in partitions])
         return self._consumer
 
     def _ends(self, partitions: Sequence[int]) -> dict[int, int]:
-        # Not by the consumer: its question would wait behind its own long-polling fetch, partition by partition.
+        # Not with the consumer: its request would wait for its own long-polling fetch, partition by partition.
         places = [(self.topic, partition) for partition in partitions]
-        until = time.monotonic() + _LEADERLESS_S  # the topic may have been made a moment ago
+        until = time.monotonic() + _LEADERLESS_S  # the topic may just have been created
         while True:
             ends, missing = last_stable_offsets(self._admin, places)
             if not missing:
@@ -168,4 +168,4 @@ class Replay:
     def _absence(self, refusal: Refusal) -> str:
         if right := grant(refusal.code, "READ on it"):
             return f"{self.topic}: {refusal.text}{right}"
-        return f"there is no topic {self.topic} yet"
+        return f"topic {self.topic} does not exist yet"

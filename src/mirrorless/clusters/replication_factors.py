@@ -1,29 +1,22 @@
-"""How many replicas a new topic gets: a default gives way where a cluster has fewer brokers, a setting does not."""
+"""Replication factors of new topics: a default is reduced if a cluster has fewer brokers, a setting is not."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from confluent_kafka.admin import ClusterMetadata
 
     from mirrorless.settings import Flow
 
-_FIELDS: Final[Mapping[str, str]] = {
-    "replication.factor": "replication_factor",
-    "offset.storage.replication.factor": "offset_storage_replication_factor",
-    "offset-syncs.topic.replication.factor": "offset_syncs_topic_replication_factor",
-    "checkpoints.topic.replication.factor": "checkpoints_topic_replication_factor",
-    "heartbeats.topic.replication.factor": "heartbeats_topic_replication_factor",
-    "errors.deadletterqueue.topic.replication.factor": "dead_letter_replication_factor",
-}
-
 
 def factor_of(flow: Flow, key: str) -> tuple[int, bool]:
     """Return the replication factor that a setting asks for, and whether it is only the setting's default."""
-    field = _FIELDS[key]
+    field = WORKER_KEYS[key] if key in WORKER_KEYS else FLOW_KEYS[key]
     return int(getattr(flow, field)), flow.is_default(field)
 
 
@@ -40,7 +33,7 @@ def broker_count(metadata: ClusterMetadata) -> int:
 
 def factor_advice(key: str, alias: str) -> str:
     """Return what to change where a cluster refuses a replication factor."""
-    return f"set {key} to what {alias} has brokers for, or to -1"
+    return f"set {key} to at most the number of brokers of {alias}, or to -1"
 
 
 def reduced_factors(alias: str, brokers: int, factors: Iterable[tuple[str, int]]) -> str:
@@ -48,6 +41,6 @@ def reduced_factors(alias: str, brokers: int, factors: Iterable[tuple[str, int]]
     told = ", ".join(f"{key}={factor}" for key, factor in factors)
     counted = f"{brokers} broker{'' if brokers == 1 else 's'}"
     return (
-        f"{alias} has {counted}, fewer than default replication factors ask for ({told}): new topics get {brokers}; "
+        f"{alias} has {counted}, fewer than the default replication factors ({told}): new topics get {brokers}; "
         "set the factors to confirm this"
     )

@@ -1,6 +1,6 @@
-"""Who we are: the `sasl.` settings of Java clients.
+"""Logins: the `sasl.` settings of Java clients.
 
-Supported: PLAIN, SCRAM, OAUTHBEARER and Amazon's AWS_MSK_IAM. Whatever else is set is refused with what to do instead.
+Supported: PLAIN, SCRAM, OAUTHBEARER and Amazon's AWS_MSK_IAM. Anything else is refused with what to do instead.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OIDC_HANDLER: Final = "OAuthBearerLoginCallbackHandler"
 _UNSECURED_HANDLER: Final = "OAuthBearerUnsecuredLoginCallbackHandler"
 _MECHANISMS: Final = (*_PASSWORDS, _BEARER, _MSK)
 
-# When and how often Java logs in again; both libraries have their own way.
+# When and how often Java refreshes logins; both libraries do this differently.
 _TUNING: Final = (
     "sasl.kerberos.",
     "sasl.login.connect.",
@@ -44,7 +44,7 @@ _TUNING: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """How to log in; all None without SASL. `mechanism` is what is said on the wire."""
+    """The login settings; all None without SASL. `mechanism` is the name in the protocol."""
 
     mechanism: str | None = None
     username: str | None = None
@@ -53,7 +53,7 @@ class Login:
 
 
 def read_login(settings: JavaSettings, *, used: bool) -> Login:
-    """Read `sasl.`, which counts only if `used`; raises ConfigurationError for what is missing or not supported."""
+    """Read `sasl.`, which is used only if `used`; raises ConfigurationError for what is missing or not supported."""
     if not used:
         settings.pass_over(prefix="sasl.")
         return Login()
@@ -84,7 +84,7 @@ def _by_password(settings: JavaSettings, mechanism: str) -> Login:
 def _by_iam(settings: JavaSettings, mechanism: str, handlers: set[str | None]) -> Login:
     strangers = handlers - set(_MSK_HANDLERS)
     if strangers:
-        settings.refuse("sasl.client.callback.handler.class", f"no Java class is loaded; with {_MSK} remove it")
+        settings.refuse("sasl.client.callback.handler.class", f"Java classes are not loaded; with {_MSK} remove it")
     options: dict[str, str] = {}
     if mechanism == _MSK or settings.text("sasl.jaas.config") is not None:
         module = "IAMLoginModule" if mechanism == _MSK else "OAuthBearerLoginModule"
@@ -100,16 +100,16 @@ def _by_bearer(settings: JavaSettings, handlers: set[str | None]) -> Login:
     strangers = handlers - {_OIDC_HANDLER, _UNSECURED_HANDLER}
     if strangers:
         key = "sasl.login.callback.handler.class"
-        settings.refuse(key, f"no Java class is loaded; use {_OIDC_HANDLER}, which asks a token endpoint")
+        settings.refuse(key, f"Java classes are not loaded; use {_OIDC_HANDLER}, which uses a token endpoint")
     for key in ("sasl.oauthbearer.jwt.retriever.class", "sasl.oauthbearer.jwt.validator.class"):
         name = (settings.text(key) or "Default").rpartition(".")[2]
         if not name.startswith(("Default", "ClientCredentials", "Client")):
-            settings.refuse(key, "no Java class is loaded; tokens come by client credentials; remove it")
+            settings.refuse(key, "Java classes are not loaded; tokens are fetched with client credentials; remove it")
     module = "OAuthBearerLoginModule"
     options = _parsed(settings, _BEARER, module, advice=f"{module} required;").options
     for option in options:
         if option not in _BEARER_OPTIONS and not option.startswith(("extension_", "unsecuredLogin")):
-            advice = "a token endpoint's certificate is checked by the system's authorities, or those of SSL_CERT_FILE"
+            advice = "a token endpoint's certificate is checked with the system's CAs, or those of SSL_CERT_FILE"
             advice = f"; {advice}" if option.startswith("ssl.") else ""
             settings.refuse("sasl.jaas.config", f"option {option} is not supported; remove it{advice}")
     endpoint = settings.text("sasl.oauthbearer.token.endpoint.url")
@@ -123,7 +123,9 @@ def _by_bearer(settings: JavaSettings, handlers: set[str | None]) -> Login:
     try:
         if endpoint is None:
             if _OIDC_HANDLER in handlers:
-                settings.refuse("sasl.oauthbearer.token.endpoint.url", "is not set; name where tokens are given out")
+                settings.refuse(
+                    "sasl.oauthbearer.token.endpoint.url", "is not set; set it to the URL of the token endpoint"
+                )
             return Login(_BEARER, tokens=tokens.Unsecured.of(merged))
         return Login(_BEARER, tokens=tokens.ClientCredentials.of(merged, endpoint=endpoint, urlencode=encoded))
     except ValueError as error:
@@ -144,5 +146,5 @@ def _parsed(settings: JavaSettings, mechanism: str, module: str, *, advice: str)
     except ValueError as error:
         settings.refuse("sasl.jaas.config", str(error))
     if login.short_name != module:
-        settings.refuse("sasl.jaas.config", f"{mechanism} goes with {module}; name that login module")
+        settings.refuse("sasl.jaas.config", f"{mechanism} requires login module {module}")
     return login

@@ -1,4 +1,4 @@
-"""The `ssl.` settings of Java clients: whom we trust, who we are, and whether host names are checked."""
+"""Certificates and keys: the `ssl.` settings of Java clients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _KINDS: Final = ("JKS", "PKCS12", "PEM")
 _DER_SEQUENCE: Final = 0x30
-# How Java does it, not what: nothing that either library could do otherwise.
+# Implementation details of Java, which do not apply to either library.
 _JAVA_S_OWN: Final = (
     "ssl.provider",
     "ssl.keymanager.algorithm",
@@ -26,10 +26,10 @@ _VERSIONS: Final = ("TLSv1.2", "TLSv1.3")
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Paths of PEM files: `trust` has the certificates to trust (None: the system's), `certificates` our own.
+    """Paths of PEM files: `trust` has the trusted certificates (None: the system's), `certificates` the client's.
 
-    The key is a file, `key_file`, if the settings name one in PEM; else it is a PEM text, which is in a file only while
-    Python opens it.
+    The key is a file, `key_file`, if the settings refer to one in PEM; otherwise it is a PEM text, which is in a file
+    only while Python opens it.
     """
 
     trust: str | None = None
@@ -41,7 +41,7 @@ class Stores:
 
 
 def read_stores(settings: JavaSettings, *, used: bool) -> Stores:
-    """Read `ssl.`, which counts only if it is `used`; raises ConfigurationError for what cannot be honoured."""
+    """Read `ssl.`, which is used only if `used`; raises ConfigurationError for what is not supported."""
     if not used:
         settings.pass_over(prefix="ssl.")
         return Stores()
@@ -57,9 +57,9 @@ def read_stores(settings: JavaSettings, *, used: bool) -> Stores:
         return Stores(trust, check_hostname=check_hostname)
     if store.key is None or not store.certificates:
         key = "ssl.keystore.location" if path else "ssl.keystore.key"
-        settings.refuse(key, f"has no {'key' if store.key is None else 'certificate'}; a key store holds both")
+        settings.refuse(key, f"has no {'key' if store.key is None else 'certificate'}; a key store needs both")
     certificates = pem.as_file(store.certificates)
-    # What Java keeps in another form is open by now.
+    # Stores in Java's other formats are open by now.
     left = key_password if "ENCRYPTED" in store.key else None
     try:
         pem.key_context(certificates, store.key, left)
@@ -80,7 +80,7 @@ def _trust(settings: JavaSettings) -> str | None:
         return None
     key = "ssl.truststore.location"
     if not store.certificates:
-        settings.refuse(key, "has no certificate; name the file of those that signed the brokers'")
+        settings.refuse(key, "has no certificate; use the file of the CAs that signed the brokers' certificates")
     path = settings.text(key) or ""
     return path if _kind(path, settings, "truststore") == "PEM" else pem.as_file(store.certificates)
 
@@ -91,7 +91,7 @@ def _inline_key(settings: JavaSettings) -> pem.Store | None:
         return None
     if key is None or chain is None:
         missing = "ssl.keystore.key" if key is None else "ssl.keystore.certificate.chain"
-        settings.refuse(missing, "is not set; key and certificates go together")
+        settings.refuse(missing, "is not set; key and certificates must be set together")
     _only_pem(settings, "keystore", "key")
     found = _parsed(settings, "ssl.keystore.key", key).key
     certificates = _parsed(settings, "ssl.keystore.certificate.chain", chain).certificates
@@ -101,7 +101,7 @@ def _inline_key(settings: JavaSettings) -> pem.Store | None:
 def _only_pem(settings: JavaSettings, store: str, what: str) -> None:
     for other in (f"ssl.{store}.location", f"ssl.{store}.password"):
         if settings.text(other) is not None:
-            settings.refuse(other, f"does not go with ssl.{store}.{what}; remove one of them")
+            settings.refuse(other, f"cannot be combined with ssl.{store}.{what}; remove one of them")
     if (settings.text(f"ssl.{store}.type") or "JKS").upper() != "PEM":
         settings.refuse(f"ssl.{store}.type", f"must be PEM, because ssl.{store}.{what} is", default="JKS")
 
@@ -130,17 +130,17 @@ def _store(
         if kind == "PKCS12":
             return pkcs12.read(data, password=password, with_key=with_key)
         if password is not None:
-            advice = "give the key's in ssl.key.password and remove this" if store == "keystore" else "remove it"
+            advice = "set the key's in ssl.key.password and remove this" if store == "keystore" else "remove it"
             settings.refuse(f"ssl.{store}.password", f"a PEM file has no store password; {advice}")
         return pem.read(data.decode())
     except UnicodeDecodeError:
-        settings.refuse(key, "is not text, so no PEM")
+        settings.refuse(key, "is not text, so not PEM")
     except ValueError as error:
         settings.refuse(key, str(error))
 
 
 def _kind(path: str, settings: JavaSettings, store: str) -> str:
-    """Return what the file is, by its content: Java too opens JKS and PKCS12 under each other's name."""
+    """Return the type of the file, by its content: Java too opens JKS and PKCS12 with each other's type."""
     key = f"ssl.{store}.type"
     settings.choice(key, default="JKS", allowed=_KINDS)
     try:
@@ -154,18 +154,18 @@ def _kind(path: str, settings: JavaSettings, store: str) -> str:
 
 
 def _unreadable(settings: JavaSettings, store: str, error: Exception) -> NoReturn:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else "this is no path"
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a path"
     settings.refuse(f"ssl.{store}.location", f"cannot be read: {reason}")
 
 
 def _check_versions(settings: JavaSettings) -> None:
-    """Refuse what would need an older TLS, or would forbid 1.2; with both, the newest that the broker has is used."""
+    """Refuse settings that need an older TLS, or forbid 1.2; with both, the newest common version is used."""
     protocol = settings.text("ssl.protocol")
     if protocol is not None and protocol not in ("TLS", *_VERSIONS):
         settings.refuse("ssl.protocol", f"is not supported; use {' or '.join(_VERSIONS)}")
     enabled = settings.text("ssl.enabled.protocols")
     if enabled is not None and "TLSv1.2" not in split_list(enabled):
-        settings.refuse("ssl.enabled.protocols", "must have TLSv1.2; TLSv1.3 is used wherever the broker has it")
+        settings.refuse("ssl.enabled.protocols", "must include TLSv1.2; TLSv1.3 is used if the broker supports it")
 
 
 def _check_hostname(settings: JavaSettings) -> bool | None:

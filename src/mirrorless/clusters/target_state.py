@@ -1,8 +1,8 @@
-"""Whether a flow is to run: Connect's own record in the configs topic (`KafkaConfigBackingStore`, Kafka 4.3).
+"""The target state of a flow: Connect's own record in the configs topic (`KafkaConfigBackingStore`, Kafka 4.3).
 
-The key is `target-state-<connector>`, the value JSON without a schema: `state` is what every worker knows, `state.v2`
-(KIP-875) can say STOPPED too and is the one that counts. A running MirrorMaker 2 reads what is written here and the
-other way round. The topic has one partition, so the last record of the key is the state.
+The key is `target-state-<connector>`, the value JSON without a schema: `state` is for all workers, `state.v2`
+(KIP-875) can also be STOPPED and takes precedence. A running MirrorMaker 2 reads what is written here and vice
+versa. The topic has one partition, so the last record of the key is the state.
 """
 
 from __future__ import annotations
@@ -11,18 +11,13 @@ import json
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import KafkaError, Producer
-
-from mirrorless.client_logs import LIBRDKAFKA
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.internal_topics import InternalTopic, ensure, internal_topic
+from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.replay import Replay
-from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.errors import ClusterError
 
 if TYPE_CHECKING:
-    from confluent_kafka import Message
-
     from mirrorless.settings import Flow
 
 _PREFIX: Final = "target-state-"
@@ -30,7 +25,7 @@ _FLUSH_S: Final = 15.0
 
 
 class TargetState(StrEnum):
-    """What a flow ought to do; STOPPED is Connect's, and to us the same as PAUSED."""
+    """The desired state of a flow; STOPPED is Connect's, and treated like PAUSED."""
 
     STARTED = "STARTED"
     PAUSED = "PAUSED"
@@ -89,19 +84,10 @@ class TargetStates:
         """Set the state and wait for the acknowledgement; creates the topic if it is missing. Raises `ClusterError`."""
         topic = self._topic
         if (reason := ensure(self._admin, topic)) is not None:
-            raise ClusterError(f"topic {topic.name} cannot be created: {reason}", cluster=topic.cluster.alias)
-        failures: list[str] = []
-
-        def delivered(error: KafkaError | None, _message: Message) -> None:
-            if error is not None:
-                failures.append(error.str())
-
-        extra = {"acks": "all", "message.timeout.ms": int(_FLUSH_S * 1000), "logger": LIBRDKAFKA}
-        producer = Producer(for_confluent(topic.cluster, role="producer", extra=extra))
-        producer.produce(topic.name, key=self._key, value=value(state), partition=0, on_delivery=delivered)
-        if producer.flush(_FLUSH_S + 1) or failures:
-            reason = failures[0] if failures else f"no acknowledgement in {_FLUSH_S:.0f} s"
-            raise ClusterUnavailable(f"{topic.name}: {reason}", cluster=topic.cluster.alias)
+            raise ClusterError(f"cannot create topic {topic.name}: {reason}", cluster=topic.cluster.alias)
+        producer = TopicProducer(topic.cluster, creator="the next call", gives_up_after_s=_FLUSH_S)
+        producer.send(topic.name, key=self._key, value=value(state), partition=0)
+        producer.confirm(topic.name, _FLUSH_S + 1)
 
     def close(self) -> None:
         """Close the connection."""

@@ -1,6 +1,6 @@
-"""Where bearer tokens come from: a token endpoint (OIDC, KIP-768), AWS IAM for MSK, or nowhere (unsecured, for trials).
+"""Sources of bearer tokens: a token endpoint (OIDC, KIP-768), AWS IAM for MSK, or unsecured, for trials.
 
-One source serves both client libraries; a token is used until a fifth of its life is left.
+One source serves both client libraries; a token is used until a fifth of its lifetime is left.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MSK_REGION: Final = re.compile(r"\.kafka(?:-serverless)?\.(?P<region>[a-z0-9-]+
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token, when it ends (seconds since 1970), and the extensions that are sent along."""
+    """A token, when it expires (seconds since 1970), and the extensions that are sent with it."""
 
     value: str = field(repr=False)
     expires_s: float
@@ -41,14 +41,14 @@ class Token:
 
 
 class TokenSource(Protocol):
-    """Gives out tokens; raises ValueError, in one line without secrets, where it cannot."""
+    """Fetches tokens; raises ValueError, in one line without secrets, if it fails."""
 
     def fetch(self) -> Token:
         """Get a new token."""
 
 
 class CachedToken:
-    """A source that gives out the same token until a fifth of its life is left, or longer if there is no other."""
+    """A source that returns the same token until a fifth of its lifetime is left, or longer if fetching fails."""
 
     def __init__(self, source: TokenSource) -> None:
         self._source = source
@@ -57,7 +57,7 @@ class CachedToken:
         self._lock = threading.Lock()
 
     def fetch(self) -> Token:
-        """Return a token that lives for a while."""
+        """Return a valid token."""
         with self._lock:
             now_s = time.time()
             if self._token is None or now_s >= self._renew_s:
@@ -66,7 +66,7 @@ class CachedToken:
                 except ValueError:
                     if self._token is None or now_s + _TIMEOUT_S >= self._token.expires_s:
                         raise
-                    self._renew_s = now_s + _TIMEOUT_S  # it lives for a while yet
+                    self._renew_s = now_s + _TIMEOUT_S  # the token is still valid
                 else:
                     self._renew_s = now_s + 0.8 * (self._token.expires_s - now_s)
             return self._token
@@ -74,18 +74,18 @@ class CachedToken:
 
 @dataclass(frozen=True, slots=True)
 class Unsecured:
-    """Tokens that nobody signed (`OAuthBearerUnsecuredLoginCallbackHandler`): brokers on trial take them."""
+    """Unsigned tokens (`OAuthBearerUnsecuredLoginCallbackHandler`), for trial brokers."""
 
     claims: Mapping[str, str]
     extensions: Mapping[str, str]
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> Self:
-        """Read a login configuration's options; raises ValueError where there is no subject."""
+        """Read a login configuration's options; raises ValueError if there is no subject."""
         claims = {key.removeprefix(_UNSECURED): value for key, value in options.items() if key.startswith(_UNSECURED)}
         if "sub" not in claims:
             raise ValueError(
-                "says nothing about tokens; set sasl.oauthbearer.token.endpoint.url with clientId and clientSecret, "
+                "has no token settings; set sasl.oauthbearer.token.endpoint.url with clientId and clientSecret, "
                 f'or for unsecured tokens {_UNSECURED}sub="..."'
             )
         return cls(claims, _extensions(options))
@@ -99,7 +99,7 @@ class Unsecured:
 
 @dataclass(frozen=True, slots=True)
 class ClientCredentials:
-    """Tokens of an endpoint, asked for with an id and a secret; `file:` is a token that somebody else renews."""
+    """Tokens of an endpoint, fetched with an id and a secret; `file:` is a token that another process renews."""
 
     endpoint: str
     client_id: str
@@ -129,7 +129,7 @@ class ClientCredentials:
         )
 
     def fetch(self) -> Token:
-        """Ask the endpoint."""
+        """Fetch a token from the endpoint."""
         if self.endpoint.startswith("file:"):
             try:
                 return _with_life(Path(urlsplit(self.endpoint).path).read_text("utf-8").strip(), None, self.extensions)
@@ -162,7 +162,7 @@ class ClientCredentials:
             reason = getattr(error, "reason", None) or (
                 error if isinstance(error, OSError) else "its answer is not JSON"
             )
-            raise ValueError(f"{self._place()} gives out no token: {reason}") from None
+            raise ValueError(f"{self._place()} returned no token: {reason}") from None
         return answer if isinstance(answer, dict) else {}
 
     def _place(self) -> str:
@@ -181,7 +181,7 @@ class Iam:
 
     @classmethod
     def of(cls, options: Mapping[str, str], *, servers: str) -> Self:
-        """Read a login configuration's options; raises ValueError for what cannot be honoured or is missing."""
+        """Read a login configuration's options; raises ValueError for what is not supported or missing."""
         known = ("awsProfileName", "awsRoleArn", "awsRoleSessionName", "awsStsRegion", "awsDebugCreds")
         strangers = [option for option in options if option not in known and not option.startswith("awsMax")]
         if strangers:
@@ -189,7 +189,7 @@ class Iam:
         found = _MSK_REGION.search(servers)
         region = found["region"] if found else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
         if not region:
-            raise ValueError("the brokers' names do not say which region; set AWS_REGION")
+            raise ValueError("the brokers' names have no region; set AWS_REGION")
         _signer()
         return cls(
             region,
@@ -211,7 +211,7 @@ class Iam:
             else:
                 value, ends_ms = provider.generate_auth_token(self.region)
         except Exception as error:  # noqa: BLE001 -- the signer's and botocore's have no common type
-            raise ValueError(f"AWS gives no credentials for MSK: {' '.join(str(error).split())}") from None
+            raise ValueError(f"no AWS credentials for MSK: {' '.join(str(error).split())}") from None
         return Token(value, ends_ms / 1000)
 
 
@@ -231,7 +231,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _with_life(value: str, life_s: object, extensions: Mapping[str, str]) -> Token:
-    """Make a token whose life the endpoint says, or the token itself, which then is a JWT."""
+    """Make a token with its lifetime from the response, or from the token itself, which then is a JWT."""
     now_s = time.time()
     if isinstance(life_s, int | float) and life_s > 0:
         return Token(value, now_s + life_s, extensions)
@@ -239,7 +239,7 @@ def _with_life(value: str, life_s: object, extensions: Mapping[str, str]) -> Tok
         payload = value.split(".")[1]
         ends_s = float(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["exp"])
     except (IndexError, ValueError, KeyError, TypeError):
-        raise ValueError("the token does not say how long it lives: no expires_in, and no exp in it") from None
+        raise ValueError("the token has no lifetime: no expires_in, and no exp claim") from None
     return Token(value, ends_s, extensions)
 
 

@@ -1,4 +1,4 @@
-"""Topics of a cluster: which there are, how far they reach, making and growing them; in batches, as Kafka allows."""
+"""Describes, creates and grows topics of a cluster, and reads their offsets, in batches as Kafka allows."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _ANSWER_S = 3.0
 """How long the first attempt waits; the second one twice as long, and so on, since a large cluster may need it."""
 _EXISTS = KafkaError.TOPIC_ALREADY_EXISTS
 _NO_ID = "A="
-"""What the base64 of an id that is zero consists of."""
+"""The characters of the base64 of a zero id."""
 _INVALID_PARTITIONS = KafkaError.INVALID_PARTITIONS
 ABOUT_CONFIGS = (KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION, KafkaError.INVALID_REQUEST)
-"""What a cluster answers to configs that it does not take, alone or among others."""
+"""Errors of a cluster for configs that it refuses, alone or among others."""
 _WORD = 1 << 64
 _UNSEEN = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
-    KafkaError.TOPIC_EXCEPTION,  # no topic can have that name
+    KafkaError.TOPIC_EXCEPTION,  # invalid topic name
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A topic: its own id, by which it differs from another one of its name (KIP-516), and its partitions.
+    """A topic: its id, which distinguishes topics of the same name (KIP-516), and its partitions.
 
-    Brokers before 2.8 give all topics the same id.
+    Brokers before 2.8 return the same id for all topics.
     """
 
     topic_id: str
@@ -58,7 +58,7 @@ def partition_counts(metadata: ClusterMetadata) -> dict[str, int]:
 
 
 def replica_counts(metadata: ClusterMetadata) -> dict[str, int]:
-    """Every topic that can be seen, with the fewest replicas that one of its partitions has; 0 if it is not known."""
+    """Every visible topic, with the smallest number of replicas of a partition; 0 if unknown."""
     return {
         name: min((len(one.replicas) for one in topic.partitions.values()), default=0)
         for name, topic in metadata.topics.items()
@@ -66,12 +66,12 @@ def replica_counts(metadata: ClusterMetadata) -> dict[str, int]:
 
 
 def undescribed(metadata: ClusterMetadata) -> dict[str, str]:
-    """Topics that cannot be described, each with why."""
+    """Topics that cannot be described, each with the reason."""
     return {name: str(topic.error) for name, topic in metadata.topics.items() if topic.error is not None}
 
 
 def describe(admin: Admin, topic: str) -> Described | Refusal:
-    """Look one topic up, without asking for all of them; a refusal if it is not there or may not be seen.
+    """Describe one topic, without requesting all of them; a refusal if it does not exist or is not visible.
 
     Raises `ClusterUnavailable`.
     """
@@ -86,7 +86,7 @@ def describe(admin: Admin, topic: str) -> Described | Refusal:
             return Refusal(reason.code(), KafkaError(reason.code()).str())
         if reason.code() < 0:
             raise admin.failure(error) from error
-        # What a broker says of one topic, such as that it is without a leader, librdkafka never calls retriable.
+        # librdkafka never marks a broker's error about one topic, such as a missing leader, as retriable.
         raise ClusterUnavailable(f"{topic}: {reason.str()}", cluster=admin.alias) from error
     return Described(str(found.topic_id), tuple(sorted(one.id for one in found.partitions)))
 
@@ -94,10 +94,10 @@ def describe(admin: Admin, topic: str) -> Described | Refusal:
 def topic_ids(
     admin: Admin, topics: Iterable[str], *, timeout_s: float = METADATA_TIMEOUT_S
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Ids of topics (KIP-516), in one request, and why some could not be had.
+    """Ids of topics (KIP-516), in one request, and why some could not be read.
 
-    Topics that do not exist, or may not be described, are in neither; so are all of brokers before 2.8, which have no
-    ids. Raises `ClusterUnavailable`.
+    Topics that do not exist, or may not be described, are in neither; nor are topics of brokers before 2.8, which have
+    no ids. Raises `ClusterUnavailable`.
     """
     wanted = sorted(set(topics))
     if not wanted:
@@ -124,28 +124,28 @@ def topic_ids(
 
 
 def last_stable_offsets(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:
-    """First offset that a committed read cannot reach yet, of each place; and for those without an answer, why.
+    """The last stable offset of each place, which a committed read cannot pass; and why others are unknown.
 
-    Leaders that are just changing are asked again, and so are brokers that do not answer: the library holds a question
-    to a broker that has just died until its time is up, and does not look for the new leader meanwhile.
+    Requests are retried while leaders move, and for brokers that do not answer: the library keeps a request
+    to a broker that has just died until its timeout, and does not look for the new leader meanwhile.
     """
     return _offsets(admin, places, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
 
 
 def high_watermarks(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:
-    """The offset behind everything that is replicated, with what open transactions hold back; else as the above."""
+    """The offset after all replicated records, including those that open transactions hold back; else as above."""
     return _offsets(admin, places, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
 
 
 def log_starts(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:
-    """The first offset that each place still has; else as the above."""
+    """The first offset that each place still has; else as above."""
     return _offsets(admin, places, OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED)
 
 
 def held_back(admin: Admin, stable: Mapping[Place, int]) -> dict[Place, int]:
-    """Offsets that an open transaction keeps from committed reads, behind these last stable offsets.
+    """Number of offsets after these last stable offsets that open transactions hold back from committed reads.
 
-    What was committed since these were asked for is not among them; partitions without an answer are left out.
+    Records that were committed since are not included; partitions without an answer are omitted.
     """
     ends, _ = high_watermarks(admin, stable)
     behind = {place: end for place, end in ends.items() if end > stable[place]}
@@ -185,14 +185,14 @@ def _offsets(
 def create_topics(
     admin: Admin, topics: Iterable[NewTopic], *, validate_only: bool = False
 ) -> dict[str, Refusal | None]:
-    """Create topics in one request; says for each None, or why not. One that exists already is fine."""
+    """Create topics in one request; returns for each None, or the error. An existing topic is no error."""
     wanted = list(topics)
     answers = admin.client.create_topics(wanted, validate_only=validate_only) if wanted else {}
     return {name: admin.refusal(future, fine=_EXISTS) for name, future in answers.items()}
 
 
 def grow_topics(admin: Admin, counts: Mapping[str, int]) -> dict[str, Refusal | None]:
-    """Raise partition counts in one request; says for each None, or why not. One that has as many already is fine."""
+    """Add partitions in one request; returns for each None, or the error. A topic with as many is no error."""
     wanted = [NewPartitions(topic, count) for topic, count in counts.items()]
     answers = admin.client.create_partitions(wanted) if wanted else {}
     return {name: admin.refusal(future, fine=_INVALID_PARTITIONS) for name, future in answers.items()}

@@ -1,1 +1,1 @@
-"""Looks at both ends of a flow before anybody relies on it; writes nothing."""
+"""Checks both ends of a flow before it runs; writes nothing."""

@@ -1,4 +1,4 @@
-"""All checks of one flow, in an order in which each may rely on those before it."""
+"""All checks of one flow, in an order in which each may rely on the earlier ones."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def examine(flow: Flow, functions: Iterable[Function] | None = None) -> list[Fin
 
 
 class _Examination:
-    """The checks behind those of `reaching`; `ends` are the sides that could be reached, with their metadata."""
+    """The checks after those of `connectivity`; `ends` are the reachable sides, with their metadata."""
 
     def __init__(
         self,
@@ -81,10 +81,10 @@ class _Examination:
         }
 
     def all(self) -> list[Finding]:
-        """Every check; those that need an end that cannot be reached are not checked."""
+        """Run every check; those that need an unreachable end are reported as not checked."""
         found = [self._ids()] if len(self._wanted) > 1 else []
         if any(one.status is Status.FAILED for one in found):
-            return found  # one cluster at both ends: whatever else is found would be about another flow
+            return found  # one cluster at both ends: other findings would be about another flow
         with ExitStack() as stack:
             probes = {side: stack.enter_context(Probes(self._clusters[side])) for side in self._metadata}
             for side in (side for side in Side if side in self._wanted):
@@ -110,13 +110,13 @@ class _Examination:
             return Finding(check=_IDS, status=Status.FAILED, text=text, fix=error.fix)
         except ClusterError as error:
             return Finding(check=_IDS, status=Status.NOT_CHECKED, text=str(error))
-        text = f"they differ: {ends.source_id}, {ends.target_id}"
+        text = f"cluster ids differ: {ends.source_id}, {ends.target_id}"
         if at_source.cluster_id == at_target.cluster_id:
-            text += f"; both report {at_source.cluster_id}, and mirrorless.cluster.id tells them apart"
+            text += f"; both report {at_source.cluster_id}, and mirrorless.cluster.id distinguishes them"
         return Finding(check=_IDS, status=Status.OK, text=text)
 
     def _loops(self) -> list[Finding]:
-        """Say of a flow with a way back whether a topic would be replicated in a loop."""
+        """Check for a flow with a reverse direction whether a topic would be replicated in a loop."""
         if not self._flow.circle:
             return []
         topics = {topic for end in self._ends.values() for topic in end.topics}
@@ -124,16 +124,16 @@ class _Examination:
             refuse_loops(self._flow, topics)
         except LoopError as error:
             names = ", ".join(error.path)
-            text = f"topic {error.topic} would be replicated in a loop by {names}, which all keep its name"
-            fix = "leave it out of one of them (topics.exclude), or use DefaultReplicationPolicy"
+            text = f"topic {error.topic} would be replicated in a loop by {names}, which all keep the topic's name"
+            fix = "exclude the topic from one of these flows (topics.exclude), or use DefaultReplicationPolicy"
             return [Finding(check=_LOOPS, status=Status.FAILED, text=text, fix=fix)]
         ways = ", ".join(one.name for one in self._flow.circle)
-        return [Finding(check=_LOOPS, status=Status.OK, text=f"no topic would come back by {ways}")]
+        return [Finding(check=_LOOPS, status=Status.OK, text=f"no topic would be replicated back by {ways}")]
 
     def _one_end(self, side: Side, probes: Probes | None) -> list[Finding]:
         alias = self._clusters[side].alias
         if probes is None:
-            reason = f"{alias} cannot be reached"
+            reason = f"{alias} is unreachable"
             checks = ("rights", "internal topics", "replication factors", "clock")
             return [Finding(check=one, status=Status.NOT_CHECKED, text=reason, cluster=alias) for one in checks]
         flow, end = self._flow, self._ends[side]
@@ -143,7 +143,7 @@ class _Examination:
         return [*found, factors, *topics, clock_agrees(probes, alias)]
 
     def _names(self) -> Names:
-        """What can be seen of the source; nothing where it cannot be reached."""
+        """The visible names of the source; empty if it is unreachable."""
         metadata, admin = self._metadata.get(Side.SOURCE), self._admins.get(Side.SOURCE)
         if metadata is None or admin is None:
             return Names((), ())
@@ -180,17 +180,17 @@ class _Examination:
         return [*found, *undone]
 
     def _topics(self, remote: Mapping[str, str]) -> Finding:
-        """Say what would be replicated; a topic that is named and cannot be seen would be left out silently."""
+        """Check what would be replicated; a topic that is named but not visible would be skipped silently."""
         alias = self._flow.source.alias
         unseen = [topic for topic in literals(self._flow.topics, replicated_topics(self._flow)) if topic not in remote]
         if unseen:
-            text = f"{some_of(unseen)} cannot be seen, and would not be replicated"
-            fix = "correct topics, create what is not there yet, or grant DESCRIBE on it"
+            text = f"topics not visible and not replicated: {some_of(unseen)}"
+            fix = "correct topics, create the missing topics, or grant DESCRIBE on them"
             return Finding(check="topics", status=Status.WARNING, text=text, cluster=alias, fix=fix)
         if returned := came_back(self._flow, remote):
             return Finding(check="topics", status=Status.WARNING, text=returned[0], cluster=alias)
         if not remote:
-            text = "no topic that can be seen would be replicated"
+            text = "no visible topic would be replicated"
             fix = "correct topics or topics.exclude, or grant DESCRIBE on those to replicate"
             return Finding(check="topics", status=Status.WARNING, text=text, cluster=alias, fix=fix)
         return Finding(check="topics", status=Status.OK, text=f"{len(remote)} to replicate", cluster=alias)
@@ -208,4 +208,4 @@ class _Examination:
 
     def _unreached(self, *sides: Side) -> str | None:
         missing = [self._clusters[side].alias for side in sides if side not in self._metadata]
-        return f"{' and '.join(missing)} cannot be reached" if missing else None
+        return f"{' and '.join(missing)} unreachable" if missing else None

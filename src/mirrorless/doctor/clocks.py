@@ -1,8 +1,8 @@
-"""Compares the clock of a cluster with ours.
+"""Compares the clock of a cluster with this machine's.
 
-Kafka's answers carry no time but one: the controller that leads the metadata quorum says when it last heard of
-itself, which is now (DescribeQuorum, KIP-836, `LeaderState.describeQuorum`). It takes DESCRIBE on the cluster, KRaft
-and Kafka 3.3.
+Only one of Kafka's responses has the time: the controller that leads the metadata quorum reports when it last fetched
+from itself, which is now (DescribeQuorum, KIP-836, `LeaderState.describeQuorum`). This needs DESCRIBE on the cluster,
+KRaft and Kafka 3.3.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ _WRONG_MS: Final = 60_000
 
 
 def clock_agrees(probes: Probes, alias: str, *, now_ms: Callable[[], float] = lambda: time.time() * 1000) -> Finding:
-    """Compare the clock of a cluster's controller with this machine's, give or take how long the answer took."""
+    """Compare the clock of a cluster's controller with this machine's, within the time that the response took."""
     try:
         difference_ms, doubt_ms = _difference(probes, now_ms)
     except NotSaid as error:
         return Finding(check=_CHECK, status=Status.NOT_CHECKED, text=str(error), cluster=alias)
     off_ms = max(0.0, abs(difference_ms) - doubt_ms)
-    told = f"its controller is {abs(difference_ms):.0f} ms {'ahead' if difference_ms > 0 else 'behind'}"
+    told = f"the controller's clock is {abs(difference_ms):.0f} ms {'ahead' if difference_ms > 0 else 'behind'}"
     told += f" (± {doubt_ms:.0f} ms)"
     if off_ms <= _SUSPICIOUS_MS:
         return Finding(check=_CHECK, status=Status.OK, text=told, cluster=alias)
     return Finding(
         check=_CHECK,
         status=Status.FAILED if off_ms > _WRONG_MS else Status.WARNING,
-        text=f"{told}: latencies are wrong by that, and logins by token or MSK IAM fail beyond minutes",
+        text=f"{told}: latencies are wrong by this, and logins by token or MSK IAM fail if it is minutes",
         cluster=alias,
-        fix="set the clocks by NTP, here and on the brokers",
+        fix="synchronize the clocks by NTP, here and on the brokers",
     )
 
 
@@ -52,11 +52,11 @@ def _difference(probes: Probes, now_ms: Callable[[], float]) -> tuple[float, flo
     response = probes.ask(request)
     after_ms = now_ms()
     if response.error_code:
-        raise NotSaid("its controller tells the time only to who has DESCRIBE on the cluster (DescribeQuorum)")
+        raise NotSaid("the controller's time is visible only with DESCRIBE on the cluster (DescribeQuorum)")
     for one in (voter for topic in response.topics for part in topic.partitions for voter in _leaders(part)):
         if one.last_caught_up_timestamp > 0:
             return one.last_caught_up_timestamp - (before_ms + after_ms) / 2, (after_ms - before_ms) / 2
-    raise NotSaid("its controller does not tell the time (DescribeQuorum)")
+    raise NotSaid("the controller does not report its time (DescribeQuorum)")
 
 
 def _leaders(part: Any) -> list[Any]:  # noqa: ANN401 -- the library's messages

@@ -1,4 +1,4 @@
-"""Goes to a cluster step by step: settings, names, ports, TLS, login, and then each broker where it says it is."""
+"""Connects to a cluster step by step: settings, DNS, ports, TLS, login, and then each broker's advertised address."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _Address = tuple[str, int]
 
 
 def reach(cluster: Cluster) -> tuple[list[Finding], ClusterMetadata | None]:
-    """Go to a cluster as a client does; returns what was found on the way, and its metadata if we got in."""
+    """Connect to a cluster as a client does; returns the findings, and the cluster's metadata if the login worked."""
     steps = _Steps(cluster.alias)
     try:
         for role in _ROLES:
@@ -44,7 +44,7 @@ def reach(cluster: Cluster) -> tuple[list[Finding], ClusterMetadata | None]:
     places = [_address(server) for server in config["bootstrap_servers"]]
     places = steps.some(NAMES, places, _resolves, fix="correct bootstrap.servers, or this machine's DNS")
     if places:
-        places = steps.some(PORTS, places, _opens, fix="correct the port, or let this machine through the firewall")
+        places = steps.some(PORTS, places, _opens, fix="correct the port, or allow this machine in the firewall")
     if not places:
         return steps.all(), None
     return _enter(steps, cluster, config, places[0])
@@ -58,23 +58,23 @@ def _enter(
         steps.ok(TLS, f"not used with {config['security_protocol']}")
     elif metadata is None and (reason := _handshake(config, place)) is not None:
         text, fix = _split(refusal or reason)
-        steps.failed(TLS, text, fix or "compare security.protocol and the stores with what the broker has")
+        steps.failed(TLS, text, fix or "compare security.protocol and the stores with the broker's listener")
         return steps.all(), None
     else:
-        steps.ok(TLS, "the broker's certificate is good")
+        steps.ok(TLS, "the broker's certificate is valid")
     if metadata is None:
         text, fix = _split(refusal)
-        steps.failed(LOGIN, text, fix or "compare security.protocol and sasl.mechanism with what the broker has")
+        steps.failed(LOGIN, text, fix or "compare security.protocol and sasl.mechanism with the broker's listener")
         return steps.all(), None
     steps.ok(LOGIN, f"cluster {metadata.cluster_id}")
     hosts = {f"{one.host}:{one.port}": (str(one.host), int(one.port)) for one in metadata.brokers.values()}
-    fix = "let this machine reach them: DNS, firewall, or advertised.listeners of the brokers"
+    fix = "make the brokers reachable from this machine: DNS, firewall, or advertised.listeners"
     reached = steps.some(BROKERS, list(hosts.values()), _opens, fix=fix, all_needed=True)
     return steps.all(), metadata if reached else None
 
 
 class _Steps:
-    """Findings in order; what comes behind one that failed is not checked."""
+    """Findings in order; steps after a failed one are not checked."""
 
     def __init__(self, alias: str) -> None:
         self._alias = alias
@@ -95,7 +95,7 @@ class _Steps:
         fix: str,
         all_needed: bool = False,
     ) -> list[_Address]:
-        """Try all places; one that works is enough unless all are needed, those that do not are named."""
+        """Try all addresses; one that works is enough unless all are needed; the others are named."""
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             reasons = dict(zip(places, pool.map(works, places), strict=True))
         good = [place for place, reason in reasons.items() if reason is None]
@@ -109,7 +109,7 @@ class _Steps:
         return good
 
     def all(self) -> list[Finding]:
-        """What was found, and what was not checked because of it."""
+        """The findings, and the steps that were not checked because of a failure."""
         done = {one.check for one in self._found}
         for check in _STEPS:
             if check not in done:
@@ -130,7 +130,7 @@ def _metadata(cluster: Cluster) -> tuple[ClusterMetadata | None, str]:
             return admin.metadata(timeout_s=patience_s), ""
         except ClusterError as error:
             refusal = str(error)
-            if "; " in refusal:  # it says what to change: waiting would not
+            if "; " in refusal:  # the refusal has what to change; waiting would not help
                 break
     return None, refusal
 
@@ -142,7 +142,7 @@ def _split(line: str) -> tuple[str, str]:
 
 
 def _handshake(config: Mapping[str, Any], place: _Address) -> str | None:
-    """Say why TLS fails; None if it does not."""
+    """Return why TLS fails; None if it does not."""
     context = ssl_context(config)
     try:
         with (
@@ -170,7 +170,7 @@ def _opens(place: _Address) -> str | None:
     except TimeoutError:
         return f"does not answer in {_CONNECT_S:.0f} s"
     except OSError as error:
-        return f"cannot be connected to ({error.strerror or error})"
+        return f"refuses connections ({error.strerror or error})"
     return None
 
 

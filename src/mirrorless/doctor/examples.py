@@ -1,4 +1,4 @@
-"""Names that patterns tell of, for asking about what cannot be seen."""
+"""Derives example names from patterns, to check rights on topics and groups that are not visible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def literals(patterns: Iterable[str], selects: Callable[[str], bool]) -> list[st
 
 
 def examples(patterns: Iterable[str], selects: Callable[[str], bool]) -> list[str]:
-    """Return plain names, and for `billing-.*` an invented one that begins like that, if the filter selects it."""
+    """Return plain names, and for `billing-.*` an invented name with this prefix, if the filter selects it."""
     found = []
     for pattern in patterns:
         name = _plain(pattern)

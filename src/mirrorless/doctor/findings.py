@@ -1,4 +1,4 @@
-"""What a check found: one line, and under one that failed what to change."""
+"""The result of a check: one line, and for a failed check what to change."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """How a check ended; only `FAILED` makes a flow unfit."""
+    """The status of a check; only `FAILED` makes a flow unfit."""
 
     OK = "ok"
     WARNING = "warning"
@@ -17,7 +17,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One check: `cluster` is the alias it is about, None for both ends; `fix` says what to change."""
+    """One check: `cluster` is its alias, None for both ends; `fix` says what to change."""
 
     check: str
     status: Status
@@ -27,6 +27,6 @@ class Finding:
 
 
 def some_of(names: list[str], *, most: int = 3) -> str:
-    """Name a few of many: `a, b, c and 9 more`."""
+    """Join the first few names: `a, b, c and 9 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

@@ -1,4 +1,4 @@
-"""Checks that the topics are there that a flow keeps its state in, or can be created, with as many replicas."""
+"""Checks that the topics with a flow's state exist or can be created, with enough replicas."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LARGEST_SEGMENT_BYTES: Final = 128 << 20
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of a flow as it was found: topics that can be seen, with their replicas, and how many brokers."""
+    """One end of a flow: its visible topics, with their replicas, and the number of brokers."""
 
     side: Side
     alias: str
@@ -52,14 +52,14 @@ class End:
 
     @property
     def topics(self) -> frozenset[str]:
-        """Topics that can be seen."""
+        """The visible topics."""
         return frozenset(self.replicas)
 
 
 def internal_topics(
     flow: Flow, end: End, *, admin: Admin, probes: Probes, functions: Iterable[Function] | None = None
 ) -> list[Finding]:
-    """Check each topic that the flow keeps on this end; nothing is created."""
+    """Check each topic that stores the flow's state on this end; nothing is created."""
     wanted = dict.fromkeys(
         row.on
         for row in needed(flow, functions)
@@ -80,19 +80,19 @@ def internal_topics(
 def _there(end: End, on: On, name: str, configs: Configs | None, cluster: Cluster) -> Finding:
     needed = configs[MIN_INSYNC].value if configs is not None and MIN_INSYNC in configs else None
     if needed is not None and 0 < end.replicas[name] < int(needed):
-        fix = "add replicas to it (kafka-reassign-partitions)"
+        fix = "add replicas (kafka-reassign-partitions)"
         return _too_few(end, on, name, replicas=end.replicas[name], needed=int(needed), fix=fix)
     if on is On.DEAD_LETTERS:
-        return Finding(check=on.value, status=Status.OK, text=f"{name} is there", cluster=end.alias)
+        return Finding(check=on.value, status=Status.OK, text=f"{name} exists", cluster=end.alias)
     if configs is None:
-        text = f"{name} is there; whether its cleanup.policy is {_COMPACT} takes DESCRIBE_CONFIGS on it"
+        text = f"{name} exists; DESCRIBE_CONFIGS is needed to check that its cleanup.policy is {_COMPACT}"
         return Finding(check=on.value, status=Status.NOT_CHECKED, text=text, cluster=end.alias)
     policy = configs["cleanup.policy"].value if "cleanup.policy" in configs else None
     if policy is not None and not is_compacted(policy):
         return Finding(
             check=on.value,
             status=Status.FAILED,
-            text=f"{name} has cleanup.policy={policy}: what is kept there would be deleted with time",
+            text=f"{name} has cleanup.policy={policy}: retention would delete its records",
             cluster=end.alias,
             fix=compacting(cluster, name),
         )
@@ -101,7 +101,7 @@ def _there(end: End, on: On, name: str, configs: Configs | None, cluster: Cluste
         return Finding(
             check=on.value,
             status=Status.WARNING,
-            text=f"{name} is compacted after {int(segment):,} bytes only, and whoever starts reads all of it",
+            text=f"{name} is compacted only after {int(segment):,} bytes, and each start reads all of it",
             cluster=end.alias,
             fix=f"set segment.bytes={SEGMENT_BYTES} on {name}",
         )
@@ -109,15 +109,15 @@ def _there(end: End, on: On, name: str, configs: Configs | None, cluster: Cluste
         return Finding(
             check=on.value,
             status=Status.FAILED,
-            text=f"{name} is in use for something else: {foreign} are no heartbeats of MirrorMaker",
+            text=f"{name} is used for something else: {foreign} are not heartbeats",
             cluster=end.alias,
             fix=f"delete {name} if it is not needed, or set emit.heartbeats.enabled=false",
         )
-    return Finding(check=on.value, status=Status.OK, text=f"{name} is there", cluster=end.alias)
+    return Finding(check=on.value, status=Status.OK, text=f"{name} exists", cluster=end.alias)
 
 
 def _foreign(cluster: Cluster, topic: str) -> str:
-    """Say how many of the last records are none; empty where all are, or READ is missing, which nothing else needs."""
+    """Return how many of the last records are not heartbeats; empty if none, or without READ, which is optional."""
     try:
         found = look(cluster, topic)
     except ClusterError:
@@ -140,12 +140,12 @@ def _creatable(flow: Flow, end: End, on: On, name: str, probes: Probes) -> Findi
         return Finding(check=on.value, status=Status.NOT_CHECKED, text=str(error), cluster=end.alias)
     code = found.error_code
     if code in _REFUSED:
-        text = f"{name} is not there, and CREATE on it is missing"
+        text = f"{name} does not exist, and CREATE on it is missing"
         return Finding(check=on.value, status=Status.NOT_CHECKED, text=text, cluster=end.alias)
-    if code == _EXISTS:  # it cannot be seen, because a right is missing
-        return Finding(check=on.value, status=Status.OK, text=f"{name} is there", cluster=end.alias)
+    if code == _EXISTS:  # not visible, because a right is missing
+        return Finding(check=on.value, status=Status.OK, text=f"{name} exists", cluster=end.alias)
     if code:
-        fix = f"create {name} by hand, or change {key}"
+        fix = f"create {name} manually, or change {key}"
         text = f"{name} cannot be created: {found.reason}"
         return Finding(check=on.value, status=Status.FAILED, text=text, cluster=end.alias, fix=fix)
     needed = (found.configs or {}).get(MIN_INSYNC)
@@ -167,9 +167,9 @@ def _too_few(end: End, on: On, name: str, *, replicas: int, needed: int, fix: st
 
 
 def replication_factors(flow: Flow, end: End, *, functions: Iterable[Function] | None = None) -> Finding:
-    """Compare what new topics are to have in replicas with the brokers of this end; `-1` leaves it to them.
+    """Compare the replication factors of new topics with the brokers of this end; `-1` is the broker's default.
 
-    A default that asks for more is reduced, as it is when topics are created.
+    A default above the number of brokers is reduced, as when topics are created.
     """
     rows = [row for row in needed(flow, functions) if row.side is end.side and row.operation is Operation.CREATE]
     keys: dict[str, None] = {}
@@ -193,7 +193,7 @@ def replication_factors(flow: Flow, end: End, *, functions: Iterable[Function] |
             status=Status.FAILED,
             text=f"{told}; {end.alias} has {brokers}",
             cluster=end.alias,
-            fix=f"set {', '.join(too_large)} to {end.brokers}, or to -1 for what {end.alias} has by default",
+            fix=f"set {', '.join(too_large)} to {end.brokers}, or to -1 for the default of {end.alias}",
         )
     if reduced := [(key, factor) for key, factor in factors.items() if factor > end.brokers]:
         return Finding(
@@ -202,5 +202,5 @@ def replication_factors(flow: Flow, end: End, *, functions: Iterable[Function] |
             text=reduced_factors(end.alias, end.brokers, reduced),
             cluster=end.alias,
         )
-    told = ", ".join(f"{key}={factor}" for key, factor in factors.items()) or "no topic is to be created"
+    told = ", ".join(f"{key}={factor}" for key, factor in factors.items()) or "no topic to create"
     return Finding(check="replication factors", status=Status.OK, text=f"{told}; {brokers}", cluster=end.alias)

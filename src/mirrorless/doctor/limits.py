@@ -1,9 +1,9 @@
-"""Checks that the target's topics take and keep the source's records: size, timestamps, in-sync replicas, retention.
+"""Checks that the target accepts and keeps the source's records: size, timestamps, in-sync replicas, retention.
 
 Limits are the topic's `max.message.bytes`, `message.timestamp.type`, `message.timestamp.before.max.ms` and
-`.after.max.ms` (KIP-937; 1 h ahead is the default from Kafka 4.0 on, KIP-1030), `min.insync.replicas`, `retention.ms`
-and `retention.bytes`. A remote topic that is not there yet has those that its creation would give it, which brokers
-tell without creating it (KIP-525). What cannot be found out about one topic does not hide what is known of the others.
+`.after.max.ms` (KIP-937; 1 h ahead is the default since Kafka 4.0, KIP-1030), `min.insync.replicas`, `retention.ms`
+and `retention.bytes`. A remote topic that does not exist yet has those that its creation would give it, which brokers
+report without creating it (KIP-525). Topics that cannot be checked do not hide the findings about others.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _HOUR_MS: Final = 3_600_000
 class RecordLimits:
     """Compares the topics of `remote`, by source topic; `counts` are their partitions.
 
-    `replicas` are the topics of the target, with the fewest replicas that a partition has.
+    `replicas` are the topics of the target, each with the smallest number of replicas of a partition.
     """
 
     flow: Flow
@@ -62,7 +62,7 @@ class RecordLimits:
         """Findings about each of `LIMITS`; raises `ClusterError`."""
         alias = self.flow.target.alias
         if not self.remote:
-            text = f"no topic of {self.flow.source.alias} that the flow replicates can be seen"
+            text = f"no topic of {self.flow.source.alias} that the flow replicates is visible"
             return [_unchecked(check, text, alias) for check in LIMITS]
         pairs = self._pairs()
         if not pairs:
@@ -77,10 +77,10 @@ class RecordLimits:
 
     def _pairs(self) -> list[TopicPair]:
         source, refused = topic_configs(self.source, self.remote)
-        self._unread.add(f"the configs of {{}} cannot be read on {self.flow.source.alias}", sorted(refused))
+        self._unread.add(f"reading the configs of {{}} failed on {self.flow.source.alias}", sorted(refused))
         there = [name for name in self.remote.values() if name in self.replicas]
         target, refused = topic_configs(self.target, there)
-        self._unread.add(f"the configs of {{}} cannot be read on {self.flow.target.alias}", sorted(refused))
+        self._unread.add(f"reading the configs of {{}} failed on {self.flow.target.alias}", sorted(refused))
         return list(
             topic_pairs(
                 self.flow,
@@ -101,7 +101,7 @@ class RecordLimits:
             return f"{{}}: {error}"
 
     def _with_unread(self, one: Finding) -> Finding:
-        """Say of a check which topics it is not about; without other findings, that it was not made."""
+        """Add to a finding the topics that were not checked; without other findings, the check was not made."""
         unread = str(self._unread)
         if not unread or one.status is Status.NOT_CHECKED:
             return one
@@ -118,7 +118,7 @@ class RecordLimits:
         return Finding(check=RETENTION, status=Status.WARNING, text=shorter.text, cluster=alias, fix=shorter.fix)
 
     def _timestamps(self, pairs: Sequence[TopicPair]) -> list[Finding]:
-        """A warning for topics that replace timestamps, which refuse none, and what is found of all others."""
+        """A warning for topics that replace timestamps, which refuse none, and the finding about all others."""
         alias = self.flow.target.alias
         replacing = [one for one in pairs if one.target.get(_TYPE) == "LogAppendTime"]
         keeping = [one for one in pairs if one.target.get(_TYPE) != "LogAppendTime"]
@@ -127,7 +127,7 @@ class RecordLimits:
             replaces = "replaces" if len(replacing) == 1 else "replace"
             text = f"{some_of([one.remote for one in replacing])} {replaces} the timestamps of records by the time of "
             text += f"the append ({_TYPE}=LogAppendTime)"
-            fix = f"set {_TYPE}=CreateTime there"
+            fix = f"set {_TYPE}=CreateTime on these topics"
             found.append(Finding(check=TIMESTAMPS, status=Status.WARNING, text=text, cluster=alias, fix=fix))
         if keeping:
             kept = self._kept_timestamps(keeping)
@@ -155,22 +155,23 @@ class RecordLimits:
         ]
         unread = [f"{topic}: {reason}" for topic, reason in sorted(silent.items())]
         if beyond:
-            fix = f"raise {_BEFORE} or {_AFTER} on the remote topic while the past is copied"
+            fix = f"raise {_BEFORE} or {_AFTER} on the remote topic while old records are copied"
             text = some_of(beyond) + (f"; not checked: {some_of(unread)}" if unread else "")
             return Finding(check=TIMESTAMPS, status=Status.FAILED, text=text, cluster=alias, fix=fix)
         if unread:
             return _unchecked(TIMESTAMPS, some_of(unread), alias)
-        text = f"{_topics(pairs)}: kept, and no record is outside of what the target takes"
+        text = f"{_topics(pairs)}: kept, and all records are within the target's limits"
         if early:
-            text += f"; it takes records at most {_hours(min(one.limit(_AFTER) or 0 for one in early))} ahead of now"
+            hours = _hours(min(one.limit(_AFTER) or 0 for one in early))
+            text += f"; the target accepts records at most {hours} ahead of now"
         return Finding(check=TIMESTAMPS, status=Status.OK, text=text, cluster=alias)
 
     def _found(
         self, pairs: Iterable[TopicPair], spec: OffsetSpec, furthest: Callable[[int, int], int]
     ) -> tuple[dict[str, int], dict[str, str]]:
-        """The lowest or highest timestamp of each topic's records, in ms; and of those that cannot be asked why.
+        """The lowest or highest timestamp of each topic's records, in ms; and why others could not be read.
 
-        Topics without records are left out.
+        Topics without records are omitted.
         """
         wanted = {TopicPartition(one.topic, number): spec for one in pairs for number in range(one.partitions)}
         found: dict[str, int] = {}
@@ -195,9 +196,9 @@ def _sizes(pairs: Sequence[TopicPair], alias: str) -> Finding:
         and ours < theirs
     ]
     if not small:
-        text = f"{_topics(pairs)}: the target takes what the source took"
+        text = f"{_topics(pairs)}: the target accepts the largest batches of the source"
         return Finding(check=SIZE, status=Status.OK, text=text, cluster=alias)
-    told = [f"{one.remote} takes {ours:,} bytes, {one.topic} {theirs:,}" for one, theirs, ours in small]
+    told = [f"{one.remote} accepts {ours:,} bytes, {one.topic} {theirs:,}" for one, theirs, ours in small]
     most = max(theirs for _, theirs, _ in small)
     return Finding(
         check=SIZE,

@@ -1,7 +1,7 @@
-"""Looks for a MirrorMaker 2 that still runs for the flow: each of the two would copy what the other copied.
+"""Detects a MirrorMaker 2 that still runs for the flow: both would copy every record, so the target has it twice.
 
-Three signs on the target: members of its Connect group; progress without our fields that is newer than ours; a task
-that lately said it was running. No right is demanded for any of them: what may not be seen is told.
+Three signs on the target: members of its Connect group; progress without the fields of this program that is newer than
+this program's; a task with the recent status RUNNING. No right is required for them: what is not visible is reported.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _READING_S: Final = 20.0
 
 
 class _Unreadable(Exception):
-    """A topic may not be read, or not in time."""
+    """A topic cannot be read, or not in time."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What the progress topic tells: when each of us wrote last (ms, 0: never), and connectors of other names.
+    """The content of the progress topic: when each side wrote last (ms, 0: never), and connectors of other names.
 
-    `beside_ms` is when MirrorMaker 2 last wrote behind us to the same key: while both copy, ours is the newest of all,
-    since it is written every second and not every minute.
+    `beside_ms` is when MirrorMaker 2 last wrote to the same key after this program: while both copy, this program's
+    progress is the newest, since it is written every second and not every minute.
     """
 
     theirs_ms: int = 0
@@ -50,7 +50,7 @@ class _Seen:
     strangers: dict[str, int] = field(default_factory=dict)
 
     def take(self, flow: Flow, key: bytes | None, value: bytes | None, timestamp_ms: int) -> None:
-        """Note one record."""
+        """Process one record."""
         match parse(key, value):
             case (SourcePartition(cluster=flow.source.alias, connector=name) as where, Progress(sequence=sequence)):
                 if name != flow.connector_name:
@@ -65,14 +65,14 @@ class _Seen:
 
     @property
     def wrote_ms(self) -> int:
-        """When MirrorMaker 2 wrote last, unless that was before this project took over from it; 0 if so."""
+        """When MirrorMaker 2 wrote last; 0 if that was before this program took over."""
         return self.theirs_ms if self.theirs_ms > self.ours_ms else self.beside_ms
 
 
 def signs_of_mirrormaker2(flow: Flow, *, probes: Probes, topics: set[str]) -> list[Finding]:
-    """Look for a MirrorMaker 2; `probes` ask the target, `topics` are those of it that can be seen.
+    """Look for a MirrorMaker 2; `probes` ask the target, `topics` are its visible topics.
 
-    Raises `ClusterUnavailable` where there is no token to log in with any more.
+    Raises `ClusterUnavailable` if the login token has expired.
     """
     alias = flow.target.alias
     signs: list[str] = []
@@ -94,11 +94,11 @@ def signs_of_mirrormaker2(flow: Flow, *, probes: Probes, topics: set[str]) -> li
     except _Unreadable:
         unseen.append(flow.offset_storage_topic)
     if now_ms - seen.wrote_ms < _RECENT_MS:
-        signs.append(f"it wrote progress {(now_ms - seen.wrote_ms) / 1000:.0f} s ago")
+        signs.append(f"MirrorMaker 2 wrote progress {(now_ms - seen.wrote_ms) / 1000:.0f} s ago")
     try:
         running = [at_ms for _, value, at_ms in _records(flow.target, status, topics) if b'"RUNNING"' in (value or b"")]
         if running and now_ms - max(running) < _RECENT_MS:
-            signs.append(f"{status} says since {(now_ms - max(running)) / 1000:.0f} s that it is running")
+            signs.append(f"{status} has status RUNNING, written {(now_ms - max(running)) / 1000:.0f} s ago")
     except _Unreadable:
         unseen.append(status)
     return [_told(alias, signs, unseen), *_strangers(flow, seen)]
@@ -106,11 +106,11 @@ def signs_of_mirrormaker2(flow: Flow, *, probes: Probes, topics: set[str]) -> li
 
 def _told(alias: str, signs: list[str], unseen: list[str]) -> Finding:
     if signs:
-        fix = "stop it before this flow runs: both at once copy everything twice"
+        fix = "stop MirrorMaker 2 before this flow runs: otherwise both copy every record"
         return Finding(check=_CHECK, status=Status.WARNING, text=_and(signs), cluster=alias, fix=fix)
     if len(unseen) > 2:
-        return Finding(check=_CHECK, status=Status.NOT_CHECKED, text=f"may not see {_and(unseen)}", cluster=alias)
-    told = f"no sign of it{f'; may not see {_and(unseen)}' if unseen else ''}"
+        return Finding(check=_CHECK, status=Status.NOT_CHECKED, text=f"could not read {_and(unseen)}", cluster=alias)
+    told = f"no sign of MirrorMaker 2{f'; could not read {_and(unseen)}' if unseen else ''}"
     return Finding(check=_CHECK, status=Status.OK, text=told, cluster=alias)
 
 
@@ -122,16 +122,16 @@ def _strangers(flow: Flow, seen: _Seen) -> list[Finding]:
         Finding(
             check="progress to take over",
             status=Status.WARNING,
-            text=f"{sum(seen.strangers.values())} positions are those of connector {names}, and are not taken over",
+            text=f"{sum(seen.strangers.values())} offsets belong to connector {names} and are not taken over",
             cluster=flow.target.alias,
-            fix=f"the copy goes on from progress of {flow.connector_name}; name another in mirrorless.connector.name "
-            "to take over from it",
+            fix=f"the copy resumes from progress of {flow.connector_name}; to take over other offsets, set "
+            "mirrorless.connector.name to their connector",
         )
     ]
 
 
 def _records(cluster: Cluster, topic: str, topics: set[str]) -> Iterator[tuple[bytes | None, bytes | None, int]]:
-    """Yield all records of a topic, none if it is not there."""
+    """Yield all records of a topic, none if it does not exist."""
     if topic not in topics:
         return
     consumer = reader(cluster)

@@ -1,9 +1,9 @@
-"""Requests that brokers authorize as they do the real ones, and that cannot change anything.
+"""Checks rights with requests that brokers authorize like the real ones, and that cannot change anything.
 
-A right is asked for by doing nothing with it: producing no records, fetching behind every end, altering no config.
-Brokers look at rights first (`KafkaApis`, `ControllerApis`), so the answer is an authorization error or something
-else, whether the topic is there or not; and no right is needed to ask. What rights are on a cluster brokers say
-themselves (DescribeCluster, KIP-700).
+A right is tested by requests without effect: producing no records, fetching beyond every end, altering no config.
+Brokers check rights first (`KafkaApis`, `ControllerApis`), so the response is an authorization error or another one,
+whether the topic exists or not; and no right is needed to ask. Brokers report the rights on the cluster themselves
+(DescribeCluster, KIP-700).
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 _A_REQUEST: Final = 500
 _TIMEOUT_MS: Final = 15_000
 _TOPIC: Final = 2
-"""The protocol's number of topics among what has configs."""
+"""The protocol's number of the resource type topic."""
 _ACKS_ALL: Final = -1
 _BY_NAME: Final = 12
-"""The last version of Produce that names topics, not their ids."""
+"""The last version of Produce that identifies topics by name, not by id."""
 _BEHIND_EVERY_END: Final = 1 << 62
 _TOPIC_REFUSED: Final = 29
 _GROUP_REFUSED: Final = 30
@@ -53,11 +53,11 @@ _NOBODY: Final = "mirrorless-doctor"
 
 
 class NotSaid(Exception):
-    """A broker does not answer such a question; the text says why."""
+    """A broker does not answer such a request; the text says why."""
 
 
 class Probes:
-    """Asks one cluster, as the user of its settings; raises `ClusterUnavailable` where it does not answer at all."""
+    """Asks one cluster, as the user of its settings; raises `ClusterUnavailable` if it does not answer at all."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._alias = cluster.alias
@@ -75,12 +75,12 @@ class Probes:
         self._client.close()
 
     def refused_topics(self, operation: Operation, topics: Iterable[str]) -> list[str]:
-        """Return the topics on which we lack the right, be they there or not; raises `NotSaid`."""
+        """Return the topics on which the user lacks the right, whether they exist or not; raises `NotSaid`."""
         ask = _TOPICS[operation]
         return [topic for some in _chunks(topics) for topic, code in ask(self, some) if code in _REFUSED]
 
     def refused_groups(self, operation: Operation, groups: Iterable[str]) -> list[str]:
-        """Return the groups on which we lack the right, be they there or not; raises `NotSaid`."""
+        """Return the groups on which the user lacks the right, whether they exist or not; raises `NotSaid`."""
         if operation is Operation.DESCRIBE:
             return [
                 one.group_id
@@ -95,10 +95,10 @@ class Probes:
         ]
 
     def may_on_cluster(self, operation: Operation) -> bool:
-        """Whether we have a right on the cluster; raises `NotSaid` for brokers before 2.8.
+        """Whether the user has a right on the cluster; raises `NotSaid` for brokers before 2.8.
 
-        Brokers list rights only to who has DESCRIBE (`KafkaApis.handleDescribeCluster`), so that to describe configs is
-        tried: the cluster-wide ones, which any broker tells.
+        Brokers list rights only with DESCRIBE (`KafkaApis.handleDescribeCluster`), so DESCRIBE_CONFIGS is
+        tested by describing the cluster-wide configs, which any broker returns.
         """
         if operation is Operation.DESCRIBE_CONFIGS:
             described = self.ask(requests.describe_broker(None, []))
@@ -109,7 +109,7 @@ class Probes:
     def creation(
         self, topic: str, *, partitions: int, replication_factor: int, config: Mapping[str, str]
     ) -> EffectiveConfigs:
-        """Ask what would become of a new topic; raises `NotSaid`."""
+        """Return the configs that a new topic would get; raises `NotSaid`."""
 
         def ask(request: Any) -> Any:  # noqa: ANN401 -- the library's messages
             return self.ask(request, controller=True)
@@ -121,7 +121,7 @@ class Probes:
         try:
             return (ask_controller if controller else ask_any_broker)(self._client, request)
         except kafka_errors.IncompatibleBrokerVersion as error:
-            raise NotSaid("its brokers are too old to be asked") from error
+            raise NotSaid("the brokers are too old for this check") from error
         except kafka_errors.KafkaError as error:
             raise NotSaid(str(error) or type(error).__name__) from error
 
@@ -156,7 +156,7 @@ class Probes:
         return ((one.name, one.error_code) for one in self.ask(request, controller=True).topics)
 
     def _grown(self, topics: Sequence[str]) -> Iterator[tuple[str, int]]:
-        # To one partition, which every topic has: no broker could grow it, even if it took this for more than a test.
+        # To one partition, which every topic has: no broker could add any, even without validate-only.
         new = [CreatePartitionsRequest.CreatePartitionsTopic(name=topic, count=1, assignments=None) for topic in topics]
         request = CreatePartitionsRequest(topics=new, timeout_ms=_TIMEOUT_MS, validate_only=True)
         return ((one.name, one.error_code) for one in self.ask(request, controller=True).results)

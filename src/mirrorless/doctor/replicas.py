@@ -1,7 +1,7 @@
-"""Checks that topics have as many replicas as `min.insync.replicas` asks for.
+"""Checks that topics have as many replicas as `min.insync.replicas` requires.
 
-Old brokers (2.8) refuse every append to a topic that has fewer (NOT_ENOUGH_REPLICAS); later ones take its replicas for
-enough, so that it has less protection than its setting promises.
+Old brokers (2.8) refuse every append to a topic with fewer replicas (NOT_ENOUGH_REPLICAS); later ones accept it, so
+that the topic has less protection than its setting promises.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ MIN_INSYNC: Final = "min.insync.replicas"
 
 
 def too_few(name: str, *, replicas: int, needed: int) -> str:
-    """Say that a topic has, or would have, fewer replicas than in-sync ones are asked for."""
+    """Describe a topic that has, or would have, fewer replicas than the required in-sync replicas."""
     return f"{name} with replication factor {replicas} and {MIN_INSYNC}={needed}"
 
 
 def enough_replicas(flow: Flow, pairs: Sequence[TopicPair], *, check: str) -> Finding:
-    """Compare the replicas of each remote topic, as it is or would be created, with what it asks for."""
+    """Compare the replicas of each remote topic, as it is or would be created, with its `min.insync.replicas`."""
     alias = flow.target.alias
     small = [
         (one, replicas, needed)
@@ -34,7 +34,7 @@ def enough_replicas(flow: Flow, pairs: Sequence[TopicPair], *, check: str) -> Fi
     ]
     if not small:
         topics = f"{len(pairs)} topic{'' if len(pairs) == 1 else 's'}"
-        text = f"{topics}: at least as many replicas as {MIN_INSYNC} asks for"
+        text = f"{topics}: at least as many replicas as {MIN_INSYNC} requires"
         return Finding(check=check, status=Status.OK, text=text, cluster=alias)
     told = [too_few(one.remote, replicas=replicas, needed=needed) for one, replicas, needed in small]
     most = max(needed for _, _, needed in small)
@@ -43,7 +43,7 @@ def enough_replicas(flow: Flow, pairs: Sequence[TopicPair], *, check: str) -> Fi
     if any(not one.is_there for one, _, _ in small):
         raising.append(f"set replication.factor to {most} or more")
     if any(one.is_there for one, _, _ in small):
-        raising.append("add replicas to the topics that are there (kafka-reassign-partitions)")
+        raising.append("add replicas to the existing topics (kafka-reassign-partitions)")
     return Finding(
         check=check,
         status=Status.FAILED,

@@ -1,4 +1,4 @@
-"""Checks that each right is there that a flow needs: one line a right, by the table in `mirrorless.rights`."""
+"""Checks each right that a flow needs, by the table in `mirrorless.rights`; one finding per right."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from mirrorless.rights import Function, Row, Side
     from mirrorless.settings import Flow
 
-_GROUPS_ASKED: Final = 500  # some rights are asked for one by one
+_GROUPS_ASKED: Final = 500  # some rights are checked one by one
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What of the source can be seen: topics that the flow replicates, and groups whose offsets it translates."""
+    """The visible names of the source: topics that the flow replicates, and groups whose offsets it translates."""
 
     topics: tuple[str, ...]
     groups: tuple[str, ...]
@@ -47,7 +47,7 @@ def _check(flow: Flow, side: Side, rows: Sequence[Row], *, probes: Probes, names
     check = f"{row.operation} on {row.on}"
     things = _things(flow, row.on, names)
     if not things and row.on is not On.CLUSTER:
-        text = f"no {row.on.kind} can be seen on {flow.source.alias}, and the patterns tell of none to ask for"
+        text = f"no {row.on.kind} is visible on {flow.source.alias}, and the patterns contain no name to check"
         return Finding(check=check, status=Status.NOT_CHECKED, text=text, cluster=alias)
     try:
         refused = sorted(_refused(probes, row, things))
@@ -77,7 +77,7 @@ def _lesser(row: Row, refused: Sequence[str]) -> str:
 
 
 def _things(flow: Flow, on: On, names: Names) -> list[str]:
-    """Return the names to ask for; where none can be seen, what the patterns would let through."""
+    """Return the names to check; if none is visible, examples that the patterns would select."""
     if on is On.CLUSTER:
         return []
     if on is On.GROUPS:

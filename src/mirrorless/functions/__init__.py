@@ -1,1 +1,1 @@
-"""What the Lambda functions share; each `functions/<name>/app.py` is a few lines over one module of this package."""
+"""Shared code of the Lambda functions; each `functions/<name>/app.py` is a few lines over a module of this package."""

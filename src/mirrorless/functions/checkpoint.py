@@ -1,4 +1,4 @@
-"""checkpoint: one pass of the checkpoints, woken by new offset syncs or by a schedule."""
+"""checkpoint: one checkpoint run, triggered by new offset syncs or by a schedule."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 _LONGEST_WALK_S: Final = 20.0
 _EARLY_S: Final = 5.0
-"""How much earlier than its minute a schedule's tick may come without being of no use."""
+"""How much earlier than the interval a schedule may trigger a run that commits group offsets."""
 
 
 _warm: Final = ClientCache(Checkpoints.close)
-"""They have read the topics up to here."""
+"""Clients that have read the topics up to the last run."""
 _groups_at: dict[str, float] = {}
-"""When group offsets were committed last, monotonic seconds, by flow."""
+"""When group offsets were last committed, monotonic seconds, by flow."""
 
 
 def checkpoint(invocation: Invocation) -> dict[str, Any]:
-    """Translate the offsets of all groups, write what is news, and commit group offsets where that is wanted.
+    """Translate the offsets of all groups, write changed checkpoints, and commit group offsets if enabled.
 
-    A trigger's records only say that there is something new: all is in the topics. So a pass that fails is not asked
-    for again with the same records; the schedule makes the next one, and there an error is raised.
+    A trigger's records only say that there are new offset syncs: everything is read from the topics. So a run that
+    fails is not retried with the same records; the schedule triggers the next one, which raises its error.
     """
     flow, event = invocation.flow, invocation.event
     if not flow.writes_checkpoints:
-        return {"note": "checkpoints are switched off in the configuration"}
+        return {"note": "checkpoints are disabled in the configuration"}
     if not isinstance(event, TopicRecords):
         return _pass(invocation)
     unreadable = [
@@ -51,7 +51,7 @@ def checkpoint(invocation: Invocation) -> dict[str, Any]:
     try:
         return refused | _pass(invocation)
     except MirrorlessError as error:
-        invocation.sink.tell("error", f"{error}; the schedule's next pass tries again")
+        invocation.sink.tell("error", f"{error}; the next scheduled run retries")
         return refused | {"error": str(error)}
 
 
@@ -69,7 +69,7 @@ def _pass_of(checkpoints: Checkpoints, invocation: Invocation) -> dict[str, Any]
         report = checkpoints.emit(walking_s=min(_LONGEST_WALK_S, budget.left_s / 2), stopping=budget.is_used_up)
     except ClusterUnavailable as error:
         if invocation.flow.sync_group_offsets_enabled and error.cluster == invocation.flow.source.alias:
-            with suppress(ClusterError):  # what is known already, before it is needed; the source's error is raised
+            with suppress(ClusterError):  # read early; an error of the source is raised below
                 _commit(checkpoints, invocation)
         raise
     left = [f"group {group}" for group in report.left]
@@ -86,7 +86,7 @@ def _pass_of(checkpoints: Checkpoints, invocation: Invocation) -> dict[str, Any]
     for trouble in troubles:
         invocation.sink.tell("error", trouble)
     if len(report.latencies_ms) < report.emitted or (troubles and not report.groups):
-        # Nothing was raised, but perhaps the producer's login, or that of the groups' client, is an old one.
+        # Nothing was raised, but the producer's login, or that of the groups' client, may have expired.
         _warm.forget(invocation.flow.name)
     return done | invocation.leave(left)
 
@@ -101,7 +101,7 @@ def _commit(checkpoints: Checkpoints, invocation: Invocation) -> GroupSyncReport
 
 
 def _are_groups_due(invocation: Invocation) -> bool:
-    """Whether `sync.group.offsets.interval.seconds` are over, which passes may come more often than; always by hand."""
+    """Whether `sync.group.offsets.interval.seconds` have passed, as runs may be more frequent; always if manual."""
     event, flow = invocation.event, invocation.flow
     last = _groups_at.get(flow.name)
     if last is None or (isinstance(event, ScheduleEvent) and event.by_hand):

@@ -1,4 +1,4 @@
-"""What a warm function keeps from invocation to invocation: clients that took their time to connect."""
+"""Keeps connected clients between the invocations of a function."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class _Entry(Generic[_Kept]):
 
 
 class ClientCache(Generic[_Kept]):
-    """One value by flow (or pair of clusters), made anew where its settings changed, and where it failed.
+    """One value per flow (or pair of clusters), made again if its settings changed, or after an error.
 
-    A client resolves `${secretsmanager:...}` when it is made, so equal settings do not say that its password is still
-    the right one: whatever fails begins with a new client the next time. Each function has one of its own, because on
-    one machine several functions of a flow share the process. `close` ends a value that is not kept any more.
+    A client resolves `${secretsmanager:...}` when it is made, so with equal settings its password may still be out of
+    date: after any error the next invocation makes a new client. Each function has a separate cache, because on
+    one machine several functions of a flow share the process. `close` releases a value that is dropped.
     """
 
     def __init__(self, close: Callable[[_Kept], None] = lambda _value: None) -> None:
@@ -32,7 +32,7 @@ class ClientCache(Generic[_Kept]):
 
     @contextmanager
     def kept(self, name: str, settings: object, make: Callable[[], _Kept]) -> Iterator[_Kept]:
-        """Yield the value of `name`, made if there is none for these settings; forgotten if an error comes out."""
+        """Yield the value of `name`, made if there is none for these settings; dropped if an error is raised."""
         entry = self._entries.get(name)
         if entry is None or entry.settings != settings:
             self.forget(name)
@@ -44,6 +44,6 @@ class ClientCache(Generic[_Kept]):
             raise
 
     def forget(self, name: str) -> None:
-        """Close the value, if there is one; the next one is made anew."""
+        """Close the value, if there is one; the next call makes a new one."""
         if (entry := self._entries.pop(name, None)) is not None:
             self._close(entry.value)

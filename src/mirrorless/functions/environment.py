@@ -1,4 +1,4 @@
-"""The environment of a function: every variable it knows stands here. On Lambda it is the process's, read once."""
+"""Environment variables of the functions. On Lambda they are the process's, read once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from mirrorless.errors import ConfigurationError
-from mirrorless.functions.runtime_context import surroundings
+from mirrorless.functions.runtime_context import runtime_context
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ _Optional = Annotated[str | None, BeforeValidator(lambda text: (text or "").stri
 
 
 class FunctionEnvironment(BaseModel):
-    """What every function is told.
+    """The variables of every function.
 
     `POWERTOOLS_SERVICE_NAME`, `POWERTOOLS_METRICS_NAMESPACE` and `LOG_LEVEL` are read by aws-lambda-powertools itself.
     """
@@ -29,14 +29,14 @@ class FunctionEnvironment(BaseModel):
     config: _Text = Field(alias="MIRRORLESS_CONFIG")
     """Location of the MirrorMaker 2 configuration: `s3://bucket/key`, `ssm:/name` or a path."""
     flow: _Text = Field(alias="MIRRORLESS_FLOW")
-    """The flow this stack is for, `A->B`."""
+    """The flow of this stack, `A->B`."""
     failures: _Optional = Field(default=None, alias="MIRRORLESS_FAILURES")
-    """URL of the SQS queue for records of an MSK event that cannot be handled; needed by the two functions with
-    an MSK trigger only."""
+    """URL of the SQS queue for records of an MSK event that cannot be processed; needed only by the two functions with
+    an MSK trigger."""
 
 
 class SupervisorEnvironment(FunctionEnvironment):
-    """What the job supervisor is told besides."""
+    """Additional variables of the job supervisor."""
 
     job: _Text = Field(alias="MIRRORLESS_JOB")
     """Name of the Glue job that copies."""
@@ -48,7 +48,7 @@ _Environment = TypeVar("_Environment", bound=FunctionEnvironment)
 
 
 def parse(model: type[_Environment], variables: Mapping[str, str]) -> _Environment:
-    """Read one of the models above; raises `ConfigurationError` that names the variable."""
+    """Read one of the models above; raises `ConfigurationError` with the name of the variable."""
     try:
         return model.model_validate({key: value for key, value in variables.items() if key.startswith("MIRRORLESS_")})
     except ValidationError as error:
@@ -64,12 +64,12 @@ def environment() -> FunctionEnvironment:
 
 
 def supervisor_environment() -> SupervisorEnvironment:
-    """This function's environment, as the job supervisor needs it; raises `ConfigurationError`."""
+    """This function's environment with the job supervisor's variables; raises `ConfigurationError`."""
     return _read(SupervisorEnvironment)
 
 
 def _read(model: type[_Environment]) -> _Environment:
-    given = surroundings()
+    given = runtime_context()
     return _of_process(model) if given is None else parse(model, given.variables)
 
 

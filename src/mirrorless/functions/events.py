@@ -1,7 +1,7 @@
-"""What wakes a function, typed: a schedule, a Glue job's change of state, or records of a Kafka topic.
+"""Events that trigger a function, typed: a schedule, a Glue job's state change, or records of a Kafka topic.
 
 Lambda's Kafka event has keys and values in base64; a key may be absent, a value null (a tombstone). The fields are
-read as they are: aws-lambda-powertools' `KafkaEventRecord` makes no difference between an empty key and none. Headers
+read directly: aws-lambda-powertools' `KafkaEventRecord` does not distinguish an empty key from none. Headers
 are not read: no function needs them.
 """
 
@@ -26,7 +26,7 @@ LOG_APPEND_TIME: Final = "LOG_APPEND_TIME"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleEvent:
-    """A schedule's tick, due at `at`; an invocation by hand is one that is due now."""
+    """A scheduled event, due at `at`; a manual invocation is one that is due now."""
 
     at: datetime
     by_hand: bool = False
@@ -34,7 +34,7 @@ class ScheduleEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStateChange:
-    """A run of a Glue job went to another state."""
+    """A run of a Glue job changed its state."""
 
     job: str
     run: str
@@ -56,7 +56,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A record that cannot be handled, why, and all of it as the event had it."""
+    """A record that cannot be processed, the reason, and the whole record as in the event."""
 
     reason: str
     raw: Any
@@ -64,7 +64,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRecords:
-    """Records of a Kafka trigger, in the order of each partition, and those that make no sense."""
+    """Records of a Kafka trigger, in the order of each partition, and malformed ones."""
 
     records: tuple[Record, ...]
     refused: tuple[Refused, ...]
@@ -86,7 +86,7 @@ class _Raw(BaseModel):
 
 
 def parse(event: Mapping[str, Any]) -> Event:
-    """Read an event; whatever is neither Kafka's nor Glue's is taken for a schedule's."""
+    """Read an event; an event that is neither Kafka's nor Glue's is treated as a scheduled one."""
     if event.get("eventSource") in _KAFKA:
         return _records(event)
     detail = event.get("detail")
@@ -98,7 +98,7 @@ def parse(event: Mapping[str, Any]) -> Event:
 
 
 def refusal(record: Record, reason: str) -> Refused:
-    """A record that was read and cannot be handled; bytes become hexadecimal."""
+    """A record that was read and cannot be processed; bytes become hexadecimal."""
     return Refused(
         reason=reason,
         raw={

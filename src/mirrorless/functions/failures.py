@@ -1,4 +1,4 @@
-"""The failure destination: an SQS queue for records that cannot be handled, so that a trigger does not go round."""
+"""Sends records that cannot be processed to an SQS queue, so that a trigger does not retry them endlessly."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LARGEST_BYTES: Final = 20_000
 
 
 def send(queue: str, refused: Sequence[Refused], *, flow: str, function: str) -> None:
-    """Send records to `queue`, the URL of one, each a message of JSON: flow, function, reason, record.
+    """Send records to `queue`, the URL of a queue, each a message of JSON: flow, function, reason, record.
 
-    A record of more than 20,000 bytes is told without key, value and headers; topic, partition and offset say where to
-    find it. Raises `AwsError`.
+    A record of more than 20,000 bytes is sent without key, value and headers; topic, partition and offset locate it.
+    Raises `AwsError`.
     """
     bodies = [_body(one, flow=flow, function=function) for one in refused]
     try:
@@ -30,7 +30,7 @@ def send(queue: str, refused: Sequence[Refused], *, flow: str, function: str) ->
                 entries = [{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies[at : at + _A_REQUEST])]
                 answer = sqs.send_message_batch(QueueUrl=queue, Entries=entries)
                 if failed := answer.get("Failed"):
-                    raise ValueError(f"sqs refused {len(failed)} messages: {failed[0].get('Message', '')}")
+                    raise ValueError(f"SQS refused {len(failed)} messages: {failed[0].get('Message', '')}")
     except ValueError as error:
         raise AwsError(f"failure destination {queue}: {error}") from None
 

@@ -1,4 +1,4 @@
-"""The runs of a Glue job, by Glue's own interface."""
+"""The runs of a Glue job, by Glue's API."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RELEASE_ARGUMENT: Final = "--MIRRORLESS_RELEASE"
 
 @contextmanager
 def glue_runs(job: str) -> Iterator[GlueRuns]:
-    """Yield the runs of a job; raises `AwsError` for whatever Glue answers meanwhile."""
+    """Yield the runs of a job; raises `AwsError` for any error of Glue in the context."""
     try:
         with client("glue", region=None) as glue:
             yield GlueRuns(glue, job)
@@ -27,7 +27,7 @@ def glue_runs(job: str) -> Iterator[GlueRuns]:
 
 
 class GlueRuns:
-    """`supervising.JobRuns` on AWS; `glue` is boto3's client."""
+    """`job_decision.JobRuns` on AWS; `glue` is boto3's client."""
 
     def __init__(self, glue: Any, job: str) -> None:  # noqa: ANN401
         self.patience = Patience()
@@ -35,7 +35,7 @@ class GlueRuns:
         self._job = job
 
     def latest(self) -> list[JobRun]:
-        """Return the last fifty."""
+        """Return the last fifty runs."""
         answer = self._glue.get_job_runs(JobName=self._job, MaxResults=_LATEST)
         return [
             JobRun(
@@ -49,13 +49,13 @@ class GlueRuns:
         ]
 
     def stop(self, runs: Sequence[str]) -> None:
-        """Ask Glue to stop them."""
+        """Ask Glue to stop these runs."""
         answer = self._glue.batch_stop_job_run(JobName=self._job, JobRunIds=list(runs))
         if errors := answer.get("Errors"):
             raise ValueError(f"run {errors[0].get('JobRunId')} was not stopped: {errors[0].get('ErrorDetail')}")
 
     def start(self, release: str | None = None) -> str:
-        """Start one, unless another invocation did in this very moment: MaxConcurrentRuns is 1."""
+        """Start one, unless another invocation did at the same time: MaxConcurrentRuns is 1."""
         # A run's arguments are those that it was started with; the job's defaults are not among them.
         arguments = {} if release is None else {RELEASE_ARGUMENT: release}
         try:

@@ -1,4 +1,4 @@
-"""heartbeat: signs of life, on the clock, from this minute's tick of the schedule until the next one's."""
+"""heartbeat: emits heartbeats at fixed times, from this minute's scheduled event until the next one's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.functions.client_cache import ClientCache
 from mirrorless.functions.events import ScheduleEvent
-from mirrorless.functions.runtime_context import surroundings
+from mirrorless.functions.runtime_context import runtime_context
 from mirrorless.heartbeats import Heartbeats
 
 if TYPE_CHECKING:
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
 _MINUTE_S: Final = 60
 _LOOK_EVERY_S: Final = 0.25
 _PAUSE_S: Final = 5.0
-"""How long a pair whose beat failed is left alone."""
+"""How long a pair pauses after a failed heartbeat."""
 _LONGEST_S: Final = 16.0
-"""How long it takes at most to find out that a cluster does not answer."""
+"""The longest time until an unavailable cluster is detected."""
 
 _warm: Final[ClientCache[Heartbeats]] = ClientCache()
 """By pair."""
 _refused: Final[dict[str, str]] = {}
-"""Why nothing is written for a pair, as it was logged."""
+"""Why heartbeats of a pair are not written, as it was logged."""
 
 
 def beat(invocation: Invocation) -> dict[str, Any]:
-    """Beat whenever the clock reaches a multiple of `emit.heartbeats.interval.seconds`, for a minute.
+    """Emit a heartbeat whenever the clock reaches a multiple of `emit.heartbeats.interval.seconds`, for a minute.
 
-    Two invocations one after the other leave no beat out, whatever the interval; what is late is not made up for.
-    A pair that fails leaves out beats and holds up no other; the first one's error is raised when the minute is over.
-    A pair whose topic is not one for heartbeats is left out, which is logged once and looked at again each minute.
-    A function of Lambda's has network and rights for its own two clusters, so it leaves all others out.
+    Two successive invocations leave no heartbeat out, whatever the interval; late heartbeats are not made up for.
+    A pair that fails skips heartbeats and does not delay others; its first error is raised when the minute is over.
+    A pair whose topic has another use is skipped, which is logged once and checked again each minute.
+    A function of Lambda has network access and rights for its own two clusters only, so it skips all others.
     """
     pairs = pairs_of(invocation.settings, invocation.flow)
-    if surroundings() is None:
+    if runtime_context() is None:
         own = {invocation.flow.source.alias, invocation.flow.target.alias}
         pairs = [pair for pair in pairs if {pair.source.alias, pair.target.alias} == own]
     if not pairs:
-        return {"note": "heartbeats are switched off in the configuration"}
+        return {"note": "heartbeats are disabled in the configuration"}
     event = invocation.event
     begin = event.at.timestamp() if isinstance(event, ScheduleEvent) else time.time()
     now = time.time()
     minutes = [_Minute(pair, due(pair, begin=begin, now=now), invocation.budget, invocation.sink) for pair in pairs]
-    # Daemons, for a run on one machine does not wait at its end for a cluster that does not answer.
+    # Daemon threads, so that a run on one machine does not wait at its end for an unavailable cluster.
     threads = [threading.Thread(target=minute.run, name=minute.pair.name, daemon=True) for minute in minutes]
     for thread in threads:
         thread.start()
@@ -72,10 +72,10 @@ def beat(invocation: Invocation) -> dict[str, Any]:
 
 
 def pairs_of(settings: Settings, flow: Flow) -> list[Flow]:
-    """Which pairs of clusters this flow's function beats for; of all enabled flows together each pair once.
+    """Return the pairs of clusters for which this flow's function emits; over all enabled flows each pair once.
 
-    Its own, the way back where that has no function, and if it is the first flow also pairs without any flow. What
-    arrives at the target as `<source>.heartbeats` was written to the source by the way back (reference, 2.5).
+    Its own pair, the reverse pair if that is not an enabled flow, and for the first flow also pairs without any flow.
+    What arrives at the target as `<source>.heartbeats` was written to the source by the reverse pair.
     """
     enabled = {one.name for one in settings.flows}
 
@@ -87,16 +87,16 @@ def pairs_of(settings: Settings, flow: Flow) -> list[Flow]:
 
 
 def due(pair: Flow, *, begin: float, now: float) -> list[int]:
-    """Return when to beat in the minute from `begin` on and not before `now`, in epoch seconds."""
+    """Return the times of the heartbeats in the minute after `begin` and not before `now`, in epoch seconds."""
     seconds = range(int(begin) + 1, int(begin) + 1 + _MINUTE_S)
     return [at for at in seconds if at % pair.emit_heartbeats_interval_seconds == 0 and at >= now]
 
 
 @dataclass(slots=True)
 class _Minute:
-    """The beats of one pair, in a thread of its own: acknowledged ones, those not begun, and the first error.
+    """The heartbeats of one pair, in a thread: acknowledged ones, those not begun, and the first error.
 
-    `refused` says that the topic is not one for heartbeats.
+    `refused` says that the topic has another use.
     """
 
     pair: Flow
@@ -112,13 +112,13 @@ class _Minute:
         failed = False
         while self.at and _wait(self.at[0], self.budget):
             if failed and self.budget.left_s < _LONGEST_S:
-                return  # the time limit would cut off the next attempt, and hide the error
+                return  # the timeout would interrupt the next attempt, and hide the error
             try:
                 with _warm.kept(self.pair.name, self.pair, lambda: Heartbeats(self.pair)) as heartbeats:
                     if self._is_refused(heartbeats.refused):
                         return
                     heartbeats.beat(timestamp_ms=int(time.time() * 1000))
-            except Exception as error:  # noqa: BLE001 -- it would be lost with the thread; `beat` raises it
+            except Exception as error:  # noqa: BLE001 -- would be lost with the thread; `beat` raises it
                 failed, self.error = True, self.error or error
                 again = time.time() + _PAUSE_S
                 self.at = [at for at in self.at if at >= again]
@@ -134,7 +134,7 @@ class _Minute:
         if reason is None:
             _refused.pop(name, None)
         else:
-            _warm.forget(name)  # the topic is looked at again in the next minute
+            _warm.forget(name)  # the topic is checked again in the next minute
             if _refused.get(name) != reason:
                 self.sink.tell("error", f"{name}: {reason}")
             _refused[name] = reason
@@ -142,7 +142,7 @@ class _Minute:
 
 
 def _wait(at: float, budget: TimeBudget) -> bool:
-    """Wait until then, unless the time is used up before; it may be cut short while this waits."""
+    """Wait until then, or until the time budget is used up; the wait may be interrupted."""
     while (seconds := at - time.time()) > 0:
         if budget.left_s <= seconds:
             return False

@@ -1,4 +1,4 @@
-"""heartbeat_monitor: how long heartbeats of the source take to the target, and how old the last one is."""
+"""heartbeat_monitor: measures heartbeats of the source on the target: their latency, and the age of the last one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from mirrorless.functions.invocation import Invocation
 
 _logged: Final[set[str]] = set()
-"""Topics of which it was logged that they hold something else."""
+"""Topics for which it was logged that they have another use."""
 
 
 def monitor(invocation: Invocation) -> dict[str, Any]:
-    """Measure the heartbeats of a trigger's event; on a schedule, the age of the last one on the target."""
+    """Measure the latency of the heartbeats in a trigger's event; on a schedule, the age of the last one."""
     if isinstance(invocation.event, TopicRecords):
         return _measure(invocation, invocation.event)
     found = last_records(invocation.flow)
@@ -27,11 +27,11 @@ def monitor(invocation: Invocation) -> dict[str, Any]:
         _logged.discard(topic)
     elif topic not in _logged:
         _logged.add(topic)
-        text = f"{topic}: {found.foreign} of its last {found.records} records are no heartbeats of MirrorMaker"
+        text = f"{topic}: {found.foreign} of its last {found.records} records are not heartbeats"
         invocation.sink.tell("error", text)
     if (last := found.last) is None:
         switches = "emit.heartbeats.enabled and heartbeats.replication.enabled"
-        return {"note": f"no heartbeat came over yet; {switches} must be true"}
+        return {"note": f"no heartbeat was replicated yet; {switches} must be true"}
     return {"last_seen_ms": last.timestamp_ms, "age_s": _age(invocation, last.timestamp_ms)}
 
 
@@ -41,7 +41,7 @@ def _measure(invocation: Invocation, event: TopicRecords) -> dict[str, Any]:
     seen: dict[str, int] = {}
     for record in event.records:
         if record.value is None:
-            continue  # a tombstone: somebody cleans up
+            continue  # a tombstone
         heartbeat = Heartbeat.parse(record.key, record.value)
         if isinstance(heartbeat, Malformed):
             refused.append(refusal(record, heartbeat.reason))

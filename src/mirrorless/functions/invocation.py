@@ -1,4 +1,4 @@
-"""What surrounds the work of every function: environment, configuration, log, metrics, failure destination."""
+"""The frame of every function: environment, configuration, log, metrics, failure destination."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mirrorless.functions.events import parse
 from mirrorless.functions.failures import send
 from mirrorless.functions.foreign_records import ForeignRecords
 from mirrorless.functions.powertools import powertools
-from mirrorless.functions.runtime_context import surroundings
+from mirrorless.functions.runtime_context import runtime_context
 from mirrorless.metrics import BY_NAME
 from mirrorless.settings import load
 from mirrorless.settings.locations import version_of
@@ -32,7 +32,7 @@ _foreign: Final = ForeignRecords()
 
 @dataclass(slots=True)
 class Invocation:
-    """One invocation of a function; `settings` is the whole configuration, `flow` the one this stack is for."""
+    """One invocation of a function; `settings` is the whole configuration, `flow` the flow of this stack."""
 
     event: Event
     budget: TimeBudget
@@ -47,9 +47,9 @@ class Invocation:
         self.measured.setdefault(BY_NAME[name].name, []).extend(values)
 
     def refuse(self, refused: Sequence[Refused]) -> None:
-        """Hand records that cannot be handled to the failure destination; raises `AwsError` where that fails.
+        """Send records that cannot be processed to the failure destination; raises `AwsError` if that fails.
 
-        Without a destination they are in the log only, as a count for each topic. Either way the trigger goes on behind
+        Without a destination they are only in the log, as a count per topic. In both cases the trigger continues after
         them.
         """
         if not refused:
@@ -59,9 +59,8 @@ class Invocation:
             by_topic.setdefault(str(_field(one, "topic")), []).append(one)
         for topic, some in by_topic.items():
             if count := _foreign.due(f"{self.flow.name} {topic}", len(some)):
-                what = (
-                    "a record cannot be handled" if count == 1 else f"{count} records cannot be handled, the last one"
-                )
+                many = f"{count} records cannot be processed, the last one"
+                what = "a record cannot be processed" if count == 1 else many
                 where = {f"record_{name}": _field(some[-1], name) for name in ("topic", "partition", "offset")}
                 self.sink.tell("error", what, **where, reason=some[-1].reason)
         self.measure("records-refused", len(refused))
@@ -69,10 +68,10 @@ class Invocation:
             send(queue, refused, flow=self.flow.name, function=self.name)
 
     def leave(self, what: Sequence[str]) -> dict[str, list[str]]:
-        """Say which units of work are left to the next invocation; returns them as fields of the answer."""
+        """Log which units of work are left to the next invocation; returns them as fields of the answer."""
         self.measure("units-left", len(what))
         if what:
-            self.sink.tell("warning", "the time limit is near; the next invocation goes on", left=list(what))
+            self.sink.tell("warning", "the timeout is near; the next invocation continues", left=list(what))
         return {"left": list(what)} if what else {}
 
 
@@ -81,9 +80,9 @@ def _field(refused: Refused, name: str) -> object:
 
 
 class FunctionHandler:
-    """Makes a Lambda handler of a piece of work; `name` is the function's, as in `functions/<name>/app.py`.
+    """Makes a Lambda handler of a work function; `name` is the function's, as in `functions/<name>/app.py`.
 
-    Where the configuration has no such flow, or has switched it off, `not_enabled` is called before that is raised.
+    If the flow does not exist in the configuration or is disabled, `not_enabled` is called before the error is raised.
     """
 
     def __init__(
@@ -103,9 +102,9 @@ class FunctionHandler:
         self._read_at = 0.0
 
     def __call__(self, event: Mapping[str, Any], context: Context) -> dict[str, Any]:
-        """Handle one event; what comes back is what was done. A `MirrorlessError` is told in one line and raised."""
+        """Handle one event; returns what was done. A `MirrorlessError` is logged in one line and raised."""
         client_logs.set_up()
-        given = surroundings()
+        given = runtime_context()
         sink: Sink = powertools() if given is None else given.sink
         invocation: Invocation | None = None
         try:
@@ -128,9 +127,9 @@ class FunctionHandler:
                 sink.measured(invocation.flow, invocation.measured)
 
     def _load(self, sink: Sink) -> Settings:
-        """Read the configuration, again after a minute; while somebody makes it wrong, what was read last goes on.
+        """Read the configuration, again after a minute; if it cannot be read then, the previous one is kept.
 
-        Not where it is right and no flow is enabled in it any more, which is raised as `FlowNotEnabled`.
+        But not if it can be read and the flow is not enabled in it any more, which raises `FlowNotEnabled`.
         """
         if self._settings is None or time.monotonic() >= self._read_at + _FRESH_S:
             try:
@@ -138,7 +137,7 @@ class FunctionHandler:
             except ConfigurationError as error:
                 if self._settings is None or isinstance(error, FlowNotEnabled):
                     raise
-                sink.tell("error", f"the configuration as it was goes on: {error}")
+                sink.tell("error", f"configuration could not be reloaded, keeping the previous one: {error}")
             else:
                 self._log_version(sink)
             self._read_at = time.monotonic()

@@ -1,17 +1,17 @@
-"""What becomes of the copy job: decided from the target state and the runs that Glue tells of. No I/O.
+"""Decides whether to start or stop the copy job, from the target state and the runs that Glue lists. No I/O.
 
 | state | runs | decision |
 |---|---|---|
-| STARTED | one is under way | leave it |
+| STARTED | one is active | keep it |
 | STARTED | several are | stop all but the oldest |
 | STARTED | one of another release is | stop it; the next one is of this release |
 | STARTED | none; the last ones failed at once | wait: 1, 2, 4, 8, at most 15 minutes since the last failure |
 | STARTED | none; the last one's end is final | nothing |
 | STARTED | none | start one |
-| PAUSED, STOPPED | some are under way | stop them |
+| PAUSED, STOPPED | some are active | stop them |
 | PAUSED, STOPPED | none | nothing |
 
-Two runs of a flow do no harm (design, section 5); they cost twice.
+Two runs of a flow do no harm; they cost twice.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FAILED: Final = frozenset({"FAILED", "ERROR", "TIMEOUT"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long to wait behind runs that failed within `quick_s`: `first_s`, then twice as long each time."""
+    """How long to wait after runs that failed within `quick_s`: `first_s`, then twice as long each time."""
 
     quick_s: float = 300.0
     first_s: float = 60.0
@@ -41,9 +41,9 @@ class Patience:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRun:
-    """A run of the job as Glue tells of it; `ended` is None while it is under way.
+    """A run of the job as Glue lists it; `ended` is None while it is active.
 
-    `final` says that another one would end as it did: a copy on one machine knows that of itself, Glue never.
+    `final` says that another run would end the same way: known of a copy on one machine, never of Glue.
     `release` is what it was started with, None where that is not known.
     """
 
@@ -65,13 +65,13 @@ class JobRun:
         return self.state in _ENDING
 
     def failed_within(self, seconds: float) -> bool:
-        """Whether it failed so soon that the next one is likely to."""
+        """Whether it failed so soon that the next one probably fails too."""
         ended = self.ended or self.started
         return self.state in _FAILED and (ended - self.started).total_seconds() < seconds
 
 
 class JobRuns(Protocol):
-    """Where a job's runs are, and are started and stopped."""
+    """Lists, starts and stops a job's runs."""
 
     patience: Patience
 
@@ -79,10 +79,10 @@ class JobRuns(Protocol):
         """Return the latest runs, in any order."""
 
     def stop(self, runs: Sequence[str]) -> None:
-        """Let these runs end."""
+        """Stop these runs."""
 
     def start(self, release: str | None = None) -> str:
-        """Start a run and return its id; an empty one where another invocation was faster."""
+        """Start a run and return its id; an empty one if another invocation was faster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def decide(
     patience: Patience = Patience(),
     release: str | None = None,
 ) -> Decision:
-    """Decide as the table says; `runs` may be in any order, `release` is what is deployed."""
+    """Decide as in the table; `runs` may be in any order, `release` is what is deployed."""
     runs = sorted(runs, key=lambda run: run.started)
     under_way = [run for run in runs if run.is_under_way]
     if state is not TargetState.STARTED:
@@ -112,18 +112,18 @@ def decide(
     if under_way:
         first, *others = under_way
         if others:
-            return Decision(stop=tuple(run.id for run in others), reason=f"{first.id} was there first")
+            return Decision(stop=tuple(run.id for run in others), reason=f"{first.id} started first")
         # Only where both are known: a run that was started by hand may have no release.
         if release is not None and first.release is not None and first.release != release:
             return Decision(stop=(first.id,), reason=f"{first.id} runs another release than the one deployed")
         return Decision(reason=f"{first.id} is {first.state}")
     if any(run.is_ending for run in runs):
-        return Decision(reason="a run is being stopped; the next one starts behind it")
+        return Decision(reason="a run is being stopped; the next one starts after it")
     if runs and runs[-1].final:
-        return Decision(reason=f"{runs[-1].id} is {runs[-1].state}, and the next one would be")
+        return Decision(reason=f"{runs[-1].id} is {runs[-1].state}, and the next run would end the same way")
     if (until := _wait_until(runs, patience)) is not None and now < until:
-        return Decision(reason=f"the last runs failed at once; the next one starts at {until:%H:%M:%S} UTC")
-    return Decision(start=True, reason=f"{runs[-1].id} is {runs[-1].state}" if runs else "there was no run yet")
+        return Decision(reason=f"the last runs failed at once; the next run starts at {until:%H:%M:%S} UTC")
+    return Decision(start=True, reason=f"{runs[-1].id} is {runs[-1].state}" if runs else "no run yet")
 
 
 def _wait_until(runs: Sequence[JobRun], patience: Patience) -> datetime | None:

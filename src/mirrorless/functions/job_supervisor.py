@@ -1,4 +1,4 @@
-"""job_supervisor: keeps one run of the copy job going, unless the flow is paused or not enabled."""
+"""job_supervisor: keeps one run of the copy job active, unless the flow is paused or not enabled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mirrorless.functions.environment import supervisor_environment
 from mirrorless.functions.events import JobStateChange
 from mirrorless.functions.glue_runs import glue_runs
 from mirrorless.functions.job_decision import decide
-from mirrorless.functions.runtime_context import surroundings
+from mirrorless.functions.runtime_context import runtime_context
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +27,9 @@ _states: Final = ClientCache(TargetStates.close)
 
 
 def supervise(invocation: Invocation) -> dict[str, Any]:
-    """Start, stop or leave the job, as `supervising` decides. Raises `AwsError`, or `ClusterUnavailable`.
+    """Start, stop or keep the job, as `job_decision` decides. Raises `AwsError`, or `ClusterUnavailable`.
 
-    Where the target does not answer nothing is started: whether the flow is paused is not known then.
+    If the target does not answer, nothing is started: then it is not known whether the flow is paused.
     """
     told, event = supervisor_environment(), invocation.event
     job = told.job
@@ -39,7 +39,7 @@ def supervise(invocation: Invocation) -> dict[str, Any]:
     with _states.kept(flow.name, flow, lambda: TargetStates(flow)) as states:
         state = states.read()
     now = datetime.now(UTC)
-    given = surroundings()
+    given = runtime_context()
     with (glue_runs if given is None else given.jobs)(job) as jobs:
         runs = _told(jobs.latest(), event, now=now)
         decision = decide(state, runs, now=now, patience=jobs.patience, release=told.release)
@@ -63,16 +63,16 @@ def supervise(invocation: Invocation) -> dict[str, Any]:
 
 
 def stand_down(sink: Sink) -> None:
-    """Stop what runs of a flow that is not enabled any more: it copies nothing, and costs. Raises `AwsError`."""
-    given = surroundings()
+    """Stop the runs of a flow that is not enabled any more: they copy nothing, and cost. Raises `AwsError`."""
+    given = runtime_context()
     with (glue_runs if given is None else given.jobs)(supervisor_environment().job) as jobs:
         if under_way := [run.id for run in jobs.latest() if run.is_under_way]:
             jobs.stop(under_way)
-            sink.tell("warning", "the flow is not enabled any more: its run is stopped", stopped_runs=under_way)
+            sink.tell("warning", "the flow is not enabled any more; its run is stopped", stopped_runs=under_way)
 
 
 def _told(runs: Sequence[JobRun], event: object, *, now: datetime) -> list[JobRun]:
-    """Believe the event where it is further than Glue's list: the two are not written at once."""
+    """Use the event where it is newer than Glue's list: the two are not updated at the same time."""
     return [
         replace(run, state=event.state, ended=run.ended or now)
         if isinstance(event, JobStateChange) and event.run == run.id and event.state in OVER

@@ -1,4 +1,4 @@
-"""topic_discovery, config_sync and acl_sync: one pass over one part of the metadata each."""
+"""topic_discovery, config_sync and acl_sync: one sync run of one part of the metadata each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _METRICS: Final = {
 
 
 class _Clients(NamedTuple):
-    """Clients of both ends, and what the progress topic says."""
+    """Clients of both ends, and the content of the progress topic."""
 
     admins: Admins
     copied: CopiedTopics
@@ -40,7 +40,7 @@ class _Clients(NamedTuple):
 
 
 _clients: Final[dict[Part, ClientCache[_Clients]]] = {part: ClientCache(_Clients.close) for part in Part}
-"""The clusters that they are of are asked for their ids at every pass."""
+"""The cluster ids are queried at every sync run."""
 
 
 _starts: Final[ClientCache[StartPositions]] = ClientCache(StartPositions.close)
@@ -49,14 +49,14 @@ _starts: Final[ClientCache[StartPositions]] = ClientCache(StartPositions.close)
 def discover_topics(invocation: Invocation) -> dict[str, Any]:
     """Create missing remote topics and partitions.
 
-    Where `refresh.topics.enabled` is false only an invocation by hand does: topics are looked for once, at the start.
+    If `refresh.topics.enabled` is false only a manual invocation does: topics are discovered once, at the start.
     """
     event, flow = invocation.event, invocation.flow
     by_hand = isinstance(event, ScheduleEvent) and event.by_hand
     if not (flow.refresh_topics_enabled or by_hand):
         return _pass(invocation, Part.TOPICS, wanted=False)
-    # Before topics are created: the copy begins with them within seconds. At the very first look the topic that keeps
-    # where they begin is not there yet.
+    # Before topics are created: the copy begins with them within seconds. At the first run the progress topic, which
+    # stores where they begin, does not exist yet.
     if not starts_at_latest(flow):
         return _pass(invocation, Part.TOPICS, wanted=True)
     with _starts.kept(flow.name, flow, lambda: StartPositions(flow)) as starts:
@@ -69,24 +69,24 @@ def discover_topics(invocation: Invocation) -> dict[str, Any]:
 
 
 def sync_configs(invocation: Invocation) -> dict[str, Any]:
-    """Give remote topics the configs of their source topics."""
+    """Set on remote topics the configs of their source topics."""
     return _pass(invocation, Part.CONFIGS, wanted=switched_on(invocation.flow)[Part.CONFIGS])
 
 
 def sync_acls(invocation: Invocation) -> dict[str, Any]:
-    """Give remote topics the ACLs of their source topics."""
+    """Add to remote topics the ACLs of their source topics."""
     return _pass(invocation, Part.ACLS, wanted=switched_on(invocation.flow)[Part.ACLS])
 
 
 def _pass(invocation: Invocation, part: Part, *, wanted: bool) -> dict[str, Any]:
     if not wanted:
-        return {"note": f"{part.value} are switched off in the configuration"}
+        return {"note": f"{part.value} are disabled in the configuration"}
     flow = invocation.flow
     with _clients[part].kept(flow.name, (flow.source, flow.target), lambda: _Clients.of(flow)) as clients:
         admins, copied = clients
         found = one_pass(flow, [part], admins=admins, copied=copied, stopping=invocation.budget.is_used_up)
     if found.failures or found.problems:
-        _clients[part].forget(flow.name)  # a login that one of the brokers refuses fails actions, not the pass
+        _clients[part].forget(flow.name)  # an expired login fails actions, not the sync run
     invocation.sink.discovered(found)
     changed, failed = _METRICS[part]
     done = [one for one in found.applied if one.error is None and not isinstance(one.action, ForgetAcl)]

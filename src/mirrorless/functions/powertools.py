@@ -1,4 +1,4 @@
-"""What functions tell on Lambda: JSON for the log, metrics in CloudWatch's embedded metric format."""
+"""The output of functions on Lambda: JSON for the log, metrics in CloudWatch's embedded metric format."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class Powertools:
-    """A sink to the process's standard output, as aws-lambda-powertools has it."""
+    """A sink to the process's standard output, with aws-lambda-powertools."""
 
     def __init__(self) -> None:
         self._log = Logger(service=os.environ.get("POWERTOOLS_SERVICE_NAME", "mirrorless"))
 
     def begin(self, *, flow: str, request: str) -> None:
-        """Every line from now on says which flow and which request it is of."""
+        """Add the flow and the request to every following line."""
         self._log.append_keys(flow=flow, request=request)
 
     def tell(self, level: Level, text: str, **fields: object) -> None:
@@ -49,7 +49,7 @@ class Powertools:
         sent = [(name, value) for name, some in values.items() for value in some if BY_NAME[name].is_sent(value)]
         if not sent:
             return
-        # An empty service: it would become a dimension of every metric.
+        # The service is empty: otherwise it would become a dimension of every metric.
         provider = AmazonCloudWatchEMFProvider(
             namespace=os.environ.get("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE), service=""
         )

@@ -1,7 +1,7 @@
-"""What a function stands in: on Lambda a process of its own, on one machine what `mirrorless run` gives it.
+"""The runtime of a function: on Lambda its process, on one machine the context that `mirrorless run` provides.
 
-There several flows share a process, and what a function tells goes to a terminal, so the local runner says so for the
-length of a call. On Lambda nobody does, and a function takes its process's environment, log and AWS.
+On one machine several flows share a process, and the functions' output goes to a terminal, so the local runner sets the
+context during a call. On Lambda it is not set, and a function uses its process's environment, log and AWS.
 """
 
 from __future__ import annotations
@@ -24,47 +24,47 @@ Level = Literal["info", "warning", "error"]
 
 
 class Sink(Protocol):
-    """Where it goes what a function tells."""
+    """The destination of a function's log and metrics."""
 
     def begin(self, *, flow: str, request: str) -> None:
-        """An invocation began."""
+        """Begin an invocation."""
 
     def tell(self, level: Level, text: str, **fields: object) -> None:
-        """Something happened, or did not."""
+        """Log an event."""
 
     def discovered(self, found: SyncPass) -> None:
-        """A pass over metadata ended."""
+        """Log the result of a sync run."""
 
     def measured(self, flow: Flow, values: Mapping[str, Sequence[float]]) -> None:
-        """Metrics of `metrics.METRICS` have new values."""
+        """Publish values of metrics of `metrics.METRICS`."""
 
     def done(self, function: str, answer: Mapping[str, Any]) -> None:
-        """An invocation ended; this is its answer."""
+        """Log the answer at the end of an invocation."""
 
     def failed(self, error: MirrorlessError) -> None:
-        """An invocation ends with an error, which is raised."""
+        """Log the error with which an invocation ends, and which is raised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeContext:
-    """What a call is given: its variables, who hears of it, and where jobs run (by a job's name)."""
+    """The context of a call: its variables, its sink, and where jobs run (by a job's name)."""
 
     variables: Mapping[str, str]
     sink: Sink
     jobs: Callable[[str], AbstractContextManager[JobRuns]]
 
 
-_given: ContextVar[RuntimeContext | None] = ContextVar("surroundings", default=None)
+_given: ContextVar[RuntimeContext | None] = ContextVar("runtime_context", default=None)
 
 
-def surroundings() -> RuntimeContext | None:
-    """Return what this call was given; None on Lambda."""
+def runtime_context() -> RuntimeContext | None:
+    """Return the context of this call; None on Lambda."""
     return _given.get()
 
 
 @contextmanager
 def within(given: RuntimeContext) -> Iterator[None]:
-    """Give it to every function that this thread calls meanwhile."""
+    """Set the context for every function that this thread calls in it."""
     token = _given.set(given)
     try:
         yield

@@ -1,1 +1,1 @@
-"""Everything that runs Mirrorless on one machine: Java, Kafka's jars, embedded brokers."""
+"""Runs Mirrorless on one machine: Java, Kafka's jars, embedded brokers."""

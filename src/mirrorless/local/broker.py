@@ -32,12 +32,12 @@ _JVM = (
     f"{_LOGGER}dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",
     f"{_LOGGER}levelInBrackets=true",
 )
-# The formatter lives for a second, in which the second compiler never pays off.
+# The formatter runs for a second, in which the second compiler never pays off.
 _FORMAT_JVM = ("-XX:-UsePerfData", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-# Brokers for trials live for minutes: measured on two cores, with the first compiler alone a cold broker takes in
-# 700,000 records/s where both together, compiling beside it, leave it 540,000.
+# Trial brokers run for minutes: measured on two cores, a cold broker with the first compiler alone appends
+# 700,000 records/s; with both, which compete with it for CPU, 540,000.
 TRIAL_JVM = ("-XX:-UsePerfData", "-Xms256m", "-Xmx512m", "-XX:+UseParallelGC", "-XX:TieredStopAtLevel=1")
-# Kafka's kafka-server-start.sh and kafka-run-class.sh: for brokers that are measured.
+# As Kafka's kafka-server-start.sh and kafka-run-class.sh: for brokers that are measured.
 SHIPPED_JVM = (
     "-Xms1G",
     "-Xmx1G",
@@ -54,14 +54,14 @@ _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 class PortTaken(ClusterError):
-    """Another program took the broker's port before the broker did: other ports will do."""
+    """Another program took the broker's port before the broker did: retry with other ports."""
 
     retriable = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voter:
-    """One controller of a cluster: its node id and the port that it talks to the other nodes on."""
+    """One controller of a cluster: its node id and its port for the other nodes."""
 
     node_id: int
     port: int
@@ -70,13 +70,13 @@ class Voter:
 def broker_settings(
     *, node_id: int, port: int, voters: Sequence[Voter], brokers: int, overrides: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return what server.properties says, but for `log.dirs`; `overrides` win.
+    """Return the content of server.properties, except `log.dirs`; `overrides` take precedence.
 
-    `brokers` is how many the cluster has; the internal topics get as many replicas, at most three.
+    `brokers` is the number of brokers; the internal topics get as many replicas, at most three.
     """
     own = next((voter for voter in voters if voter.node_id == node_id), None)
     replicas = min(3, brokers)
-    # One replica may be missing, or a test that kills a broker would stop transactions too.
+    # One replica may be missing, otherwise a test that kills a broker would stop transactions too.
     enough = max(1, replicas - 1)
     listeners = [f"PLAINTEXT://{HOST}:{port}"]
     if own is not None:
@@ -108,9 +108,9 @@ def broker_settings(
 
 
 def secured_settings(users: Mapping[str, str], *, super_users: Sequence[str]) -> dict[str, str]:
-    """Return what server.properties says where every client, broker and controller logs in (SASL PLAIN).
+    """Return settings with which every client, broker and controller logs in (SASL PLAIN).
 
-    `users` are names and passwords, `broker` among them; super users may do everything, for all others ACLs decide.
+    `users` are names and passwords, `broker` among them; super users may do everything, all others need ACLs.
     """
     known = " ".join(f'user_{name}="{password}"' for name, password in users.items())
     own = f'username="{BROKER_USER}" password="{users[BROKER_USER]}"'
@@ -130,9 +130,9 @@ def secured_settings(users: Mapping[str, str], *, super_users: Sequence[str]) ->
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecureListener:
-    """Another way in, for clients only: TLS, SASL or both. `settings` are the listener's, without its prefix.
+    """An additional listener for clients: TLS, SASL or both. `settings` are the listener's, without its prefix.
 
-    `advertised` are the ports that clients are told, broker by broker, where something stands before the listener.
+    `advertised` are the advertised ports, broker by broker, if a proxy is in front of the listener.
     """
 
     name: str
@@ -144,7 +144,7 @@ class SecureListener:
 def with_secure_listeners(
     settings: Mapping[str, str], listeners: Sequence[SecureListener], *, ports: Sequence[int], node_id: int
 ) -> dict[str, str]:
-    """Return a broker's settings with these listeners beside the plain one, which brokers go on using."""
+    """Return a broker's settings with these listeners beside the plain one, which brokers continue to use."""
     found = dict(settings)
     for listener, port in zip(listeners, ports, strict=True):
         name = listener.name.upper()
@@ -157,7 +157,7 @@ def with_secure_listeners(
 
 
 def free_ports(count: int) -> list[int]:
-    """Return so many different ports of the loopback address that nothing listens on right now."""
+    """Return so many different ports of the loopback address that no process listens on at the moment."""
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
@@ -166,10 +166,10 @@ def free_ports(count: int) -> list[int]:
 
 
 class Broker:
-    """One node of a cluster; knows its process, and ends nothing else.
+    """One node of a cluster; knows its process, and ends no other.
 
-    `port` is where clients find it on the loopback address, `log` is everything that its Java wrote. `login` is how a
-    librdkafka client logs in, if it has to.
+    `port` is the port for clients on the loopback address, `log` is the output of its Java. `login` is the login
+    of a librdkafka client, if required.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class Broker:
 
     @property
     def address(self) -> str:
-        """Host and port as clients take them."""
+        """Host and port for clients."""
         return f"{HOST}:{self.port}"
 
     @property
@@ -204,7 +204,7 @@ class Broker:
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def begin_format(self, java: Path, class_path: str, *, cluster_id: str) -> None:
-        """Start to write the cluster's id into the data folder."""
+        """Start to format the data folder with the cluster's id."""
         tool = ("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self._properties))
         self._launch(java, *_FORMAT_JVM, "-cp", class_path, *tool)
 
@@ -213,10 +213,10 @@ class Broker:
         while self.process_id is not None:
             self._pause(deadline)
         if self._process is not None and self._process.returncode != 0:
-            raise self._failure(f"broker {self.node_id} could not be formatted")
+            raise self._failure(f"formatting the data of broker {self.node_id} failed")
 
     def launch(self, java: Path, class_path: str, *, jvm: Sequence[str] = TRIAL_JVM) -> None:
-        """Start the broker's process; `is_up` says when it is of use."""
+        """Start the broker's process; `is_up` says when it is ready."""
         self._launch(java, *jvm, "-cp", class_path, "kafka.Kafka", str(self._properties))
 
     def check_running(self) -> None:
@@ -225,11 +225,11 @@ class Broker:
             raise self._failure(f"broker {self.node_id} ended")
 
     def is_up(self, *, cluster_id: str, peers: set[int], deadline: float) -> bool:
-        """Return whether this broker answers as a member of the cluster and lists all `peers`; takes a second at most.
+        """Return whether this broker answers as a member of the cluster and lists all `peers`; takes at most a second.
 
-        Raises ClusterUnavailable if it does not and `deadline` (of time.monotonic) is over.
+        Raises ClusterUnavailable if it does not and `deadline` (of time.monotonic) has passed.
         """
-        # A client of its own, and a fresh one: its first answer can only come from this very broker.
+        # A new client each time: its first answer can only come from this broker.
         own: dict[str, str | int | float | bool] = {
             "bootstrap.servers": self.address,
             "log_level": 0,
@@ -238,15 +238,15 @@ class Broker:
         admin = AdminClient({**own, **self._login})
         with contextlib.suppress(KafkaException):
             answer = admin.list_topics(timeout=1)
-            # If another cluster's broker took the port, it is the other one that answers for a moment.
-            # (str, because the library's types have the id be None for ever)
+            # If another cluster's broker took the port, that broker answers for a moment.
+            # (str, because the library's types have the id always None)
             if str(answer.cluster_id) == cluster_id and peers <= answer.brokers.keys():
                 return True
         self._pause(deadline)
         return False
 
     def ask_to_stop(self) -> None:
-        """Send SIGTERM, on which a broker closes its files and hands over its partitions."""
+        """Send SIGTERM, on which a broker closes its files and moves its leaderships."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
 
@@ -263,9 +263,9 @@ class Broker:
     def _launch(self, java: Path, *arguments: str) -> None:
         with self.log.open("ab") as log:
             self._log_start = log.tell()
-            # A session of its own keeps Ctrl-C on the terminal from reaching the broker before our orderly stop does.
+            # A separate session keeps Ctrl-C on the terminal from reaching the broker before the orderly stop does.
             self._process = subprocess.Popen(
-                # What it unpacks goes with its data: a killed one leaves its temporary files behind.
+                # Temporary files go with its data: a killed broker leaves them behind.
                 [java, *_JVM, f"-Djava.io.tmpdir={self.log.parent}", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -275,9 +275,9 @@ class Broker:
 
     def _pause(self, deadline: float) -> None:
         if time.monotonic() >= deadline:
-            # What stands in the log now is what it hung on; the exit itself would add nothing.
+            # The log's last lines now show what it hung on; the exit itself would add nothing.
             raise ClusterUnavailable(
-                self._account(f"broker {self.node_id} did not come up in time"), cluster=self._cluster
+                self._account(f"broker {self.node_id} did not start in time"), cluster=self._cluster
             )
         time.sleep(_POLL_S)
 
@@ -292,16 +292,16 @@ class Broker:
         return f"{what}{f': {error}' if error else ''}; log: {self.log}"
 
     def _own_log(self) -> str:
-        """Return what the latest process wrote."""
+        """Return the output of the latest process."""
         with self.log.open("rb") as log:
             log.seek(self._log_start)
             return log.read().decode(errors="replace")
 
 
 def last_error(log: str) -> str | None:
-    """Return the last exception that a Java log names, else its last line of level ERROR, else None."""
+    """Return the last exception in a Java log, else its last line of level ERROR, else None."""
     lines = log.splitlines()
-    # An exception says more than the errors logged while everything else is torn down because of it.
+    # An exception is more specific than the errors that are logged during the shutdown that it causes.
     for pattern in (
         r'(?:Caused by: |Exception in thread "[^"]*" )?([\w.$]*(?:Exception|Error)\b.*)',
         r"(.*\[ERROR\].*)",

@@ -1,4 +1,4 @@
-"""The SAM templates as CloudFormation would see them: nested stacks followed, conditions and references resolved."""
+"""Reads the SAM templates as CloudFormation does: follows nested stacks, resolves conditions and references."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ACCOUNT: Final = "111122223333"
 REGION: Final = "eu-central-1"
-"""What pseudo parameters become; nothing that runs on this machine depends on them."""
+"""Value of pseudo parameters; nothing that runs on this machine depends on it."""
 _PSEUDO: Final = {
     "AWS::AccountId": ACCOUNT,
     "AWS::Region": REGION,
@@ -32,20 +32,18 @@ _NOTHING: Final = object()
 
 
 def deployment() -> Path:
-    """Return the folder that has `infra`, `functions` and `glue_jobs`: a checkout's own, or the wheel's copy.
+    """Return the folder with `infra`, `functions` and `glue_jobs`: a checkout's own, or the wheel's copy.
 
-    Raises `PrerequisiteError` where neither has them.
+    Raises `PrerequisiteError` if neither has them.
     """
     package = Path(mirrorless.__file__).parent
     for folder in (package.parents[1], package / "deployment"):
         if (folder / "infra" / "template.yaml").exists() and (folder / "functions").is_dir():
             return folder
-    raise PrerequisiteError(
-        f"the templates and functions that a run is wired by are not beside {package}; install the package whole"
-    )
+    raise PrerequisiteError(f"the templates and functions of a run are missing beside {package}; reinstall the package")
 
 
-# The C library's loader where the wheel has it: in Python alone these templates take half a second.
+# The C library's loader if the wheel has it: in pure Python these templates take half a second.
 _Safe: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -72,7 +70,7 @@ _Loader.add_multi_constructor("!", _tagged)
 
 @functools.cache
 def read(path: Path) -> dict[str, Any]:
-    """Return a template as it is written, `!Ref X` as `{"Ref": "X"}`; not to be changed, it is read once."""
+    """Return a template as written, `!Ref X` as `{"Ref": "X"}`; do not modify it, it is cached."""
     document = yaml.load(path.read_text(), _Loader)  # noqa: S506 -- a safe loader with CloudFormation's tags
     assert isinstance(document, dict)
     return document
@@ -80,7 +78,7 @@ def read(path: Path) -> dict[str, Any]:
 
 @dataclass
 class Stack:
-    """A template with values for its parameters; `resources` are those whose condition holds, resolved.
+    """A template with values for its parameters; `resources` are those whose condition is true, resolved.
 
     `custom` computes the attributes of custom resources from their properties, by type.
     """
@@ -130,7 +128,7 @@ class Stack:
 
     @property
     def globals(self) -> dict[str, Any]:
-        """What every function has."""
+        """The properties of all functions."""
         found = self.resolve(self._document["Globals"]["Function"])
         assert isinstance(found, dict)
         return found
@@ -180,7 +178,7 @@ class Stack:
                 return self.resolve(argument[1]).split(argument[0])
             case "Select":
                 return self.resolve(argument[1])[int(argument[0])]
-        raise PrerequisiteError(f"{self.path.name}: Fn::{function} is not known here")
+        raise PrerequisiteError(f"{self.path.name}: Fn::{function} is not supported here")
 
     def _attribute(self, resource: str, attribute: str) -> Any:  # noqa: ANN401
         written = self._document["Resources"][resource]

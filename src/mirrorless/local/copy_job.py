@@ -1,4 +1,4 @@
-"""The copy job of one flow on this machine: the script that Glue runs, in a thread, on the session that all share."""
+"""The copy job of one flow on this machine: the script that Glue runs, in a thread, on the shared Spark session."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from mirrorless.local.wiring import Job
 
 ON_PURPOSE: Final = "mirrorless.errors."
-"""Stands in the text of every exception that was raised on purpose, when Spark hands it on."""
+"""Part of the text of every exception that was raised on purpose, when Spark passes it on."""
 _RAISED: Final = re.compile(re.escape(ON_PURPOSE) + r"(\w+)")
 _NO_JAVA: Final = (Py4JError, OSError, EOFError)
-"""What py4j raises in a call to a Java that has gone: of its own, or the socket's."""
+"""What py4j raises in a call to a Java that has ended: its own errors, or the socket's."""
 _LOG: Final = logging.getLogger(__name__)
 _MAX_ACCIDENTS: Final = 8
 _REMEMBERED: Final = 50
@@ -42,14 +42,14 @@ _WAIT_S: Final = 0.1
 
 
 class CopyJob:
-    """`supervising.JobRuns` of one flow; `folder` is its own, `on_lease` hears every finished lease.
+    """`job_decision.JobRuns` of one flow; `folder` is its own, `on_lease` is called after every lease.
 
-    Runs wait for `ready`: the session is there, and is not about to end. A run ended by an accident, such as a Python
-    process that was killed, may be followed by another; the end of one that ended on purpose is final, so is that of a
-    copy with an end. `on_change` is handed the event of each run that ends.
+    Runs wait for `ready`: the session exists, and is not about to end. A run that ended by an accident, such as a
+    killed Python process, may be followed by another; the end of one that ended on purpose is final, so is that of a
+    bounded copy. `on_change` receives the event of each run that ends.
     """
 
-    # A machine of one's own costs nothing, and somebody watches: seconds instead of Glue's minutes.
+    # A local run costs nothing and is watched: seconds instead of Glue's minutes.
     patience = Patience(quick_s=10.0, first_s=2.0, longest_s=30.0)
 
     def __init__(
@@ -82,7 +82,7 @@ class CopyJob:
         self._closing = False
         self.records = 0
         self.copied_bytes = 0
-        self._failing: tuple[Report, ...] = ()  # of the partitions that the latest lease left with an error
+        self._failing: tuple[Report, ...] = ()  # of the partitions that had an error at the end of the latest lease
         self.complete = False
         self.stuck = False
         self.failure: str | None = None
@@ -95,16 +95,16 @@ class CopyJob:
 
     @property
     def faulty(self) -> bool:
-        """Whether the latest lease left an error behind.
+        """Whether the latest lease ended with an error.
 
-        What was being tried again when an end was asked for is told, but no fault, whether the lease had just ended or
-        not: whoever goes on asks the target first.
+        An error that was being retried when a stop was requested is reported, but is no fault, whether the lease had
+        just ended or not: the next copy asks the target first.
         """
         return any(map(self.is_fault, self._failing))
 
     @property
     def errors(self) -> dict[str, bool]:
-        """What the latest lease left behind, and whether it is a fault."""
+        """The errors at the end of the latest lease, and whether each is a fault."""
         found: dict[str, bool] = {}
         for report in self._failing:
             text = str(report.error)
@@ -123,9 +123,9 @@ class CopyJob:
 
     @property
     def waits_for(self) -> str:
-        """What the first report of the copy waits for; it is there already if the caller has seen one."""
+        """What the first report of the copy waits for; valid until the first report."""
         if self._closing:
-            return "finishing what is in flight"
+            return "finishing in-flight work"
         if not self._ready.is_set():
             return "starting Spark"
         if not self._control.planned():
@@ -134,14 +134,14 @@ class CopyJob:
 
     @property
     def trouble(self) -> str:
-        """What is wrong with the copy at the moment, empty if nothing is."""
+        """The current error of the copy, empty if there is none."""
         with self._lock:
             last = self._runs[-1] if self._runs else None
         if last is None or last.is_under_way or last.is_ending or last.state == "STOPPED":
             return self.watch.complaint
         if last.final and last.state == "SUCCEEDED":
             return ""
-        return "its query ended; the others go on" if last.final else "its query was killed; it begins again"
+        return "the query ended; other flows continue" if last.final else "the query was killed; it restarts"
 
     def latest(self) -> list[JobRun]:
         """Return the last fifty runs."""
@@ -151,7 +151,7 @@ class CopyJob:
     def stop(self, runs: Sequence[str]) -> None:
         """Let the run's lease end, and then the run.
 
-        Not of a copy with an end: its next lease is refused where the flow is paused, and says why.
+        Not of a bounded copy: its next lease is refused if the flow is paused, with the reason.
         """
         with self._lock:
             if not self._bounded and self._runs and self._runs[-1].id in runs and self._runs[-1].is_under_way:
@@ -159,7 +159,7 @@ class CopyJob:
                 self._runs[-1] = replace(self._runs[-1], state="STOPPING")
 
     def start(self, release: str | None = None) -> str:  # noqa: ARG002 -- this process has one
-        """Start a run; an empty text where one is under way, or none is wanted any more."""
+        """Start a run; returns an empty id if one is active, or none is wanted any more."""
         with self._lock:
             last = self._runs[-1] if self._runs else None
             if self._closing or (last is not None and (last.final or last.is_under_way or last.is_ending)):
@@ -203,7 +203,7 @@ class CopyJob:
         self._ended(run, failure, on_purpose=on_purpose)
 
     def _is_expected(self, error: Exception) -> bool:
-        """Whether a call only found that the session has ended, as it does once an end was asked for.
+        """Whether a call only found that the session has ended, as it does after a stop request.
 
         Not if the copy itself had failed: that is an exception of Spark's, or one that was raised on purpose.
         """
@@ -211,7 +211,7 @@ class CopyJob:
         return ended and isinstance(error, _NO_JAVA) and ON_PURPOSE not in str(error)
 
     def _is_meant(self, error: Exception, failure: str) -> bool:
-        """Whether the next run would end the same way: not where a copy without an end met what passes by itself."""
+        """Whether the next run would end the same way: not if an unbounded copy had a retriable error."""
         raised = [type(error)] if isinstance(error, MirrorlessError) else []
         raised += [getattr(errors, name, MirrorlessError) for name in _RAISED.findall(failure)]
         return any(self._bounded or not kind.retriable for kind in raised)

@@ -1,4 +1,4 @@
-"""What a function tells on one machine: to whoever shows the run, once."""
+"""Sends the output of a function on one machine to the run's display, without repetitions."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 class DisplaySink:
     """A function's sink to a display.
 
-    What went wrong in two invocations in a row is told once. `found` is the last pass over metadata, `last` the
-    last answer.
+    An error of two successive invocations is reported once. `found` is the last sync run, `last` the last answer.
     """
 
     def __init__(self, flow: str, function: str, display: Display, *, ended: Callable[[], bool]) -> None:
@@ -40,18 +39,18 @@ class DisplaySink:
         self._now: set[str] = set()
 
     def fresh(self) -> None:
-        """Another invocation is about to begin."""
+        """Begin another invocation."""
         self._before, self._now = self._now, set()
 
     @property
     def went_well(self) -> bool:
-        """Whether nothing went wrong in the last invocation."""
+        """Whether the last invocation had no error."""
         return not self._now
 
     def trouble(self, text: str, *, certain: bool = False) -> None:
-        """Tell what went wrong, unless it did so the last time.
+        """Report an error, unless the last invocation had it too.
 
-        Once the run is to end only what is `certain`: clusters may go away with it, and what was begun is done again.
+        Once the run is to end only a `certain` one: clusters may stop with it, and unfinished work is repeated.
         """
         told = text in self._before | self._now
         self._now.add(text)
@@ -61,16 +60,16 @@ class DisplaySink:
             self._display.trouble(self._flow, f"{self._function}: {text}")
 
     def begin(self, *, flow: str, request: str) -> None:
-        """Nothing: every line says which flow it is of."""
+        """Do nothing: every line has its flow already."""
 
     def tell(self, level: Level, text: str, **fields: object) -> None:
-        """Tell errors and warnings, unless the run ends: then all that was begun is left."""
+        """Report errors and warnings, unless the run ends: then all unfinished work is left."""
         if level in ("error", "warning"):
             said = ", ".join(f"{name} {value}" for name, value in fields.items())
             self.trouble(f"{text}: {said}" if said else text)
 
     def discovered(self, found: SyncPass) -> None:
-        """Show the pass; notes and warnings once, and failures unless they were the same the last time."""
+        """Show the sync run; notes and warnings once, and failures unless they were the same the last time."""
         self.found = found
         failed = {(one.action.topic, one.error) for one in found.failures}
         fresh = tuple(one for one in found.applied if (one.action.topic, one.error) not in self._failed)
@@ -87,16 +86,16 @@ class DisplaySink:
                 self._display.note(self._flow, note)
 
     def measured(self, flow: Flow, values: Mapping[str, Sequence[float]]) -> None:
-        """Hand the values on."""
+        """Pass the values on."""
         for name, measured in values.items():
             self._display.measured(flow.name, name, measured)
 
     def done(self, function: str, answer: Mapping[str, Any]) -> None:
-        """Show what a pass of the checkpoints came to."""
+        """Show the result of a checkpoint run."""
         self.last = answer
         if function == "checkpoint" and "groups" in answer:
             fields = {key: value for key, value in answer.items() if key != "flow" and (value or key == "groups")}
             self._display.checkpointed(self._flow, fields)
 
     def failed(self, error: MirrorlessError) -> None:
-        """Nothing: whoever called the function is raised the error, and tells it."""
+        """Do nothing: the error is raised to the caller, which reports it."""

@@ -1,4 +1,4 @@
-"""Who hears of a run: a terminal, a log collector, metrics."""
+"""The interface of displays: a terminal, a log collector, metrics."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ if TYPE_CHECKING:
 
 
 class Display(Protocol):
-    """Who shows a run to people or to a log collector."""
+    """Shows a run to a user or to a log collector."""
 
     def discovered(self, flow: str, found: SyncPass) -> None:
-        """Topics, configs or ACLs were looked at."""
+        """Show the result of a sync run of topics, configs or ACLs."""
 
     def note(self, flow: str, text: str) -> None:
-        """Something is not done, and why; told once."""
+        """Show something that is not done, and why; called once."""
 
     def warning(self, flow: str, text: str) -> None:
-        """Something is done otherwise than it is set, and why; told once."""
+        """Show a setting that is not followed exactly, and why; called once."""
 
     def waiting(self, flow: str, text: str) -> None:
-        """What the flow waits for at the moment; empty if for nothing. Told at every look."""
+        """Show what the flow waits for; empty if it does not wait. Called at every refresh."""
 
     def trouble(self, flow: str, text: str) -> None:
-        """Something does not work at the moment; whoever tells it does so once, until it works again."""
+        """Show an error; called once, until the operation works again."""
 
     def show(self, flow: str, topics: Sequence[TopicView]) -> None:
-        """How far a flow is."""
+        """Show the progress of a flow."""
 
     def leased(self, flow: str, reports: list[Report], *, faulty: bool) -> None:
-        """A lease ended, and whether something is wrong; called from a thread of Spark's."""
+        """Show the end of a lease, and whether it has an error; called from a thread of Spark."""
 
     def checkpointed(self, flow: str, fields: dict[str, Any]) -> None:
-        """A pass of the checkpoints ended."""
+        """Show the end of a checkpoint run."""
 
     def measured(self, flow: str, metric: str, values: Sequence[float]) -> None:
         """A metric of `metrics.METRICS` has new values."""
 
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
-        """A flow ended; `complete` says that all there was at the start is on the target."""
+        """Show the end of a flow; `complete` says that all records that existed at the start are on the target."""

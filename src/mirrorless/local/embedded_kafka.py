@@ -1,4 +1,4 @@
-"""Real Kafka clusters in KRaft mode on the loopback address, for tests and for trying things out."""
+"""Real Kafka clusters in KRaft mode on the loopback address, for tests and trials."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from mirrorless.local.java import java_executable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-# A hang is what it is for: a broker that cannot start ends by itself, and one of six on a busy machine takes a minute.
+# Only for hangs: a broker that cannot start ends by itself, and one of six on a busy machine takes a minute.
 START_LIMIT_S = 180.0
 MOST_CONTROLLERS = 3
 ADMIN_USER = "admin"
@@ -49,11 +49,11 @@ class ClusterSpec:
     """A cluster to start: its name, how many brokers, and broker settings that override the built-in ones.
 
     With `users`, names and passwords, every client logs in with SASL_PLAINTEXT and PLAIN, and the KRaft authorizer
-    decides by ACLs what it may do; the user `admin` may do everything. `secure` are listeners for clients beside the
-    plain one, on every broker; `EmbeddedCluster.secure_servers` has their addresses. `jvm` is `TRIAL_JVM`, which is up
-    soon, or `SHIPPED_JVM`, as Kafka's own script has it. `cluster_id` is a random one unless it is set. Raises
-    ConfigurationError for a name that cannot name a folder, for less than one broker, and for a user or password that
-    JAAS would have to quote.
+    checks ACLs; the user `admin` may do everything. `secure` are listeners for clients beside the
+    plain one, on every broker; `EmbeddedCluster.secure_servers` has their addresses. `jvm` is `TRIAL_JVM`, which starts
+    faster, or `SHIPPED_JVM`, as in Kafka's own script. `cluster_id` is random unless it is set. Raises
+    ConfigurationError for a name that cannot be a folder's name, for less than one broker, and for a user or password
+    that JAAS would have to quote.
     """
 
     name: str
@@ -76,10 +76,10 @@ class ClusterSpec:
 
 
 class EmbeddedCluster:
-    """A running cluster; comes from `start_clusters`.
+    """A running cluster; created by `start_clusters`.
 
-    Nodes are numbered from 1. Below three brokers the first is the only controller, so the cluster does nothing
-    while that one is down; from three on the first three are controllers and any one of them may be missing.
+    Nodes are numbered from 1. Below three brokers the first is the only controller, so the cluster does not work
+    while that one is down; from three on the first three are controllers and any one of them may be down.
     """
 
     def __init__(self, spec: ClusterSpec, *, java: Path, class_path: str, directory: Path | None) -> None:
@@ -99,15 +99,15 @@ class EmbeddedCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses of all brokers, running or not, as clients take them."""
+        """The addresses of all brokers, running or not."""
         return ",".join(broker.address for broker in self.brokers)
 
     def client_settings(self, user: str = ADMIN_USER) -> dict[str, str]:
-        """Return the Java settings of a client, without addresses: none if the cluster has no users, else a login."""
+        """Return the Java settings of a client, without addresses: empty if the cluster has no users, else a login."""
         if not self._passwords:
             return {}
         if user not in self._passwords:
-            raise ConfigurationError(f"cluster {self.name} has no such user", key="users", value=user)
+            raise ConfigurationError(f"cluster {self.name} does not have this user", key="users", value=user)
         login = f'username="{user}" password="{self._passwords[user]}"'
         return {
             "security.protocol": "SASL_PLAINTEXT",
@@ -116,7 +116,7 @@ class EmbeddedCluster:
         }
 
     def secure_ports(self, listener: str) -> tuple[int, ...]:
-        """Where one of the secure listeners listens, broker by broker, whatever clients are told."""
+        """The ports of one of the secure listeners, broker by broker, whatever is advertised."""
         return tuple(self._secure_ports[listener])
 
     def secure_servers(self, listener: str) -> str:
@@ -124,18 +124,18 @@ class EmbeddedCluster:
         return ",".join(f"{HOST}:{port}" for port in self._secure_ports[listener])
 
     def broker(self, node_id: int) -> Broker:
-        """Return one broker. Raises ConfigurationError if the cluster has none of that id."""
+        """Return one broker. Raises ConfigurationError if the cluster has no broker with this id."""
         for broker in self.brokers:
             if broker.node_id == node_id:
                 return broker
-        raise ConfigurationError(f"cluster {self.name} has no such broker", key="node_id", value=str(node_id))
+        raise ConfigurationError(f"cluster {self.name} does not have this broker", key="node_id", value=str(node_id))
 
     def kill_broker(self, node_id: int) -> None:
-        """End a broker with SIGKILL, as a lost machine would, and return when it is gone."""
+        """End a broker with SIGKILL, like a machine failure, and return when it has ended."""
         self.broker(node_id).end(deadline=0)
 
     def stop_broker(self, node_id: int) -> None:
-        """Stop a broker in an orderly way: SIGTERM, then SIGKILL after 10 s; return when it is gone."""
+        """Stop a broker in an orderly way: SIGTERM, then SIGKILL after 10 s; return when it has ended."""
         broker = self.broker(node_id)
         broker.ask_to_stop()
         broker.end(deadline=time.monotonic() + STOP_GRACE_S)
@@ -143,7 +143,7 @@ class EmbeddedCluster:
     def start_broker(self, node_id: int) -> None:
         """Start a broker that was stopped or killed, on the same data and port, and return when it answers.
 
-        A broker that runs is left as it is. Raises ClusterError if it ends, ClusterUnavailable after 180 s.
+        A broker that runs is not changed. Raises ClusterError if it ends, ClusterUnavailable after 180 s.
         """
         broker = self.broker(node_id)
         if broker.process_id is not None:
@@ -154,7 +154,7 @@ class EmbeddedCluster:
             try:
                 self._wait([broker])
             except PortTaken:
-                # The port must stay, so all there is to do is wait for a passing connection to let go of it.
+                # The port must stay, so wait until a temporary connection releases it.
                 if not attempts_left:
                     raise
                 time.sleep(1)
@@ -162,14 +162,14 @@ class EmbeddedCluster:
                 return
 
     def stop(self) -> None:
-        """End all brokers, not in order, since their data is removed with them; does nothing the second time."""
-        # A forked child inherits the handlers of `atexit`; the brokers are not its own.
+        """End all brokers, in any order, since their data is removed with them; does nothing the second time."""
+        # A forked child inherits the handlers of `atexit`, but the brokers belong to the parent.
         if os.getpid() != self._owner:
             return
         self._halt()
         if self.directory.is_dir():
             self._clear()
-            with contextlib.suppress(OSError):  # a kept log is in it
+            with contextlib.suppress(OSError):  # it has a kept log
                 self.directory.rmdir()
         atexit.unregister(self.stop)
 
@@ -181,7 +181,7 @@ class EmbeddedCluster:
             broker.begin_format(self._java, self._class_path, cluster_id=self.cluster_id)
 
     def launch(self) -> None:
-        """Wait for the formatting to end and start the brokers. Raises ClusterError if one cannot be formatted."""
+        """Wait for the formatting to end and start the brokers. Raises ClusterError if formatting fails."""
         for broker in self.brokers:
             with self._log_kept_on_failure(broker):
                 broker.end_format(deadline=self._deadline)
@@ -190,7 +190,7 @@ class EmbeddedCluster:
             broker.launch(self._java, self._class_path, jvm=self._spec.jvm)
 
     def wait_until_up(self) -> None:
-        """Return when all brokers answer and know each other; try other ports if one was taken meanwhile.
+        """Return when all brokers answer and list each other; try other ports if one was taken meanwhile.
 
         Raises ClusterError if a broker ends, ClusterUnavailable after 180 s.
         """
@@ -208,7 +208,7 @@ class EmbeddedCluster:
                 return
 
     def _lay_out(self) -> None:
-        """Pick ports and write settings."""
+        """Choose ports and write settings."""
         count = self._spec.brokers
         controllers = MOST_CONTROLLERS if count >= MOST_CONTROLLERS else 1
         ports = free_ports(count + controllers)
@@ -256,7 +256,7 @@ class EmbeddedCluster:
         for awaited in brokers:
             up = False
             while not up:
-                # All of them, because the first never lists a second that has ended.
+                # All of them, because the first one never lists a second one that has ended.
                 for broker in brokers:
                     with self._log_kept_on_failure(broker):
                         broker.check_running()
@@ -265,7 +265,7 @@ class EmbeddedCluster:
 
     @contextlib.contextmanager
     def _log_kept_on_failure(self, broker: Broker) -> Iterator[None]:
-        """Let the log outlive `stop` if the last thing known of the broker is an error that names it."""
+        """Keep the log after `stop` if the broker's last error refers to it."""
         try:
             yield
         except ClusterError:
@@ -278,7 +278,7 @@ class EmbeddedCluster:
             broker.end(deadline=0)
 
     def _clear(self) -> None:
-        """Remove everything but kept logs."""
+        """Remove everything except kept logs."""
         for entry in self.directory.iterdir():
             if entry.is_dir():
                 shutil.rmtree(entry)
@@ -294,22 +294,22 @@ def start_clusters(
     say: Callable[[str], None] | None = None,
     is_up: Callable[[EmbeddedCluster], None] | None = None,
 ) -> Iterator[dict[str, EmbeddedCluster]]:
-    """Start clusters side by side, yield them by name when all are up, and stop them at the end.
+    """Start clusters in parallel, yield them by name when all are up, and stop them at the end.
 
-    Data and logs live in new folders below `directory`, which must exist; the system's folder for temporary files if
-    it is None. `say` hears of a download, `is_up` of each cluster that is up. Raises PrerequisiteError if Java or
-    Kafka's jars cannot be had, ClusterError or ClusterUnavailable if a broker does not come up; the text names its log,
-    which is kept in that case.
+    Data and logs are in new folders below `directory`, which must exist; below the system's folder for temporary files
+    if it is None. `say` is called before a download, `is_up` for each cluster that is up. Raises PrerequisiteError if
+    Java or Kafka's jars are not available, ClusterError or ClusterUnavailable if a broker does not start; the text has
+    the path of its log, which is kept in that case.
     """
     names = [spec.name for spec in specs]
     if repeated := next((name for name in names if names.count(name) > 1), None):
-        raise ConfigurationError("each cluster has a name of its own", key="name", value=repeated)
+        raise ConfigurationError("use a different name for each cluster", key="name", value=repeated)
     java, jars = java_executable(), class_path(say=say)
     clusters: dict[str, EmbeddedCluster] = {}
     try:
         for spec in specs:
             clusters[spec.name] = EmbeddedCluster(spec, java=java, class_path=jars, directory=directory)
-        # Every step is begun for all clusters before it is awaited for the first, so they start side by side.
+        # Every step is begun for all clusters before it is awaited for the first, so they start in parallel.
         for cluster in clusters.values():
             cluster.begin()
         for cluster in clusters.values():
@@ -325,7 +325,7 @@ def start_clusters(
 
 
 def new_cluster_id() -> str:
-    """Return a random cluster id as Kafka writes them: 16 bytes in 22 characters of base64url."""
+    """Return a random cluster id in Kafka's format: 16 bytes in 22 characters of base64url."""
     while True:
         # Kafka's formatter takes an id that begins with "-" for an option.
         if not (found := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):

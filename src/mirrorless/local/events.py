@@ -1,4 +1,4 @@
-"""Events as AWS hands them to a function: EventBridge's schedules and job state changes, Lambda's Kafka records."""
+"""Builds events in AWS's formats: EventBridge's schedules and job state changes, Lambda's Kafka records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ACCOUNT: Final = "000000000000"
 
 
 def schedule_event(function: str, *, at: float) -> dict[str, Any]:
-    """Return the tick of a schedule that was due at `at`, in epoch seconds."""
+    """Return the scheduled event that was due at `at`, in epoch seconds."""
     return _eventbridge(
         "aws.events",
         "Scheduled Event",
@@ -32,14 +32,14 @@ def schedule_event(function: str, *, at: float) -> dict[str, Any]:
 
 
 def job_state_event(job: str, run: str, state: str, *, message: str) -> dict[str, Any]:
-    """Return the event of a Glue job's run that went to another state."""
+    """Return the event of a Glue job's run that changed its state."""
     severity = "INFO" if state in ("SUCCEEDED", "STOPPED") else "ERROR"
     detail = {"jobName": job, "severity": severity, "state": state, "jobRunId": run, "message": message}
     return _eventbridge("aws.glue", "Glue Job State Change", at=time.time(), resources=[], detail=detail)
 
 
 def kafka_event(bootstrap_servers: Iterable[str], messages: Iterable[Message]) -> dict[str, Any]:
-    """Return the event of a trigger on a cluster that is not on MSK; the order of each partition is kept."""
+    """Return the event of a trigger on a cluster outside of MSK; the order of each partition is kept."""
     by_partition: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for message in messages:
         by_partition[f"{message.topic()}-{message.partition()}"].append(_record(message))
@@ -67,7 +67,7 @@ def _eventbridge(source: str, kind: str, *, at: float, resources: list[str], det
 def _record(message: Message) -> dict[str, Any]:
     kind, timestamp_ms = message.timestamp()
     key, value = message.key(), message.value()
-    headers: Any = message.headers() or ()  # a list of pairs; its type says it may be a dictionary
+    headers: Any = message.headers() or ()  # a list of pairs, though its type allows a dictionary
     made: dict[str, Any] = {
         "topic": message.topic(),
         "partition": message.partition(),
@@ -83,7 +83,7 @@ def _record(message: Message) -> dict[str, Any]:
 
 
 def _signed(content: bytes | str | None) -> list[int] | None:
-    """Java's bytes."""
+    """Convert to Java's signed bytes."""
     if content is None:
         return None
     raw = content.encode() if isinstance(content, str) else content

@@ -1,4 +1,4 @@
-"""One flow on this machine: its functions, its triggers and its copy job, wired as the SAM templates wire them."""
+"""One flow on this machine: its functions, its triggers and its copy job, wired as in the SAM templates."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ SUPERVISOR: Final = "job_supervisor"
 _CHECKPOINT: Final = "checkpoint"
 _METADATA: Final = ("topic_discovery", "config_sync", "acl_sync")
 _AT_ONCE: Final = frozenset({"heartbeat", SUPERVISOR})
-"""Whose schedule ticks at the start; the others have been called then, or there is nothing to do for them yet."""
+"""Functions whose schedule triggers at the start; the others have been called then, or have nothing to do yet."""
 _AGAIN_S: Final = 30.0
-"""When the metadata of a flow is looked at again of which the first pass could not be made."""
+"""When the first sync run is retried after it failed."""
 
 
 class FlowRun:
     """The run of `flow`; `folder` is its own, and the copy waits for `ready`, the session that all flows share.
 
-    `asked` is set when somebody wants the run to end.
+    `asked` is set when the run has to end.
     """
 
     def __init__(
@@ -83,25 +83,25 @@ class FlowRun:
         ]
 
     def first(self) -> list[SyncPass]:
-        """Make the first pass over metadata, in this thread, and return what came of each part that is switched on.
+        """Make the first sync run, in this thread, and return the result of each enabled part.
 
         Raises `MirrorlessError` before anything is written if a cluster does not answer, or if there is only one.
         """
         for name in _METADATA:
-            # By hand, as an operator would behind a deployment; a copy must find all its topics.
+            # Like an operator after a deployment; a copy must find all its topics.
             self._functions[name].invoke({}, limited=False)
         self._looked = True
         found = [self._functions[name].sink.found for name in _METADATA]
         return [one for one in found if one is not None]
 
     def copy(self) -> None:
-        """Begin to copy as soon as the session is there; a copy with an end by hand, any other by the supervisor."""
+        """Begin to copy as soon as the session exists; a bounded copy directly, any other by the supervisor."""
         if self._bounded:
             self.job.start()
         self._start(SUPERVISOR)
 
     def start(self) -> None:
-        """Begin with everything else."""
+        """Begin everything else."""
         for name in self._functions.keys() - {SUPERVISOR}:
             self._start(name)
         for poller in self.pollers:
@@ -109,7 +109,7 @@ class FlowRun:
 
     @property
     def trouble(self) -> str:
-        """What is wrong with the copy at the moment, empty if nothing is."""
+        """The current error of the copy, empty if there is none."""
         state = self._functions[SUPERVISOR].sink.last.get("state", TargetState.STARTED)
         if state != TargetState.STARTED and not self._bounded:
             return str(FlowPaused(flow=self.name, state=state, topic=configs_topic(self._flow).name))
@@ -117,7 +117,7 @@ class FlowRun:
         return "" if any(topic in trouble for topic in self._not_created()) else trouble
 
     def _not_created(self) -> list[str]:
-        """Topics that could not be created, which was told with the reason: that they are missing need not be told."""
+        """Topics that could not be created, which was reported with the reason: it is not reported again."""
         found = self._functions[_METADATA[0]].sink.found
         return [] if found is None else [one.action.topic for one in found.failures]
 
@@ -133,7 +133,7 @@ class FlowRun:
         self.job.join(until=until)
 
     def join(self, *, seconds: float) -> None:
-        """Wait for functions and triggers, not for long: whatever they do may be done again."""
+        """Wait for functions and triggers, not for long: their work may be repeated."""
         until = time.monotonic() + seconds
         for function in self._functions.values():
             function.join(until=until)
@@ -141,7 +141,7 @@ class FlowRun:
             poller.join(until=until)
 
     def last(self) -> bool:
-        """Make one pass of the checkpoints now, behind a copy that has ended; returns whether it went well."""
+        """Make one checkpoint run, after a copy that has ended; returns whether it went well."""
         function = self._functions[_CHECKPOINT]
         function.sink.ended = self._asked.is_set
         return function.attempt({}, ended=self._asked.is_set, limited=False)
@@ -159,7 +159,7 @@ class FlowRun:
 
     def _jobs(self, job: str) -> AbstractContextManager[JobRuns]:
         if job != self._wiring.job.name:
-            raise PrerequisiteError(f"job {job} is none of the templates'")
+            raise PrerequisiteError(f"job {job} is not in the templates")
         return nullcontext(self.job)
 
     def _start(self, name: str) -> None:
@@ -176,7 +176,7 @@ class FlowRun:
             servers = tuple(server.strip() for server in cluster.bootstrap_servers.split(","))
             if servers == trigger.bootstrap_servers:
                 return cluster
-        raise PrerequisiteError(f"a trigger of {trigger.function} is on no cluster of flow {self.name}")
+        raise PrerequisiteError(f"a trigger of {trigger.function} is not on a cluster of flow {self.name}")
 
     def _job_changed(self, event: Mapping[str, Any]) -> None:
         detail = event["detail"]

@@ -1,4 +1,4 @@
-"""Apache Kafka's jars, downloaded once with the Ivy that PySpark brings along, then used without a network."""
+"""Downloads Apache Kafka's jars once with PySpark's copy of Ivy; then no network is needed."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 class JarSet:
     """Modules that share one class path.
 
-    `name` names their folder in the cache, so it holds the version: another version is another folder. `modules` are
+    `name` is the name of their folder in the cache, and includes the version. `modules` are
     "organisation:module:revision". Ivy resolves them together, so no artifact comes in two versions. With `exact`,
-    what they need themselves is left out. With a `classifier`, that variant of each module's jar is meant. With
-    `sha256`, digests by module, exactly these files must come, with these digests.
+    their dependencies are not included. With a `classifier`, that variant of each module's jar is used. With
+    `sha256`, digests by module, exactly these files are accepted, with these digests.
     """
 
     name: str
@@ -38,7 +38,7 @@ class JarSet:
     sha256: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def file_names(self) -> dict[str, str]:
-        """Return each module's own jar, by module."""
+        """Return each module's jar, by module."""
         suffix = f"-{self.classifier}" if self.classifier else ""
         return {module: f"{'-'.join(module.split(':')[1:])}{suffix}.jar" for module in self.modules}
 
@@ -50,7 +50,7 @@ KAFKA = JarSet(
 )
 
 # Exactly these: PySpark has the rest. The token provider is of another release, because not every mirror of Maven
-# Central has 4.1.1 of it; nothing in it changed, and only delegation tokens need it.
+# Central has its 4.1.1; it has not changed, and only delegation tokens need it.
 SPARK_KAFKA = JarSet(
     name="spark-kafka-4.1.1",
     title="Spark's Kafka source",
@@ -63,7 +63,7 @@ SPARK_KAFKA = JarSet(
     exact=True,
 )
 
-# What `sasl.jaas.config` names by class where a cluster on MSK logs in by IAM; "all" has what it needs in itself.
+# The class in `sasl.jaas.config` for IAM logins to MSK; "all" includes its dependencies.
 MSK_IAM = JarSet(
     name="aws-msk-iam-auth-2.3.5",
     title="MSK's IAM login",
@@ -76,7 +76,7 @@ MSK_IAM = JarSet(
 def class_path(jar_set: JarSet = KAFKA, *, say: Callable[[str], None] | None = None) -> str:
     """Return the class path of `jar_set`; the first call on a machine downloads it, which takes about 40 s.
 
-    `say` hears of a download before it begins. Raises PrerequisiteError if Java or PySpark is missing or the download
+    `say` is called before a download. Raises PrerequisiteError if Java or PySpark is missing or the download
     fails; the text names the log file.
     """
     folder = cache_folder(os.environ) / jar_set.name
@@ -88,17 +88,17 @@ def class_path(jar_set: JarSet = KAFKA, *, say: Callable[[str], None] | None = N
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Return where downloads are kept: MIRRORLESS_CACHE, else "mirrorless" in XDG_CACHE_HOME, else in ~/.cache."""
+    """Return the cache folder: MIRRORLESS_CACHE, else "mirrorless" in XDG_CACHE_HOME, else in ~/.cache."""
     if chosen := environment.get("MIRRORLESS_CACHE"):
         return Path(chosen).expanduser().absolute()
-    # The XDG specification says to ignore a path that is not absolute.
+    # The XDG specification requires to ignore a path that is not absolute.
     if (caches := environment.get("XDG_CACHE_HOME")) and Path(caches).is_absolute():
         return Path(caches) / "mirrorless"
     return Path.home() / ".cache" / "mirrorless"
 
 
 def ivy_jar() -> Path:
-    """Return where PySpark's copy of Ivy is, without importing PySpark. Raises PrerequisiteError if there is none."""
+    """Return the path of PySpark's copy of Ivy, without importing PySpark. Raises PrerequisiteError if missing."""
     spec = importlib.util.find_spec("pyspark")
     places = (spec.submodule_search_locations if spec else None) or []
     for place in places:
@@ -110,7 +110,7 @@ def ivy_jar() -> Path:
 
 
 def ivy_file(jar_set: JarSet) -> str:
-    """Return the ivy.xml that asks for `jar_set`."""
+    """Return the ivy.xml for `jar_set`."""
     return "\n".join(_ivy_lines(jar_set)) + "\n"
 
 
@@ -121,7 +121,7 @@ def _ivy_lines(jar_set: JarSet) -> Iterator[str]:
     yield "  <dependencies>"
     for module in jar_set.modules:
         org, name, rev = (quoteattr(part) for part in module.split(":"))
-        # Maven's "default" is the jar and what it needs to run, without sources and javadoc.
+        # Maven's "default" is the jar and its runtime dependencies, without sources and javadoc.
         own = ' transitive="false"' if jar_set.exact else ""
         dependency = f'<dependency org={org} name={name} rev={rev} conf="default->default"{own}'
         if jar_set.classifier:
@@ -138,24 +138,24 @@ def _download(jar_set: JarSet, folder: Path) -> None:
     log = folder.with_name(f"{jar_set.name}-download.log")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        # Beside the folder, so that the rename stays within one file system.
+        # In the same parent folder, so that the rename stays within one file system.
         with tempfile.TemporaryDirectory(prefix=f"{jar_set.name}-", dir=folder.parent) as scratch:
             jars = _retrieve([java, "-Djava.awt.headless=true"], ivy, jar_set, Path(scratch), log)
             _check(jars, jar_set)
             _publish(jars, folder)
     except OSError as error:
         raise PrerequisiteError(
-            f"{jar_set.title} cannot be put into {folder.parent} ({error.strerror}): "
-            "free it, or name another folder in MIRRORLESS_CACHE"
+            f"{jar_set.title} cannot be written to {folder.parent} ({error.strerror}): "
+            "make room or grant access, or set another folder in MIRRORLESS_CACHE"
         ) from error
 
 
 def _retrieve(java: list[str | Path], ivy: Path, jar_set: JarSet, scratch: Path, log: Path) -> Path:
-    """Let Ivy put the jars below `scratch` and return their folder."""
+    """Download the jars with Ivy below `scratch` and return their folder."""
     description = scratch / "ivy.xml"
     description.write_text(ivy_file(jar_set), encoding="utf-8")
     jars = scratch / "jars"
-    # Ivy's own cache is thrown away with the scratch folder: two processes must not share one, it has no lock.
+    # Ivy's own cache is deleted with the scratch folder: it has no lock, so two processes must not share it.
     # No `-types jar`: snappy-java is a "bundle".
     command = [
         *java,
@@ -172,14 +172,14 @@ def _retrieve(java: list[str | Path], ivy: Path, jar_set: JarSet, scratch: Path,
     if ended != 0 or not any(jars.glob("*.jar")):
         raise PrerequisiteError(
             f"{jar_set.title} could not be downloaded from Maven Central; "
-            f"check the network and run this again; what Ivy said is in {log}"
+            f"check the network and try again; Ivy's output is in {log}"
         )
     log.unlink(missing_ok=True)
     return jars
 
 
 def _check(jars: Path, jar_set: JarSet) -> None:
-    """Raise PrerequisiteError unless the files are those that `jar_set` has digests of, if it has any."""
+    """Raise PrerequisiteError unless the files match the digests of `jar_set`, if it has any."""
     if not jar_set.sha256:
         return
     names = jar_set.file_names()
@@ -189,12 +189,12 @@ def _check(jars: Path, jar_set: JarSet) -> None:
         name = wrong[0]
         raise PrerequisiteError(
             f"{jar_set.title} was not downloaded: {name} has SHA-256 {found.get(name)}, expected {wanted.get(name)}; "
-            "check which mirror or proxy of Maven Central is in use and run this again"
+            "check the mirror or proxy of Maven Central and try again"
         )
 
 
 def _publish(jars: Path, folder: Path) -> None:
-    """Make `jars` the folder in one step: it is never seen half full, and the first of two processes wins."""
+    """Rename `jars` to the folder in one step: it is never incomplete, and the first of two processes wins."""
     try:
         jars.rename(folder)
     except OSError:

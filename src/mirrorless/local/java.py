@@ -1,6 +1,6 @@
-"""Find the Java that runs Kafka and Spark, and say in one line what is wrong with it.
+"""Finds the Java for Kafka and Spark, or explains in one line why there is none.
 
-`python -m mirrorless.local.java` does that on the command line: silent with exit status 0, or the line and status 1.
+`python -m mirrorless.local.java` does this on the command line: silent with exit status 0, or the line and status 1.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 OLDEST_JAVA = 17
-# Spark asks for it on its command line, so a Java without it ends before Spark's first line runs.
+# Spark sets it on its command line, so a Java without this module ends before Spark's first line runs.
 SPARK_MODULE = "jdk.incubator.vector"
-ADVICE = f"install a JDK {OLDEST_JAVA}, for example openjdk-{OLDEST_JAVA}-jdk, and run this again"
+ADVICE = f"install a JDK {OLDEST_JAVA}, for example openjdk-{OLDEST_JAVA}-jdk, and try again"
 _ANSWER_LIMIT_S = 60
 
 
@@ -38,10 +38,10 @@ def java_executable() -> Path:
 
 
 def find_java(environment: Mapping[str, str]) -> Path:
-    """Return where Java is by `environment`, not yet looked at any closer.
+    """Return the path of Java in `environment`, not checked yet.
 
-    Raises PrerequisiteError if neither JAVA_HOME nor PATH leads to one. A JAVA_HOME that leads nowhere is an error
-    too, because Spark's scripts would follow it.
+    Raises PrerequisiteError if neither JAVA_HOME nor PATH has one. A JAVA_HOME without Java is an error
+    too, because Spark's scripts would use it.
     """
     if home := environment.get("JAVA_HOME"):
         if found := shutil.which(str(Path(home) / "bin" / "java")):
@@ -53,13 +53,13 @@ def find_java(environment: Mapping[str, str]) -> Path:
 
 
 def check_java(java: Path) -> None:
-    """Raise PrerequisiteError unless `java` is new enough and has the module that Spark asks for."""
+    """Raise PrerequisiteError unless `java` is new enough and has the module that Spark requires."""
     text = _ask(java, "-version")
     try:
         feature = feature_version(text)
     except ValueError:
         first = next((line for line in text.splitlines() if line.strip()), "nothing")
-        raise PrerequisiteError(f"{java} -version does not name a version but says {first!r}: {ADVICE}") from None
+        raise PrerequisiteError(f"{java} -version prints no version but {first!r}: {ADVICE}") from None
     if feature < OLDEST_JAVA:
         raise PrerequisiteError(f"Java {OLDEST_JAVA} is needed, found Java {feature} at {java}, too old: {ADVICE}")
     modules = {line.partition("@")[0].strip() for line in _ask(java, "--list-modules").splitlines()}
@@ -70,11 +70,11 @@ def check_java(java: Path) -> None:
 
 
 def feature_version(text: str) -> int:
-    """Return the feature release, such as 17, that the answer to `java -version` names; 8 for "1.8.0_392".
+    """Return the feature release, such as 17, in the output of `java -version`; 8 for "1.8.0_392".
 
-    Raises ValueError if it names none.
+    Raises ValueError if there is none.
     """
-    # The line is looked for, because JAVA_TOOL_OPTIONS puts one of its own before it.
+    # Search the line, because JAVA_TOOL_OPTIONS prints one before it.
     named = re.search(r'version "(?:1\.)?(\d+)', text)
     if named is None:
         raise ValueError(text)

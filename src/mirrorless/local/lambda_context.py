@@ -1,4 +1,4 @@
-"""Lambda's context object on one machine: the template's time limit, cut short when the run is to end."""
+"""Lambda's context object on one machine: the template's timeout, shortened when the run is to end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class LocalContext:
-    """`functions.budget.Context` for one invocation of so many seconds; none is left once `ended` says so."""
+    """`functions.budget.Context` for one invocation of so many seconds; none is left once `ended` returns true."""
 
     def __init__(self, *, timeout_s: float, ended: Callable[[], bool]) -> None:
         self.aws_request_id = str(uuid.uuid4())
@@ -19,5 +19,5 @@ class LocalContext:
         self._ended = ended
 
     def get_remaining_time_in_millis(self) -> int:
-        """Milliseconds until the time limit."""
+        """Milliseconds until the timeout."""
         return 0 if self._ended() else max(0, int((self._until - time.monotonic()) * 1000))

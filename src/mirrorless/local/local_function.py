@@ -1,4 +1,4 @@
-"""The very handlers that Lambda calls, each in a thread of its own, one event after the other."""
+"""Calls the handlers of the Lambda functions, each in a separate thread, one event after the other."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _A_YEAR_S: Final = 365 * 86_400.0
 
 
 class LocalFunction:
-    """One function of one flow; its handler is loaded for it alone, and never runs twice at once.
+    """One function of one flow; its handler is loaded separately, and never runs twice at once.
 
-    `ended` says that the run is to end: what is under way then has no time left, and nothing else begins.
+    `ended` says that the run is to end: a running invocation then has no time left, and no other begins.
     """
 
     def __init__(
         self,
         spec: FunctionSpec,
-        surroundings: RuntimeContext,
+        runtime_context: RuntimeContext,
         sink: DisplaySink,
         *,
         flow: str,
@@ -40,7 +40,7 @@ class LocalFunction:
     ) -> None:
         self.sink = sink
         self._spec = spec
-        self._surroundings = surroundings
+        self._context = runtime_context
         self._ended = ended
         self._name = f"{spec.name} of {flow}"
         self._handler: Callable[[Mapping[str, Any], LocalContext], Mapping[str, Any]] = attribute_of(
@@ -55,46 +55,46 @@ class LocalFunction:
     def invoke(
         self, event: Mapping[str, Any], *, ended: Callable[[], bool] | None = None, limited: bool = True
     ) -> Mapping[str, Any]:
-        """Call the handler in this thread; raises what it raises. `ended` replaces the run's own.
+        """Call the handler in this thread; raises its errors. `ended` replaces the run's own.
 
-        One that is not `limited` has all the time it needs: there is no next invocation that would go on.
+        If not `limited` it has unlimited time: there is no next invocation that would continue.
         """
         context = LocalContext(timeout_s=self._spec.timeout_s if limited else _A_YEAR_S, ended=ended or self._ended)
-        with self._lock, within(self._surroundings):
+        with self._lock, within(self._context):
             self.sink.fresh()
             return self._handler(event, context)
 
     def attempt(
         self, event: Mapping[str, Any], *, ended: Callable[[], bool] | None = None, limited: bool = True
     ) -> bool:
-        """Call the handler as `invoke` does, tell what it raises, and return whether nothing went wrong."""
+        """Call the handler as `invoke` does, report its error, and return whether there was none."""
         try:
             self.invoke(event, ended=ended, limited=limited)
         except MirrorlessError as error:
             self.sink.trouble(str(error), certain=not error.retriable)
-        except Exception as error:  # noqa: BLE001 -- on Lambda too the next event finds the function there
+        except Exception as error:  # noqa: BLE001 -- on Lambda too, the function handles the next event
             self.sink.trouble(f"{type(error).__name__}: {error}", certain=True)
         return self.sink.went_well
 
     def hand(self, event: Mapping[str, Any]) -> threading.Event:
-        """Let the function handle an event when its turn comes; what is returned is set then."""
+        """Queue an event for the function; the returned event is set when it was handled."""
         handled = threading.Event()
         self._events.put((event, handled))
         return handled
 
     def start(self, *, every_s: float | None, first_s: float = 0.0) -> None:
-        """Begin to handle events, and ticks of a schedule of so many seconds, the first one `first_s` from now."""
+        """Begin to handle events, and scheduled events every so many seconds, the first one `first_s` from now."""
         self._every_s = every_s
         self._due = time.monotonic() + first_s
         self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
         self._thread.start()
 
     def end(self) -> None:
-        """Wake up whatever waits for an event; `ended` says already that there is none."""
+        """Wake up the thread that waits for an event; `ended` already says that the run is to end."""
         self._events.put(None)
 
     def join(self, *, until: float) -> None:
-        """Wait for the end until the monotonic time `until`; whatever is under way may be done again."""
+        """Wait for the end until the monotonic time `until`; unfinished work may be repeated."""
         if self._thread is not None:
             self._thread.join(max(0.0, until - time.monotonic()))
 
@@ -119,7 +119,7 @@ class LocalFunction:
         late_s = time.monotonic() - self._due
         self.attempt(schedule_event(self._spec.name, at=time.time() - late_s))
         self._due += self._every_s
-        # Ticks that came while the function was busy are refused on Lambda, and here.
+        # Scheduled events while the function is busy are dropped, as on Lambda.
         behind_s = time.monotonic() - self._due
         if behind_s > self._every_s:
             self._due += behind_s // self._every_s * self._every_s

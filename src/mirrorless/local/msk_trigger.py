@@ -1,4 +1,4 @@
-"""What Lambda's poller does for an MSK trigger: records of topics, many at once, as an event for a function."""
+"""Polls topics like Lambda's poller of an MSK trigger: batches of records, as events for a function."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _LOOK_EVERY_S: Final = 2.0
 _LOOK_AGAIN_S: Final = 60.0
 _TIMEOUT_S: Final = 10.0
 _LARGEST_BYTES: Final = 4 << 20
-"""Of keys and values: an event may be 6 MB, and base64 makes four bytes of three."""
+"""Size of keys and values: an event may be 6 MB, and base64 makes four bytes of three."""
 
 
 class MskPoller:
-    """Polls the topics of one trigger, begins at their end, and hands events over one after the other.
+    """Polls the topics of one trigger, begins at their end, and hands over events one after the other.
 
-    It belongs to no consumer group: it has nothing to remember, since it begins at the end (LATEST) as the trigger
-    does, and a flow's user needs no right on groups of the cluster for it. A topic that is made later is read whole.
-    A record is handed over once; what a function makes of it is told by the function.
+    It is in no consumer group: it begins at the end (LATEST) like the trigger and so has no offsets to commit, and a
+    flow's user needs no right on groups of the cluster for it. A topic that is created later is read whole.
+    A record is handed over once; the function reports the result.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class MskPoller:
             pass
 
     def _look(self, consumer: Consumer) -> None:
-        """Find partitions, now and again; the copy tells of a cluster that is away."""
+        """Find new partitions at intervals; an unavailable cluster is reported by the copy."""
         if time.monotonic() < self._look_at:
             return
         try:
@@ -134,7 +134,7 @@ class MskPoller:
         self._look_at = time.monotonic() + (_LOOK_AGAIN_S if self._next else _LOOK_EVERY_S)
 
     def _refused(self, error: KafkaError, topic: str) -> None:
-        """Tell once what somebody has to grant; everything else passes, or others tell it."""
+        """Report once which right is missing; other errors are temporary, or reported elsewhere."""
         said = grant(error.code(), "READ on it")
         if error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and said and topic not in self._told:
             self._told.add(topic)

@@ -1,4 +1,4 @@
-"""What a running copy looks like from outside: its slots' reports, added up by partition and by topic."""
+"""The progress of a running copy: its slots' reports, added up by partition and by topic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.copy.partition.state import PartitionState
+from mirrorless.copy.partition.lifecycle import PartitionState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _RATE_WINDOW_S = 3.0
 PASSING: Final = (PartitionState.RESUMING, PartitionState.WAITING)
-"""States in which a partition is tried again, and needs nobody."""
+"""States in which a partition is retried, without action by an operator."""
 _WORST_FIRST = ("halted", "unreachable", "resuming", "waiting", "copying", "caught up")
 
 Place = tuple[str, int]
@@ -25,9 +25,9 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicView:
-    """One topic since the run began: counts are totals, rates are over the last seconds, `lag_records` is left to copy.
+    """One topic since the run began: counts are totals, rates are over the last seconds, `lag_records` is the lag.
 
-    `state` and `error` are those of the partition that is worst off; `latency_ms` is the largest of its partitions'.
+    `state` and `error` are those of the partition in the worst state; `latency_ms` is the largest of its partitions'.
     """
 
     topic: str
@@ -58,7 +58,7 @@ class ProgressView:
         return self._control.complaint()
 
     def look(self) -> list[TopicView]:
-        """Read what is new and return every topic, by name."""
+        """Read new reports and return every topic, by name."""
         self._current |= self._control.collect()
         newest = max((lease for lease, _ in self._current), default=0)
         for lease, slot in [key for key in self._current if key[0] < newest]:

@@ -1,4 +1,4 @@
-"""Metrics of a run for Prometheus: what the display is told of leases, and what the functions measure."""
+"""Serves metrics of a run for Prometheus: from leases, and from the functions."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @contextmanager
 def measured(settings: Settings, display: Display, *, port: int) -> Iterator[Display]:
-    """Serve the metrics of all flows on `port` while the context lasts; yields the display to tell everything to.
+    """Serve the metrics of all flows on `port` while the context lasts; yields the display to use.
 
-    Raises `PrerequisiteError` where the port is taken.
+    Raises `PrerequisiteError` if the port is in use.
     """
     with Prometheus(port) as prometheus:
         for flow in settings.flows:
-            display.note(flow.name, f"metrics are on port {prometheus.port}, at /metrics")
+            display.note(flow.name, f"metrics are served on port {prometheus.port} at /metrics")
         yield _Measured(display, prometheus)
 
 
 class _Measured:
-    """Hands everything on to the display, and its numbers to Prometheus."""
+    """Passes everything on to the display, and the values to Prometheus."""
 
     def __init__(self, display: Display, prometheus: Prometheus) -> None:
         self._display = display

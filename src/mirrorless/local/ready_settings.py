@@ -1,4 +1,4 @@
-"""A configuration that is ready for clusters of this machine: from the first of them to each of the others."""
+"""A ready-made configuration for clusters of this machine: flows from the first cluster to each of the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-_WRITTEN_BY: Final = "# written by `mirrorless kafka up`, which writes it again when it starts again\n"
+_WRITTEN_BY: Final = "# written by `mirrorless kafka up`, which overwrites it at its next start\n"
 _REPLICAS: Final = 3
 _FACTORS: Final = ("", "offset.storage.", "offset-syncs.topic.", "checkpoints.topic.", "heartbeats.topic.")
 _SOON_S: Final = 5
@@ -21,7 +21,7 @@ def ready_settings(
 ) -> str:
     """Return an mm2.properties for clusters by name, each with its bootstrap servers and so many brokers.
 
-    `soon` has new topics and group offsets looked for every few seconds.
+    `soon` sets the intervals for new topics and group offsets to a few seconds.
     """
     first, *others = servers
     lines = [
@@ -33,7 +33,7 @@ def ready_settings(
         lines += [f"{first}->{other}.enabled = true", f"{first}->{other}.topics = {topics}"]
     lines.append(f"tasks.max = {slots}")
     if soon:
-        lines += ["", "# look often: it is a trial", f"refresh.topics.interval.seconds = {_SOON_S}"]
+        lines += ["", "# short intervals for a trial", f"refresh.topics.interval.seconds = {_SOON_S}"]
         lines.append(f"emit.checkpoints.interval.seconds = {_SOON_S}")
     replicas = min(_REPLICAS, brokers)
     lines += ["", f"# each cluster has {brokers} broker{'' if brokers == 1 else 's'}"]
@@ -42,16 +42,16 @@ def ready_settings(
 
 
 def write_ready_settings(file: Path, servers: Mapping[str, str], *, brokers: int) -> None:
-    """Write them, with a mark by which `refuse_foreign` knows the file again."""
+    """Write them, with a first line by which `refuse_foreign` recognises the file."""
     file.write_text(_WRITTEN_BY + ready_settings(servers, brokers=brokers))
 
 
 def refuse_foreign(file: Path, *, names: Sequence[str]) -> None:
-    """Raise ConfigurationError where `file` cannot be written for these clusters, or was not written by this."""
+    """Raise ConfigurationError if `file` cannot be written for these clusters, or was not written by this."""
     if len(names) < 2:
         raise ConfigurationError("a flow needs two clusters; name both", key="--config", value=str(file))
     if not file.parent.is_dir():
-        raise ConfigurationError("there is no such folder; create it", key="--config", value=str(file.parent))
+        raise ConfigurationError("the folder does not exist; create it", key="--config", value=str(file.parent))
     if file.exists() and (not file.is_file() or not file.read_text(errors="replace").startswith(_WRITTEN_BY)):
-        reason = "is there, and `mirrorless kafka up` did not write it; choose another name"
+        reason = "exists, but was not written by `mirrorless kafka up`; choose another name"
         raise ConfigurationError(reason, key="--config", value=str(file))

@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 _LOOK_EVERY_S = 0.25
 _SELDOM_S = 2.0
 _LOOKED_SHARE = 40
-"""Reports of thousands of partitions are read less often, which should take a fortieth of the time at most."""
+"""Reports of thousands of partitions are read less often, to take a fortieth of the time at most."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _STOPPING_S = 2.5
-"""How long the query itself may take to end."""
+"""How long the query may take to end."""
 _ENDING_S = 1.0
-"""How long functions may take that are under way when the run ends."""
+"""How long functions that are running when the run ends may take."""
 _THREADS = 1024
-"""So many slots at once, or as many as the configuration has: it may be given more while the flow runs."""
+"""Maximum number of slots at once, or as many as the configuration has: it may be raised while the flow runs."""
 
 
 class StopRequest:
-    """Set by the first SIGINT or SIGTERM, from then on the run comes to its end."""
+    """Set by the first SIGINT or SIGTERM; then the run ends."""
 
     def __init__(self) -> None:
         self.event = threading.Event()
@@ -52,15 +52,15 @@ class StopRequest:
     def wait(self, seconds: float) -> None:
         """Wait for a signal, in the main thread.
 
-        That must not wait for the event: a handler runs between any two steps of the main thread, and would wait for
-        the event's lock in it for ever. `SimpleQueue.put` is made for that.
+        The main thread must not wait for the event: a signal handler runs between any two of its steps, and would wait
+        endlessly for the event's lock. `SimpleQueue.put` is reentrant.
         """
         with suppress(Empty):
             self._wake.get(timeout=seconds)
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
-        """Take over SIGINT and SIGTERM meanwhile; only in the main thread."""
+        """Handle SIGINT and SIGTERM in this context; only in the main thread."""
         kept = {number: signal.getsignal(number) for number in _SIGNALS}
         for number in _SIGNALS:
             signal.signal(number, self._ask)
@@ -72,7 +72,7 @@ class StopRequest:
 
     def _ask(self, *_: object) -> None:
         if self._asked:
-            # A second one is meant. It unwinds, so that what was started is stopped; the default would not.
+            # A second one is intended. It unwinds the stack, so that everything is stopped; the default would not.
             raise KeyboardInterrupt
         self._asked = True
         self._wake.put(None)
@@ -82,14 +82,14 @@ class StopRequest:
 def run_flows(
     settings: Settings, *, bounded: bool, display: Display, stop: StopRequest, master: str | None = None
 ) -> bool:
-    """Copy until a stop is asked for, or with `bounded` until all that is there now is copied.
+    """Copy until a stop is requested, or with `bounded` until all records that exist now are copied.
 
-    `master` is Spark's, this very process with a thread for every slot if it is None.
+    `master` is Spark's; None is this process with a thread for every slot.
 
-    Returns whether all went well; what did not was told to `display`. Raises `MirrorlessError` before anything is
-    written if a cluster does not answer, or if a flow has one cluster at both ends; of several flows without an end
-    those whose clusters answer begin without the others. Flows that would replicate in a loop do not begin at all, and
-    if there are no others that is raised too.
+    Returns whether there were no errors; errors were reported to `display`. Raises `MirrorlessError` before anything is
+    written if a cluster does not answer, or if both ends of a flow are one cluster; of several unbounded flows
+    those with available clusters begin without the others. Flows that would replicate in a loop do not begin at all,
+    and if there are no others this is raised too.
     """
     threads = max(_THREADS, sum(flow.tasks_max for flow in settings.flows))
     ready = threading.Event()
@@ -111,7 +111,7 @@ def run_flows(
         runs = [run for run in runs if run not in refused]
         try:
             for run in runs if not stop.event.is_set() else ():
-                run.copy()  # it asks whether the flow is paused while Spark starts
+                run.copy()  # checks whether the flow is paused while Spark starts
                 display.waiting(run.name, run.job.waits_for)
             with spark_session(master=master or f"local[{threads}]", folder=folder, takes_sigint=False):
                 if not stop.event.is_set():
@@ -120,10 +120,10 @@ def run_flows(
                     _watch(runs, display=display, stop=stop)
                     _land(runs, display, whole=all(found.topics_are_there for found in first))
                 finally:
-                    ready.clear()  # what still calls Spark from now on finds that it has ended
+                    ready.clear()  # later calls to Spark find that it has ended
             until = time.monotonic() + _ENDING_S
             for run in runs:
-                run.land(until=until)  # one that did not end in time has no Java any more
+                run.land(until=until)  # a copy that did not end in time has no Java any more
         finally:
             for run in runs:
                 run.ask_to_stop()
@@ -133,19 +133,19 @@ def run_flows(
         for run in failed:
             display.trouble(run.name, f"the query ended: {_first_line(run.job.failure)}; Spark's log: {_keep(folder)}")
     for run in runs if bounded and not stop.event.is_set() else ():
-        display.waiting(run.name, "translating the offsets of groups")
+        display.waiting(run.name, "translating group offsets")
     translated = [run.last() for run in runs] if bounded and not stop.event.is_set() else []
     for run in runs:
         display.waiting(run.name, "")
     asked = stop.event.is_set()
     whole = not bounded or (not asked and all(translated) and all(run.job.complete for run in runs))
-    # Who asks for an end asks for what is left, too.
+    # A second stop request stops this too.
     in_step = all((replace(found, left=()) if asked else found).went_well for found in first)
     return whole and in_step and not refused and not failed and not any(run.job.faulty for run in runs)
 
 
 def _first(runs: Sequence[FlowRun], display: Display, *, together: bool) -> tuple[list[SyncPass], list[FlowRun]]:
-    """Make each flow's first pass; unless they are to end `together`, one whose cluster is away holds no other up.
+    """Make each flow's first sync run; unless they end `together`, an unavailable cluster does not stop other flows.
 
     The second value is the flows that must not begin, because they would replicate in a loop.
     """
@@ -213,7 +213,7 @@ def _first_line(failure: object) -> str:
 
 
 def _keep(folder: Path) -> Path:
-    """Save Spark's log from being deleted."""
+    """Keep Spark's log from being deleted."""
     logs = cache_folder(os.environ) / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     return Path(shutil.copy(folder / "spark.log", logs / f"spark-{int(time.time())}.log"))

@@ -1,4 +1,4 @@
-"""The scripts that AWS runs, functions' and jobs', as modules of this process."""
+"""Loads the scripts that AWS runs, of functions and jobs, as modules of this process."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 def attribute_of(script: Path, attribute: str, *, module: str, of: str) -> Any:  # noqa: ANN401 -- a script's
     """Run a script as a new module of that name and return one of its attributes.
 
-    Raises `PrerequisiteError`, which says whose script it is (`of`), where there is none.
+    Raises `PrerequisiteError`, with the script's owner (`of`), if it does not exist.
     """
     found = importlib.util.spec_from_file_location(module, script)
     if found is None or found.loader is None or not script.exists():
-        raise PrerequisiteError(f"{of}: {script} is not there; install the package whole")
+        raise PrerequisiteError(f"{of}: {script} does not exist; reinstall the package")
     loaded = importlib.util.module_from_spec(found)
     found.loader.exec_module(loaded)
     return getattr(loaded, attribute)

@@ -1,4 +1,4 @@
-"""A Spark session in this process's care: quiet, on loopback, and gone without a trace when it is closed."""
+"""A Spark session that this process owns: quiet, on loopback, and removed completely when it is closed."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%
 def spark_session(
     *, master: str, folder: Path, jars: str | None = None, takes_sigint: bool = True
 ) -> Iterator[SparkSession]:
-    """A session on a master, such as `local[4]`, that keeps its files and its log (`spark.log`) in `folder`.
+    """A session on a master, such as `local[4]`, with its files and its log (`spark.log`) in `folder`.
 
-    With `jars`, a class path, the JVM is there to compute, and has these jars. Spark `takes_sigint`, on which it
-    cancels its jobs and raises KeyboardInterrupt; not where the caller has a handler of its own.
+    With `jars`, a class path, the JVM does computations, and has these jars. Spark `takes_sigint`, on which it
+    cancels its jobs and raises KeyboardInterrupt; not if the caller has a handler itself.
 
-    On leaving, Spark and its JVM are ended, and every Python worker with them. Raises `PrerequisiteError` without a
-    Java that Spark can use.
+    On exit, Spark, its JVM and every Python worker are ended. Raises `PrerequisiteError` without a Java that Spark can
+    use.
     """
     java_executable()
     for logger in (None, "py4j.java_gateway", "py4j.clientserver"):
@@ -54,10 +54,10 @@ def spark_session(
     log = folder / "spark.log"
     log4j = folder / "log4j2.properties"
     log4j.write_text(_LOG4J.format(log=log))
-    # Workers must be this very interpreter, or they lack the package.
+    # Workers must use this interpreter, otherwise they lack the package.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    # Where executors are processes of their own, they are started from here.
+    # Executors in separate processes are started from here.
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     os.environ["SPARK_WORKER_DIR"] = str(folder / "work")
     builder = SparkSession.builder.master(master).appName("mirrorless")
@@ -65,7 +65,7 @@ def spark_session(
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.extraJavaOptions": " ".join(
-            # Else the JVM only keeps the clock of the leases: the first compiler is enough, and starts sooner.
+            # Otherwise the JVM only schedules leases: the first compiler is enough, and starts faster.
             [
                 *(["-XX:TieredStopAtLevel=1"] if jars is None else []),
                 "-XX:+UseSerialGC",
@@ -74,8 +74,8 @@ def spark_session(
             ]
         ),
         "spark.local.dir": str(folder),
-        "spark.rpc.netty.dispatcher.numThreads": "4",  # else as many as there may be slots, all started at once
-        "spark.sql.adaptive.enabled": "false",  # has no effect on streams, and says so every time
+        "spark.rpc.netty.dispatcher.numThreads": "4",  # default: as many as there may be slots, all started at once
+        "spark.sql.adaptive.enabled": "false",  # has no effect on streams, and logs this every time
         "spark.sql.streaming.stopTimeout": "2s",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false",
@@ -93,7 +93,7 @@ def spark_session(
 
 
 def _in_a_thread(builder: SparkSession.Builder) -> SparkSession:
-    """Create the session where Spark leaves signals alone (`SparkContext._do_init`): not in the main thread.
+    """Create the session where Spark does not set signal handlers (`SparkContext._do_init`): not in the main thread.
 
     Its handler would call Java in the middle of another call, which then fails, until the caller's is set again.
     """
@@ -102,13 +102,13 @@ def _in_a_thread(builder: SparkSession.Builder) -> SparkSession:
         try:
             return created.result()
         except BaseException:
-            if created.exception() is None:  # it was the wait that was interrupted
+            if created.exception() is None:  # the wait was interrupted
                 _end(created.result(), at_once=True)
             raise
 
 
 def _end(session: SparkSession, *, at_once: bool) -> None:
-    """End Spark and its JVM; `at_once` where nobody waits for an orderly end: all that is left of it is in a folder."""
+    """End Spark and its JVM; `at_once` if an orderly end is not needed: everything left is in a folder."""
     context = session.sparkContext
     gateway = context._gateway
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
@@ -116,11 +116,11 @@ def _end(session: SparkSession, *, at_once: bool) -> None:
         session.stop()
         return
     if at_once:
-        # Neither is Spark asked to stop, nor does anybody wait for the server of accumulators, which looks up twice a
-        # second only: on a busy machine these take longer than all the rest of an end.
+        # Spark is not asked to stop, and the server of accumulators, which checks only twice per second, is not
+        # waited for: on a busy machine these take longer than the rest of the end.
         context._jsc = None  # type: ignore[assignment]
         server, context._accumulatorServer = context._accumulatorServer, None  # type: ignore[assignment]
-        server.handle_error = lambda *_: None  # type: ignore[method-assign] # the JVM's connection ends: so it shall
+        server.handle_error = lambda *_: None  # type: ignore[method-assign] # the JVM's connection ends, as intended
         threading.Thread(target=server.shutdown, daemon=True).start()
         process.kill()
         context.stop()
@@ -136,22 +136,22 @@ def _end(session: SparkSession, *, at_once: bool) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    # Behind the JVM only: py4j closes a connection's stream before its socket, and so waits for whoever reads there,
-    # such as the thread of a query that did not stop in time; without an end, if Java does not answer that one.
+    # Only after the JVM: py4j closes a connection's stream before its socket, and so waits for a thread that reads it,
+    # such as that of a query that did not stop in time; endlessly, if Java does not answer that one.
     gateway.shutdown()  # type: ignore[no-untyped-call]
-    # A later session of this process starts a JVM of its own.
+    # A later session of this process starts a new JVM.
     SparkContext._gateway = None
     SparkContext._jvm = None
 
 
 def _by_others(record: logging.LogRecord) -> bool:
-    """Whether it is not py4j's, which raises as well whatever it logs, and logs what cannot be but at an end."""
+    """Whether a record is not py4j's, which also raises what it logs, and logs errors that are normal at an end."""
     return record.module not in ("java_gateway", "clientserver")
 
 
 @contextmanager
 def _stderr_to(path: Path) -> Iterator[None]:
-    """Give children that are started meanwhile a log file for their standard error; this process keeps its own."""
+    """Redirect standard error of children that are started in this context to a file; this process keeps its own."""
     sys.stderr.flush()
     kept = os.dup(2)
     with path.open("ab") as log:

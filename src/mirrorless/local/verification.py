@@ -1,4 +1,4 @@
-"""Verifies flows on a local Spark, and tells how far it is."""
+"""Verifies flows on a local Spark, and shows the progress."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _LOOK_EVERY_S: Final = 0.3
 
 
 class Shown(Protocol):
-    """Who tells people how far it is; called from several threads."""
+    """Shows the progress; called from several threads."""
 
     def step(self, flow: str, text: str) -> None:
-        """Something else is being done."""
+        """Show the current step."""
 
     def tasks(self, done: int, total: int) -> None:
-        """So many of the tasks that are known are done."""
+        """Show how many of the known tasks are done."""
 
 
 def verify_flows(
@@ -52,7 +52,7 @@ def verify_flows(
 
 @contextmanager
 def _watched(context: SparkContext, shown: Shown) -> Iterator[None]:
-    """Look every now and then how many tasks of the running stages are done."""
+    """Check at intervals how many tasks of the running stages are done."""
     over = threading.Event()
 
     def look() -> None:

@@ -1,7 +1,7 @@
-"""What wakes which function, and which jobs there are: read from the SAM templates, for one flow.
+"""Reads the triggers of functions, and the jobs, from the SAM templates, for one flow.
 
-Whatever the templates have that this module does not know is an error: a function that runs on AWS and not here would
-be noticed by nobody. What is left out on purpose stands in `LEFT_OUT`, with the reason.
+Anything in the templates that this module does not support is an error: otherwise a function that runs on AWS and not
+here would go unnoticed. What is skipped on purpose is in `LEFT_OUT`, with the reason.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 LEFT_OUT: Final = {
     "VerifyCopy": "`mirrorless verify` is a command",
     "VerifyTrigger": "`mirrorless verify` is a command",
-    "VerifyFailed": "there is no queue of failures: what a function refuses is in the log",
+    "VerifyFailed": "there is no failure queue: records that a function refuses are in the log",
 }
-"""Resources that wake something on AWS and nothing here, by their logical name."""
+"""Resources that trigger something on AWS and nothing here, by their logical name."""
 SUPERVISOR_S: Final = 2
-"""How often a run is looked after here: a minute is EventBridge's least, and nobody waits a minute at a terminal."""
+"""How often a run is supervised here: EventBridge's minimum is a minute, too long for a user at a terminal."""
 _PASSIVE: Final = frozenset(
     {
         "AWS::Serverless::Application",  # followed
@@ -47,7 +47,7 @@ _PASSIVE: Final = frozenset(
         "Custom::MirrorlessFlow",
     }
 )
-"""Types of resources that wake nothing."""
+"""Types of resources that trigger nothing."""
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
 _ON_AWS: Final = frozenset({"--MIRRORLESS_METRICS", "--MIRRORLESS_REGION", "--MIRRORLESS_RELEASE"})
 """Arguments that mean nothing here: metrics are displayed, and the region is the environment's."""
@@ -55,7 +55,7 @@ _ON_AWS: Final = frozenset({"--MIRRORLESS_METRICS", "--MIRRORLESS_REGION", "--MI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionSpec:
-    """A function: where its `app.py` is, its time limit, and the variables it is told."""
+    """A function: where its `app.py` is, its timeout, and its environment variables."""
 
     name: str
     folder: Path
@@ -65,7 +65,7 @@ class FunctionSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleTrigger:
-    """Wakes a function every so many seconds."""
+    """Triggers a function every so many seconds."""
 
     function: str
     seconds: int
@@ -73,7 +73,7 @@ class ScheduleTrigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MskTrigger:
-    """Wakes a function with records of topics; `bootstrap_servers` say which cluster's.
+    """Triggers a function with records of topics; `bootstrap_servers` are those of the topics' cluster.
 
     An event has at most `batch_size` records, and waits at most `window_s` for them.
     """
@@ -87,7 +87,7 @@ class MskTrigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateChange:
-    """Wakes a function when a job's run goes to one of these states."""
+    """Triggers a function when a job's run changes to one of these states."""
 
     function: str
     job: str
@@ -96,7 +96,7 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A Glue job: its script, and the arguments it is given without being asked."""
+    """A Glue job: its script, and its default arguments."""
 
     name: str
     script: Path
@@ -105,7 +105,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wiring:
-    """All of one flow."""
+    """The functions, triggers and jobs of one flow."""
 
     functions: Mapping[str, FunctionSpec]
     schedules: tuple[ScheduleTrigger, ...]
@@ -115,10 +115,10 @@ class Wiring:
 
 
 def wiring(settings: Settings, flow: Flow) -> Wiring:
-    """Read the wiring of a flow; raises `PrerequisiteError` for what cannot be run on this machine."""
+    """Read the wiring of a flow; raises `PrerequisiteError` for what is not supported on this machine."""
     stack = Stack(deployment() / "infra" / "pipeline.yaml", _parameters(settings, flow), _custom(settings, flow))
     for name in [stack.path.name, *(one["Location"] for one in stack.of_type("AWS::Serverless::Application").values())]:
-        # As it is written: what wakes something only under a condition must be known too.
+        # As written: resources with a condition must be supported too.
         for resource, about in read(stack.path.parent / name)["Resources"].items():
             if about["Type"] not in _PASSIVE | _READ.keys() and resource not in LEFT_OUT:
                 raise _unknown(name, f"resource {resource}, a {about['Type']}")
@@ -129,16 +129,16 @@ def seconds_of(rate: str) -> int:
     """Return the seconds of `rate(5 minutes)`; raises `PrerequisiteError` for anything else, such as a cron."""
     found = re.fullmatch(r"rate\((\d+) (second|minute|hour|day)s?\)", rate)
     if found is None or not int(found[1]):
-        raise PrerequisiteError(f"{rate!r} is no rate that can be run on this machine; rate(5 minutes) is one")
+        raise PrerequisiteError(f"{rate!r} is not supported on this machine; use a rate such as rate(5 minutes)")
     return int(found[1]) * _SECONDS[found[2]]
 
 
 def _unknown(template: str, what: str) -> PrerequisiteError:
-    return PrerequisiteError(f"{template}: {what}, cannot be run on this machine: `mirrorless run` has to learn it")
+    return PrerequisiteError(f"{template}: {what}, is not supported on this machine by `mirrorless run`")
 
 
 def _parameters(settings: Settings, flow: Flow) -> dict[str, Any]:
-    """Return parameters of this flow's stack; no cluster is polled as an MSK cluster, whatever it is."""
+    """Return parameters of this flow's stack; the clusters count as outside of MSK, whatever they are."""
     return {
         "Environment": "local",
         "Name": flow.name,
@@ -182,7 +182,7 @@ class _WiringReader:
         self._triggers: list[MskTrigger] = []
         self._changes: list[StateChange] = []
         self._jobs: list[Job] = []
-        # What a reference to a resource becomes, as far as something here is told of it.
+        # The values of references to resources, as far as they are used here.
         self._references = {
             f"<{name}>": one["Properties"]["CodeUri"].rpartition("/")[2]
             if one["Type"] == "AWS::Serverless::Function"
@@ -215,7 +215,7 @@ class _WiringReader:
             name=folder.name,
             folder=folder,
             timeout_s=properties.get("Timeout", shared["Timeout"]),
-            # Resources that are not here, such as the queue of failures.
+            # Resources that do not exist here, such as the failure queue.
             variables={key: value for key, value in told.items() if not value.startswith("<")},
         )
         for event in properties.get("Events", {}).values():
@@ -223,7 +223,7 @@ class _WiringReader:
 
     def _event(self, function: str, kind: str, properties: dict[str, Any]) -> None:
         if kind == "Schedule" and set(properties) == {"Schedule"}:
-            # Somebody watches: it looks more often than EventBridge can.
+            # More often than EventBridge can, as a user waits.
             seconds = SUPERVISOR_S if function == "job_supervisor" else seconds_of(properties["Schedule"])
             self._schedules.append(ScheduleTrigger(function=function, seconds=seconds))
             return

@@ -1,1 +1,1 @@
-"""Keeps topics in step: a snapshot of both clusters, a plan of what to change and why, one place that changes it."""
+"""Syncs topics, configs and ACLs: a snapshot of both clusters, a plan with reasons, and one module that executes it."""

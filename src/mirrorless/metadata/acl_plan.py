@@ -1,11 +1,11 @@
-"""Which ACLs to add to remote topics, and which of those that this flow has added to remove. No I/O.
+"""Plans which ACLs to add to remote topics, and which of those that this flow added to remove. No I/O.
 
-Rules: `MirrorSourceConnector.syncTopicAcls` of MirrorMaker 2 (reference, section 3.7). Writing to a remote topic is the
-flow's business alone, so ALLOW WRITE does not go over and ALLOW ALL becomes ALLOW READ; every DENY goes over as it is.
+Rules: `MirrorSourceConnector.syncTopicAcls` of MirrorMaker 2. Only the flow writes to a remote topic, so ALLOW WRITE is
+not replicated and ALLOW ALL becomes ALLOW READ; every DENY is replicated unchanged.
 
-Unlike MirrorMaker 2, a literal `*` does not go over: it is Kafka's pattern for every topic, not the name of one. With
+Unlike MirrorMaker 2, a literal `*` is not replicated: it is Kafka's pattern for every topic, not the name of one. With
 unchanged names it would open every topic of the target; renamed, as `A.*`, it is an ACL on a topic that cannot exist.
-A prefix that keeps its name does not go over either where the target has other topics that begin so.
+A prefix that keeps its name is not replicated either if the target has other topics with this prefix.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclSnapshot:
-    """The topic ACLs of both ends; `created` are those this flow has added, None where nothing is ever removed.
+    """The topic ACLs of both ends; `created` are those this flow added, None if nothing may be removed.
 
     `others` are topics of the target that the source does not have.
     """
@@ -44,8 +44,8 @@ class AclSnapshot:
 def plan_acls(flow: Flow, *, acls: AclSnapshot, remote: Mapping[str, str]) -> tuple[list[Action], list[Problem]]:
     """Compare the ACLs of both ends; `remote` has the replicated topics with their remote topics.
 
-    An ACL is removed only if this flow has added it and no ACL of the source leads to it any more, whatever the filters
-    say now: a topic that is left out of a flow keeps its ACLs, as it keeps its data.
+    An ACL is removed only if this flow added it and no ACL of the source results in it any more, whatever the filters
+    select now: a topic that is excluded from a flow keeps its ACLs, as it keeps its data.
     """
     rules = _AclRules(flow, policy_for(flow), acls.others)
     translated = {acl: rules.renamed(acl) for acl in sorted(acls.source) if rules.may_go_over(acl)}
@@ -58,19 +58,19 @@ def plan_acls(flow: Flow, *, acls: AclSnapshot, remote: Mapping[str, str]) -> tu
     ]
     for acl in sorted((acls.created or frozenset()) - frozenset(translated.values())):
         if acl in acls.target:
-            cause = f"{flow.source.alias} no longer has what it came from"
+            cause = f"{flow.source.alias} no longer has the ACL that it was derived from"
             if acl.pattern == "LITERAL" and acl.topic == rules.name_of_every:
                 cause = "an ACL on every topic is no longer replicated"
-            reason = f"{flow.name} had added it, and {cause}"
+            reason = f"{flow.name} added it, and {cause}"
             actions.append(RemoveAcl(acl=acl, reason=reason))
         else:
-            reason = f"it is gone from {flow.target.alias} and from {flow.source.alias}"
+            reason = f"it no longer exists on {flow.target.alias} and {flow.source.alias}"
             actions.append(ForgetAcl(acl=acl, reason=reason))
     return actions, problems
 
 
 def acl_notes(flow: Flow, acls: AclSnapshot) -> list[str]:
-    """One line about the ACLs on every topic that are left out, and one about prefixes that cover too much."""
+    """One line about the ACLs on every topic that are not replicated, and one about prefixes that are too wide."""
     rules = _AclRules(flow, policy_for(flow), acls.others)
     source, target = flow.source.alias, flow.target.alias
     ours = sorted(acl for acl in acls.source if not _is_allow_write(acl))
@@ -78,27 +78,27 @@ def acl_notes(flow: Flow, acls: AclSnapshot) -> list[str]:
     if "literal" in flow.acls_patterns and (every := [acl for acl in ours if _is_on_every_topic(acl)]):
         added_before = {rules.renamed(acl) for acl in every} & acls.target - (acls.created or frozenset())
         text = (
-            f"not replicated: {_some(every)}, because * is every topic of {source}, not a topic's name; to grant it on "
-            f"{target}, add it there for the topics that are meant"
+            f"not replicated: {_some(every)}, because * matches every topic of {source}; to grant it on "
+            f"{target}, add the ACL there for the intended topics"
         )
         if added_before:
             text += (
                 f"; {target} has {_some(sorted(added_before))}, which an earlier release or MirrorMaker 2 may have "
-                "added: remove it with kafka-acls, unless it is meant"
+                "added: remove it with kafka-acls unless it is intended"
             )
         notes.append(text)
     if "prefixed" in flow.acls_patterns and (wide := [acl for acl in ours if rules.is_too_wide(acl)]):
         covered = sorted(name for name in acls.others if any(name.startswith(acl.topic) for acl in wide))
         notes.append(
-            f"not replicated: {_some(wide)}, because on {target} the prefix covers topics that {source} does not have, "
-            f"among them {', '.join(covered[:_SHOWN])}; add it on {target} for the topics that are meant"
+            f"not replicated: {_some(wide)}, because on {target} the prefix matches topics that {source} does not "
+            f"have, among them {', '.join(covered[:_SHOWN])}; add the ACL on {target} for the intended topics"
         )
     return notes
 
 
 @dataclass(frozen=True, slots=True)
 class _AclRules:
-    """What an ACL of the source is on the target; `others` are topics that only the target has."""
+    """Maps ACLs of the source to the target; `others` are topics that only the target has."""
 
     flow: Flow
     policy: ReplicationPolicy
@@ -106,14 +106,14 @@ class _AclRules:
 
     @property
     def name_of_every(self) -> str:
-        """The name that earlier releases, and MirrorMaker 2, give an ACL on every topic."""
+        """The name that earlier releases, and MirrorMaker 2, give to an ACL on every topic."""
         return self.policy.format_remote_topic(self.flow.source.alias, _EVERY_TOPIC)
 
     def may_go_over(self, acl: Acl) -> bool:
         return not (_is_allow_write(acl) or _is_on_every_topic(acl))
 
     def is_too_wide(self, acl: Acl) -> bool:
-        """Whether a prefix keeps its name on the target, and covers topics there that the source does not have."""
+        """Whether a prefix keeps its name on the target, and matches topics there that the source does not have."""
         if acl.pattern != "PREFIXED" or self.renamed(acl).topic != acl.topic:
             return False
         return any(name.startswith(acl.topic) for name in self.others)
@@ -140,7 +140,7 @@ def _some(acls: list[Acl]) -> str:
 def _wanted(
     flow: Flow, translated: Mapping[Acl, Acl], remote: Mapping[str, str]
 ) -> tuple[dict[Acl, Acl], list[Problem]]:
-    """ACLs that the target shall have, each with one of the source's that leads to it."""
+    """The ACLs that the target should have, each with one of the source's that results in it."""
     replicates = replicated_topics(flow)
     wanted: dict[Acl, Acl] = {}
     problems: list[Problem] = []
@@ -154,12 +154,12 @@ def _wanted(
                 if not covered:
                     continue
                 if not all(remote[topic].startswith(one.topic) for topic in covered):
-                    problems.append(Problem(topic=acl.topic, reason=f"no prefix covers the remote topics of: {acl}"))
+                    problems.append(Problem(topic=acl.topic, reason=f"no prefix matches the remote topics of: {acl}"))
                     continue
             case _:
                 continue
         if acl.operation == "UNKNOWN" or acl.permission == "UNKNOWN":
-            problems.append(Problem(topic=acl.topic, reason=f"an ACL of a kind that this version does not know: {acl}"))
+            problems.append(Problem(topic=acl.topic, reason=f"this version does not support this type of ACL: {acl}"))
             continue
         wanted.setdefault(one, acl)
     return wanted, problems

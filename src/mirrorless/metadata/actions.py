@@ -1,4 +1,4 @@
-"""What can be changed on a target: frozen actions, each with its reason, and the plan they make up."""
+"""Changes to a target: frozen actions, each with its reason, and the plan that consists of them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTopic:
-    """Create a topic on the target, or `on_source`; `replication_factor` -1 leaves it to the brokers.
+    """Create a topic on the target, or `on_source`; `replication_factor` -1 is the broker's default.
 
-    `factor_key` is the setting that it is from, `factor_is_default` says that nothing sets it.
+    `factor_key` is the setting of the replication factor, `factor_is_default` says that it is not set.
     """
 
     topic: str
@@ -40,9 +40,9 @@ class GrowTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigDifference:
-    """A config whose value the target's topic shall get, or with `delete` lose.
+    """A config to set on the target's topic, or with `delete` to delete.
 
-    `upstream` is the source's value, `downstream` the target's as it is now.
+    `upstream` is the source's value, `downstream` the target's current value.
     """
 
     name: str
@@ -53,7 +53,7 @@ class ConfigDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConfigs:
-    """Set and delete configs of one topic on the target; all others stay as they are."""
+    """Set and delete configs of one topic on the target; all others are unchanged."""
 
     topic: str
     differences: tuple[ConfigDifference, ...]
@@ -61,43 +61,31 @@ class AlterConfigs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AddAcl:
-    """Add an ACL on the target; `recorded` says to remember that this flow did."""
-
+class _AclAction:
     acl: Acl
     reason: str
+
+    @property
+    def topic(self) -> str:
+        """The resource of the ACL."""
+        return self.acl.topic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddAcl(_AclAction):
+    """Add an ACL on the target; `recorded` says to record that this flow added it."""
+
     recorded: bool = False
 
-    @property
-    def topic(self) -> str:
-        """What the ACL is about."""
-        return self.acl.topic
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveAcl(_AclAction):
+    """Remove from the target an ACL that this flow added."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveAcl:
-    """Remove from the target an ACL that this flow had added."""
-
-    acl: Acl
-    reason: str
-
-    @property
-    def topic(self) -> str:
-        """What the ACL is about."""
-        return self.acl.topic
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetAcl:
-    """Remember no longer that this flow had added an ACL, which somebody else has removed."""
-
-    acl: Acl
-    reason: str
-
-    @property
-    def topic(self) -> str:
-        """What the ACL is about."""
-        return self.acl.topic
+class ForgetAcl(_AclAction):
+    """Delete the record that this flow added an ACL, which was removed by others."""
 
 
 Action = CreateTopic | GrowTopic | AlterConfigs | AddAcl | RemoveAcl | ForgetAcl
@@ -114,9 +102,9 @@ class LeftOutTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """A topic (or what an ACL is about, `*` for all) for which it could not be found out what to do.
+    """A topic (or the resource of an ACL, `*` for all) for which no action could be planned.
 
-    `uncopied` says that the topic may lack partitions on the target for it.
+    `uncopied` says that the topic may therefore lack partitions on the target.
     """
 
     topic: str
@@ -126,9 +114,9 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a flow's target lacks; `notes` are lines about what was not looked at, and why.
+    """Actions that make a flow's target match its source; `notes` are lines about what was not checked, and why.
 
-    `warnings` are lines about what is done otherwise than it is set.
+    `warnings` are lines about settings that could not be followed exactly.
     """
 
     actions: tuple[Action, ...] = ()
@@ -139,7 +127,7 @@ class Plan:
 
 
 def as_fields(action: Action) -> dict[str, Any]:
-    """Return an action as JSON has it: its kind under `action`, then its fields."""
+    """Return an action as JSON values: its kind under `action`, then its fields."""
     fields = asdict(action)
     for one in ("factor_key", "factor_is_default"):
         fields.pop(one, None)

@@ -1,4 +1,4 @@
-"""The one place that changes a target's topics, configs and ACLs."""
+"""Executes plans: the only module that changes a target's topics, configs and ACLs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """An action and how it ended: `error` is None, or one line; `note` says what is not quite as planned."""
+    """An action and its result: `error` is None, or one line; `note` says what differs from the plan."""
 
     action: Action
     error: str | None
@@ -44,12 +44,12 @@ class Applied:
 
 
 def batches(actions: Sequence[Action]) -> Iterable[Sequence[Action]]:
-    """Divide a plan into what is carried out at once: at most 500 actions, in the order of `apply`."""
+    """Divide a plan into batches that are executed at once: at most 500 actions, in the order of `apply`."""
     return _chunks(sorted(actions, key=lambda action: _ORDER.index(type(action))))
 
 
 def apply(target: Admin, actions: Sequence[Action], *, record: AclRecord) -> list[Applied]:
-    """Carry out a plan on the target; one action that fails does not hold up the others."""
+    """Execute a plan on the target; an action that fails does not stop the others."""
     applied: list[Applied] = []
     created = [one for one in actions if isinstance(one, CreateTopic)]
     outcomes = create(target, created)
@@ -74,7 +74,7 @@ def _alter(target: Admin, actions: Sequence[AlterConfigs]) -> list[Applied]:
         outcomes |= alter_topic_configs(
             target, {one.topic: [_change(each) for each in one.differences] for one in some}
         )
-    # A topic's changes are made all or none: where one of them is refused, the others are made by themselves.
+    # A topic's configs are changed all or none: if one of them is refused, the others are changed separately.
     mixed = [
         one
         for one in actions
@@ -105,7 +105,7 @@ def _add(target: Admin, actions: Sequence[AddAcl], record: AclRecord) -> list[Ap
     added = [one.acl for one in actions if one.recorded and outcomes[one.acl] is None]
     unrecorded = _recorded(record.add, added)
     return [
-        Applied(one, f"added, but it will not be removed by itself: {unrecorded}")
+        Applied(one, f"added, but it will not be removed automatically: {unrecorded}")
         if unrecorded is not None and one.acl in added
         else Applied(one, _text(one, outcomes[one.acl]))
         for one in actions
@@ -113,7 +113,7 @@ def _add(target: Admin, actions: Sequence[AddAcl], record: AclRecord) -> list[Ap
 
 
 def _remove(target: Admin, actions: Sequence[RemoveAcl | ForgetAcl], record: AclRecord) -> list[Applied]:
-    # Forgotten first: who dies between leaves an ACL behind; the other order could remove one added by hand meanwhile.
+    # Forgotten first: dying in between leaves an ACL; the other order could remove one added by hand meanwhile.
     unrecorded = _recorded(record.forget, [one.acl for one in actions])
     if unrecorded is not None:
         return [Applied(one, f"not removed: {unrecorded}") for one in actions]

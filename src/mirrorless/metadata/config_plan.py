@@ -1,8 +1,8 @@
-"""Which configs remote topics are created with, and which to change so that they follow their source. No I/O.
+"""Plans the configs that remote topics are created with, and the changes that make them match their source. No I/O.
 
-Rules: `MirrorSourceConnector.targetConfig` of MirrorMaker 2 4.3 (reference, section 3.6). What the source's brokers say
-statically is theirs and never goes over; what they say dynamically does; a default is deleted on the target, so that
-its own holds, or set where the filter says so (`use.defaults.from`).
+Rules: `MirrorSourceConnector.targetConfig` of MirrorMaker 2 4.3. Static broker configs of the source are never
+replicated; dynamic ones are; a default is deleted on the target, so that the target's default applies, or set if the
+filter selects it (`use.defaults.from`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def creation_config(chosen: ConfigFilter, source: Configs) -> dict[str, str]:
-    """Return what a remote topic is created with: the source's configs, without defaults unless the filter has them."""
+    """Return the configs of a new remote topic: the source's, without defaults unless the filter selects them."""
     return {
         name: one.value
         for name, one in _followed(chosen, source)
@@ -38,7 +38,7 @@ def plan_configs(
 ) -> tuple[list[AlterConfigs], list[str]]:
     """Compare the configs of every replicated topic that both sides could describe; `remote` is by source topic.
 
-    Returns actions, and a note for each config that the target does not know, being older: it could never be set.
+    Returns actions, and a note for each config that the target's older brokers do not support and so never accept.
     """
     actions: list[AlterConfigs] = []
     unknown: dict[str, list[str]] = defaultdict(list)
@@ -47,11 +47,12 @@ def plan_configs(
             continue
         differences = tuple(_differences(chosen, source[topic], target[name]))
         if differences:
-            actions.append(AlterConfigs(topic=name, differences=differences, reason=f"so that it is as {topic} is"))
+            actions.append(AlterConfigs(topic=name, differences=differences, reason=f"to match {topic}"))
         for config in creation_config(chosen, source[topic]).keys() - target[name].keys():
             unknown[config].append(name)
     notes = [
-        f"the target's brokers do not know {config}; {len(names)} topics go without, among them {names[0]}"
+        f"the target's brokers do not support config {config}; it is not set on {len(names)} topics, among them "
+        f"{names[0]}"
         for config, names in sorted(unknown.items())
     ]
     return actions, notes

@@ -1,7 +1,7 @@
-"""What configs remote topics have, or will have: once created, and once their configs are in step. No I/O of its own.
+"""The configs that remote topics have, or will have once created and once their configs are synced. No I/O itself.
 
-What the brokers of the target have by default is known of a topic that is there. Of one to be created, or of a config
-that is about to be deleted, the target is asked by `would_be`: what a new topic with these configs would get.
+Broker defaults of the target are known from topics that exist. For a topic to be created, or a config that is about to
+be deleted, the target is asked by `would_be`: which configs a new topic would get.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 Ask = "Callable[[str, Mapping[str, str]], EffectiveConfigs | str]"
-"""Asks what a new topic of this name with these configs would be; a text says why there is no answer."""
+"""Returns the configs that a new topic of this name with these configs would get; a string says why it is unknown."""
 _SHOWN: Final = 3
 
 
@@ -29,7 +29,7 @@ _SHOWN: Final = 3
 class TopicPair:
     """A source topic with its partition count and configs, and its remote topic as it is or will be.
 
-    `replicas` of the remote topic are None where they are not known; `is_there` says whether it was created yet.
+    `replicas` of the remote topic are None if unknown; `is_there` says whether it exists yet.
     """
 
     topic: str
@@ -41,7 +41,7 @@ class TopicPair:
     is_there: bool
 
     def limit(self, name: str) -> int | None:
-        """The remote topic's number for a config; None where it has none, or one without effect."""
+        """The remote topic's number for a config; None if it has none, or one without effect."""
         return _limit(self.target.get(name))
 
     def source_limit(self, name: str) -> int | None:
@@ -51,20 +51,20 @@ class TopicPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What is known of the target: topics that can be seen with their replicas, and configs of those described."""
+    """What is known of the target: visible topics with their replicas, and configs of those described."""
 
     replicas: Mapping[str, int]
     configs: Mapping[str, Configs]
 
 
 class Unread:
-    """Why the configs of some topics are not known, each reason with its topics."""
+    """Reasons why the configs of topics are not known, each with its topics."""
 
     def __init__(self) -> None:
         self._topics: dict[str, list[str]] = {}
 
     def add(self, reason: str, topics: Iterable[str]) -> None:
-        """Note a reason, in which `{}` stands for the topics."""
+        """Add a reason, in which `{}` stands for the topics."""
         if names := list(topics):
             self._topics.setdefault(reason, []).extend(names)
 
@@ -83,7 +83,7 @@ def topic_pairs(
     would_be: Callable[[str, Mapping[str, str]], EffectiveConfigs | str],
     unread: Unread,
 ) -> Iterator[TopicPair]:
-    """Yield a pair for each topic of `remote` whose configs are known; of the others `unread` is told."""
+    """Yield a pair for each topic of `remote` whose configs are known; the others are added to `unread`."""
     asked: dict[frozenset[tuple[str, str]], EffectiveConfigs | str] = {}
 
     def ask(name: str, config: Mapping[str, str]) -> EffectiveConfigs | str:
@@ -127,7 +127,7 @@ def topic_pairs(
 def _asked(
     would_be: Callable[[str, Mapping[str, str]], EffectiveConfigs | str], name: str, config: Mapping[str, str]
 ) -> EffectiveConfigs | str:
-    """Ask with the source's configs, and without them if the target refuses those."""
+    """Ask with the source's configs, and without them if the target refuses them."""
     answer: EffectiveConfigs | str = ""
     for wanted in (config, {}):
         answer = would_be(name, wanted)
@@ -138,14 +138,14 @@ def _asked(
 
 
 def _is_to_be_deleted(key: str, there: Configs, source: Configs, chosen: ConfigFilter) -> bool:
-    """Whether the config sync is about to delete a topic's own value, so that the target's default holds."""
+    """Whether the config sync is about to delete a topic's own value, so that the target's default applies."""
     if there[key].origin != Origin.TOPIC or key not in source or source[key].fixed:
         return False
     return chosen.selects(key) and source[key].origin == Origin.DEFAULT and not chosen.selects_default(key)
 
 
 def _silent(alias: str) -> str:
-    return f"{alias} does not say what configs {{}} would get; it takes DESCRIBE_CONFIGS"
+    return f"{alias} does not show what configs {{}} would get; grant DESCRIBE_CONFIGS"
 
 
 def _limit(value: str | None) -> int | None:

@@ -1,4 +1,4 @@
-"""Refuses a flow that would carry topics round in a circle, by the names that the circle's clusters have now."""
+"""Refuses a flow that would replicate topics in a loop, by the topics that the clusters of the loop have now."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def refuse_loops(flow: Flow, topics: Iterable[str]) -> None:
-    """Raise `LoopError` if `flow` and others of its file would carry a topic round; to be called before any write.
+    """Raise `LoopError` if `flow` and others of its file would replicate a topic in a loop; called before any write.
 
-    `topics` are those on the flow's two ends. The names on the circle's other clusters count too, so that all of its
-    flows are refused alike; a cluster that does not answer is left out, since a flow copies only what its source has.
+    `topics` are those on the flow's two ends. The topics of the loop's other clusters count too, so that all of its
+    flows are refused alike; an unavailable cluster is skipped, since a flow copies only topics of its source.
     """
     loops = Loops(flow)
     if not loops.possible:

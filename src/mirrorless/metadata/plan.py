@@ -1,11 +1,11 @@
-"""Which topics to make and to grow on the target so that it has what the source has. No I/O."""
+"""Plans which topics to create and which to give more partitions, so that the target matches the source. No I/O."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mirrorless.clusters.internal_topics import COMPACTED, offset_syncs_topic
+from mirrorless.clusters.internal_topics import COMPACTED, internal_topic, offset_syncs_topic
 from mirrorless.clusters.replication_factors import reduced_factors, usable_factor
 from mirrorless.errors import ConfigurationError
 from mirrorless.filters import why_left_out
@@ -15,19 +15,20 @@ from mirrorless.policy import carries_source, policy_for
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from mirrorless.clusters.internal_topics import InternalTopic
     from mirrorless.settings import Flow
 
 
 def replicated(flow: Flow, source: Iterable[str]) -> dict[str, str]:
-    """Which of the source's topics the flow replicates, each with its remote topic (reference, section 3.4).
+    """Return the source's topics that the flow replicates, each with its remote topic.
 
-    Raises ConfigurationError if the policy gives two topics the same remote topic, in which they would be mixed.
+    Raises ConfigurationError if the policy gives two topics the same remote topic, which would mix their records.
     """
     return divide(flow, source)[0]
 
 
 def divide(flow: Flow, source: Iterable[str]) -> tuple[dict[str, str], tuple[LeftOutTopic, ...]]:
-    """Divide the source's topics: those the flow replicates, each with its remote topic, and those it leaves out."""
+    """Divide the source's topics: those the flow replicates, each with its remote topic, and those it does not."""
     policy, ask = policy_for(flow), why_left_out(flow)
     chosen: dict[str, str] = {}
     owner: dict[str, str] = {}
@@ -40,7 +41,7 @@ def divide(flow: Flow, source: Iterable[str]) -> tuple[dict[str, str], tuple[Lef
         if owner.setdefault(remote, topic) != topic:
             raise ConfigurationError(
                 f"flow {flow.name}: {owner[remote]} and {topic} would both be replicated to {remote}; "
-                "use another policy, or leave one of them out",
+                "use another policy, or exclude one of them",
                 key="replication.policy.class",
                 value=flow.replication_policy_class,
             )
@@ -49,9 +50,9 @@ def divide(flow: Flow, source: Iterable[str]) -> tuple[dict[str, str], tuple[Lef
 
 
 def came_back(flow: Flow, remote: Mapping[str, str]) -> list[str]:
-    """Return a line on topics that are replicated though their names say that they came from the flow's source.
+    """Return a line on topics that are replicated though their names contain the alias of the flow's source.
 
-    They may be called so, as `prod.orders` on a cluster called `prod`: MirrorMaker 2 replicates them too.
+    These may be their original names, as `prod.orders` on a cluster called `prod`: MirrorMaker 2 replicates them too.
     """
     policy = policy_for(flow)
     found = [topic for topic in remote if carries_source(topic, flow=flow, policy=policy)]
@@ -60,13 +61,13 @@ def came_back(flow: Flow, remote: Mapping[str, str]) -> list[str]:
     first = found[0]
     return [
         f"{len(found)} topics of {flow.source.alias} carry its own alias, among them {first}, which is replicated as "
-        f"{remote[first]}; if they are copies that came back by way of another file's flow, leave them out with "
-        "topics.exclude, or they multiply"
+        f"{remote[first]}; if they are copies made by a flow of another file, exclude them with topics.exclude; "
+        "otherwise their records are replicated in a loop",
     ]
 
 
 def missing(remote: Mapping[str, str], target: Iterable[str]) -> list[str]:
-    """Return the source's topics, of those replicated, that have no remote topic on the target yet."""
+    """Return the replicated topics of the source that have no remote topic on the target yet."""
     there = set(target)
     return [topic for topic, name in remote.items() if name not in there]
 
@@ -81,8 +82,8 @@ def plan_topics(
 ) -> list[Action]:
     """Remote topics to create and to grow; `source` and `target` are topics with their partition counts.
 
-    `configs` is what new topics are created with, by source topic; one that is not in it is not created. Partitions
-    grow and never shrink; topics that are gone from the source keep their remote topic.
+    `configs` are the configs of new topics, by source topic; a topic without an entry is not created. Partitions are
+    added, never removed; topics that are gone from the source keep their remote topic.
     """
     actions: list[Action] = []
     for topic, name in remote.items():
@@ -105,48 +106,38 @@ def plan_topics(
 
 
 def plan_internal_topics(flow: Flow, *, source: Iterable[str], target: Iterable[str]) -> list[Action]:
-    """The progress topic, as Kafka Connect makes it, that of the offset syncs (reference, 1.6), the dead letter topic.
+    """Plan the progress topic, as Kafka Connect creates it, the offset syncs topic and the dead letter topic.
 
-    `source` and `target` are the topics that are there.
+    `source` and `target` are the existing topics.
     """
-    wanted = [
-        CreateTopic(
-            topic=flow.offset_storage_topic,
-            partitions=flow.offset_storage_partitions,
-            replication_factor=flow.offset_storage_replication_factor,
-            reason=f"the progress of {flow.name} is kept there (offset.storage.topic)",
-            config=COMPACTED,
-            factor_key="offset.storage.replication.factor",
-            factor_is_default=flow.is_default("offset_storage_replication_factor"),
-        )
-    ]
+    progress = internal_topic(
+        flow, flow.target, flow.offset_storage_topic, factor_key="offset.storage.replication.factor"
+    )
+    reason = f"stores the progress of {flow.name} (offset.storage.topic)"
+    wanted = [_creation(progress, reason, partitions=flow.offset_storage_partitions)]
     if flow.dead_letter_topic and flow.errors_tolerance == "all":
-        wanted.append(
-            CreateTopic(
-                topic=flow.dead_letter_topic,
-                partitions=1,
-                replication_factor=flow.dead_letter_replication_factor,
-                reason=f"{flow.name} says there what it leaves out (errors.deadletterqueue.topic.name)",
-                factor_key="errors.deadletterqueue.topic.replication.factor",
-                factor_is_default=flow.is_default("dead_letter_replication_factor"),
-            )
-        )
+        key = "errors.deadletterqueue.topic.replication.factor"
+        left_out = internal_topic(flow, flow.target, flow.dead_letter_topic, factor_key=key)
+        reason = f"lists the records that {flow.name} skips (errors.deadletterqueue.topic.name)"
+        wanted.append(replace(_creation(left_out, reason), config={}))
     if flow.emit_offset_syncs_enabled:
-        syncs = offset_syncs_topic(flow)
-        wanted.append(
-            CreateTopic(
-                topic=syncs.name,
-                partitions=1,
-                replication_factor=syncs.replication_factor,
-                reason=f"{flow.name} notes there which offset went where (emit.offset-syncs.enabled)",
-                config=COMPACTED,
-                on_source=flow.offset_syncs_topic_location == "source",
-                factor_key=syncs.factor_key,
-                factor_is_default=syncs.factor_is_default,
-            )
-        )
+        reason = f"stores the offset syncs of {flow.name} (emit.offset-syncs.enabled)"
+        on_source = flow.offset_syncs_topic_location == "source"
+        wanted.append(replace(_creation(offset_syncs_topic(flow), reason), on_source=on_source))
     there = {True: set(source), False: set(target)}
     return [action for action in wanted if action.topic not in there[action.on_source]]
+
+
+def _creation(topic: InternalTopic, reason: str, *, partitions: int = 1) -> CreateTopic:
+    return CreateTopic(
+        topic=topic.name,
+        partitions=partitions,
+        replication_factor=topic.replication_factor,
+        reason=reason,
+        config=COMPACTED,
+        factor_key=topic.factor_key,
+        factor_is_default=topic.factor_is_default,
+    )
 
 
 def within_brokers(
@@ -154,7 +145,7 @@ def within_brokers(
 ) -> tuple[tuple[Action, ...], tuple[str, ...]]:
     """Reduce default replication factors of new topics to the number of brokers of their cluster; warn of each cluster.
 
-    `source` and `target` are how many brokers the two have.
+    `source` and `target` are the broker counts.
     """
     brokers = {True: source, False: target}
     reduced: dict[bool, dict[str, int]] = {True: {}, False: {}}

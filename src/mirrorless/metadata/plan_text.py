@@ -1,4 +1,4 @@
-"""A plan in words and as JSON."""
+"""Formats a plan as text and as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def lines(action: Action) -> list[str]:
-    """Say what an action does: one line, and one more for each config."""
+    """Return the text of an action: one line, and one more for each config."""
     match action:
         case CreateTopic():
             configs = [f"    {name} = {value}" for name, value in sorted(action.config.items())]
@@ -21,7 +21,7 @@ def lines(action: Action) -> list[str]:
             what = f"create {action.topic}: {partitions}, replication factor {replicas}"
             return [f"{what} ({action.reason})", *configs]
         case GrowTopic():
-            return [f"grow {action.topic} to {action.partitions} partitions ({action.reason})"]
+            return [f"increase {action.topic} to {action.partitions} partitions ({action.reason})"]
         case AlterConfigs():
             return [f"alter {action.topic} ({action.reason})", *map(_difference, action.differences)]
         case AddAcl():
@@ -29,11 +29,11 @@ def lines(action: Action) -> list[str]:
         case RemoveAcl():
             return [f"remove ACL: {action.acl} ({action.reason})"]
         case ForgetAcl():
-            return [f"forget ACL: {action.acl} ({action.reason})"]
+            return [f"delete record of ACL: {action.acl} ({action.reason})"]
 
 
 def as_json(plan: Plan) -> dict[str, Any]:
-    """Return a plan as plain values."""
+    """Return a plan as JSON values."""
     return {
         "actions": [as_fields(action) for action in plan.actions],
         "left_out": [asdict(one) | {"kind": one.kind.value} for one in plan.left_out],
@@ -45,5 +45,5 @@ def as_json(plan: Plan) -> dict[str, Any]:
 
 def _difference(one: ConfigDifference) -> str:
     if one.delete:
-        return f"    delete {one.name} = {one.downstream} (a default on the source: {one.upstream})"
+        return f"    delete {one.name} = {one.downstream} (default on the source: {one.upstream})"
     return f"    set {one.name} = {one.upstream} (now {one.downstream})"

@@ -1,4 +1,4 @@
-"""Looks at both ends of a flow and plans: the I/O between two clusters and the pure rules. Writes nothing."""
+"""Reads both ends of a flow and plans: the I/O between two clusters and the pure rules. Writes nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Part(Enum):
-    """What of the metadata is kept in step."""
+    """The parts of the metadata that are synced."""
 
     TOPICS = "topics"
     CONFIGS = "configs"
@@ -53,7 +53,7 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Admins:
-    """Clients of a flow's two ends; they may be kept from pass to pass."""
+    """Admin clients of a flow's two ends; they may be kept between sync runs."""
 
     source: Admin
     target: Admin
@@ -65,7 +65,7 @@ class Admins:
 
 
 def switched_on(flow: Flow) -> dict[Part, bool]:
-    """Which parts the settings of a flow ask for; topics are looked for at least once."""
+    """Which parts are enabled by the settings of a flow; topics are checked at least once."""
     return {
         Part.TOPICS: True,
         Part.CONFIGS: flow.sync_topic_configs_enabled,
@@ -74,10 +74,10 @@ def switched_on(flow: Flow) -> dict[Part, bool]:
 
 
 class MetadataPlanner:
-    """Plans for one flow from what both ends have at the moment it is made; `record` is of the ACLs that it added.
+    """Plans for one flow from the state of both ends when it is created; `record` has the ACLs that the flow added.
 
-    `copied` is asked before a remote topic is changed: while the source topic is not the copied one, which was deleted
-    and created again, the remote topic is left alone. Without it that is not looked at.
+    `copied` is asked before a remote topic is changed: if the source topic was deleted and recreated since it was
+    copied, the remote topic is not changed. Without `copied` this is not checked.
 
     Raises `SameClusterError` if there is only one cluster, `LoopError` if topics would be replicated in a loop and
     `ClusterError` if an end does not answer.
@@ -103,12 +103,11 @@ class MetadataPlanner:
     def plan(self, parts: Iterable[Part], *, thorough: bool = False, internal_topics: bool = True) -> Plan:
         """Plan these parts; raises `ClusterError` if an end does not answer.
 
-        With `thorough` the plan says of every topic that was created again that it is left alone, else only of those
-        that would be changed.
-        With topics, the flow's `internal_topics` are looked at too: whether they keep what is written there.
+        With `thorough` the plan has a note on every recreated topic, otherwise only on those that would be changed.
+        With topics, the flow's `internal_topics` are checked too: whether they are compacted.
         """
         alias = self._flow.source.alias
-        blank = f"{alias} shows no topics; if it has some, grant DESCRIBE on those to replicate to the flow's user"
+        blank = f"no topics are visible on {alias}; if it has any, grant the flow's user DESCRIBE on those to replicate"
         wanted = list(parts)
         plans = [self._kept()] if internal_topics and Part.TOPICS in wanted else []
         plans += [
@@ -134,7 +133,7 @@ class MetadataPlanner:
         return plan if self._copied is None else self._leave_alone(plan, self._copied, thorough=thorough)
 
     def _leave_alone(self, plan: Plan, copied: Copied, *, thorough: bool) -> Plan:
-        """Take back what would change the copy of another topic; asked last, since a topic may be deleted meanwhile."""
+        """Remove actions that would change the copy of an earlier topic; checked last, as topics may be recreated."""
         origin = {name: topic for topic, name in self._remote.items() if name in self._target}
         concerned = set(origin) if thorough else {one.topic for one in plan.actions if changes_topic(one)} & set(origin)
         if not concerned:
@@ -143,7 +142,7 @@ class MetadataPlanner:
         return without_other_copies(plan, found, remote=self._remote)
 
     def retention(self) -> tuple[str, ...]:
-        """A note on topics that the target keeps shorter, if there are any; raises `ClusterUnavailable`."""
+        """A note on topics with a shorter retention on the target, or none; raises `ClusterUnavailable`."""
         note = retention_note(
             self._flow,
             source=self._admins.source,
@@ -162,7 +161,7 @@ class MetadataPlanner:
             self._flow, remote=self._remote, source=self._source, target=self._target, configs=configs
         )
         # Without its configs a compacted topic would be created as one whose records are deleted.
-        reason = f"not created, because its configs cannot be read on {self._flow.source.alias}"
+        reason = f"not created, because reading its configs failed on {self._flow.source.alias}"
         return Plan(
             actions=(*plan_internal_topics(self._flow, source=self._source, target=self._target), *planned),
             problems=_problems({topic: _told(one) for topic, one in failed.items()}, reason, uncopied=True),
@@ -179,7 +178,7 @@ class MetadataPlanner:
         source, source_failed = topic_configs(self._admins.source, remote)
         target, target_failed = topic_configs(self._admins.target, remote.values())
         actions, notes = plan_configs(config_filter_for(self._flow), remote=remote, source=source, target=target)
-        reason = "its configs cannot be read on {}"
+        reason = "reading its configs failed on {}"
         return Plan(
             actions=tuple(actions),
             problems=(
@@ -193,7 +192,7 @@ class MetadataPlanner:
         source, target = topic_acls(self._flow.source), topic_acls(self._flow.target)
         for one in (source, target):
             if isinstance(one, NoAcls):
-                text = f"ACLs are not kept in step: {one.reason}"
+                text = f"ACLs are not synced: {one.reason}"
                 return Plan(problems=(Problem(topic="*", reason=text),)) if one.lacks_right else Plan(notes=(text,))
         assert not isinstance(source, NoAcls)
         assert not isinstance(target, NoAcls)
@@ -220,7 +219,7 @@ class MetadataPlanner:
         if foreign:
             notes.append(
                 f"{foreign} ACLs that {self._flow.name} added when {self._flow.source.alias} was another cluster, "
-                "or its remote topics had other names, are left as they are"
+                "or its remote topics had other names, are not changed"
             )
         return created
 

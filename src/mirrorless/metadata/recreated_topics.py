@@ -1,7 +1,7 @@
-"""Remote topics that are the copy of another source topic than there is now: they are left alone. No I/O.
+"""Protects remote topics whose source topic was deleted and recreated since it was copied. No I/O.
 
-A topic that is deleted and created again is another topic (KIP-516). Until the copy begins with it, its configs would
-change, and its retention delete, what was copied of the topic before.
+A recreated topic is another topic (KIP-516). Until the copy begins with it, syncing its configs would change, and its
+retention delete, the records of the topic before.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
     from mirrorless.metadata.actions import Action, Plan
 
-UNCHECKED: Final = "it is not checked whether topics were created again since they were copied"
-"""Where the progress topic may not be read."""
+UNCHECKED: Final = "not checked whether topics were recreated since they were copied"
+"""If the progress topic may not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreatedAgain:
-    """Source topics that are not the ones that the flow has copied, each with a line that says so.
+    """Source topics that were recreated since the flow copied them, each with a line that says so.
 
-    `unknown` says why that cannot be known.
+    `unknown` says why this cannot be determined.
     """
 
     topics: Mapping[str, str] = field(default_factory=dict)
@@ -32,14 +32,14 @@ class CreatedAgain:
 
 
 class Copied(Protocol):
-    """Whoever knows which source topics a flow has copied."""
+    """Knows which source topics a flow copied."""
 
     def created_again(self, partitions: Mapping[str, int]) -> CreatedAgain:
-        """Return which of the source topics in `partitions` (how many each has) are not the copied ones."""
+        """Return which of the source topics in `partitions` (topic and partition count) were recreated."""
 
 
 def changes_topic(action: Action) -> bool:
-    """Whether an action changes a remote topic that is there, or who may use it; an ACL on a prefix is about names."""
+    """Whether an action changes an existing remote topic, or access to it; an ACL on a prefix is about names."""
     match action:
         case GrowTopic() | AlterConfigs():
             return True
@@ -49,15 +49,15 @@ def changes_topic(action: Action) -> bool:
 
 
 def left_alone(remote_topic: str, reason: str) -> str:
-    """Say that a remote topic is the copy of another source topic than there is now, and what to do."""
+    """Return the line that a remote topic is a copy of the source topic before it was recreated, and what to do."""
     return (
-        f"{remote_topic} is left alone (configs, partitions, ACLs, group offsets): {reason}; set mirrorless.on.gap="
-        "continue to copy the new topic behind the old copy, or run `mirrorless offsets reset`"
+        f"{remote_topic} is not changed (configs, partitions, ACLs, group offsets): {reason}; set mirrorless.on.gap="
+        "continue to copy the new topic after the records of the old one, or run `mirrorless offsets reset`"
     )
 
 
 def without_other_copies(plan: Plan, found: CreatedAgain, *, remote: Mapping[str, str]) -> Plan:
-    """Take back what would change the copies of other topics, with a note on each; `remote` is by source topic."""
+    """Remove actions on remote topics of recreated topics, with a note on each; `remote` is by source topic."""
     if found.unknown is not None:
         return replace(plan, notes=(*plan.notes, f"{UNCHECKED}: {found.unknown}"))
     alone = {remote[topic]: reason for topic, reason in found.topics.items()}

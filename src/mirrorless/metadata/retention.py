@@ -1,7 +1,7 @@
-"""Which remote topics lose their records sooner than their source topics: retention of both compared. No I/O.
+"""Finds remote topics that delete records sooner than their source topics, by retention. No I/O.
 
-Compared are `retention.ms` and `retention.bytes` as they count, defaults of brokers included. A topic whose
-`cleanup.policy` does not have `delete` keeps everything, as far as this goes.
+Compared are the effective `retention.ms` and `retention.bytes`, including broker defaults. A topic whose
+`cleanup.policy` does not include `delete` has no limit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TIME: Final = "retention.ms"
 SIZE: Final = "retention.bytes"
 _POLICY: Final = "cleanup.policy"
 _UNLIMITED: Final = -1
-# What an unlimited retention counts as where topics are ordered by how much sooner their records go.
+# The value of an unlimited retention when topics are ordered by how much shorter the target's is.
 _ALWAYS: Final = {TIME: 10 * 365 * 86_400_000, SIZE: 10 << 40}
 _SHOWN: Final = 3
 _UNITS: Final = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second"))
@@ -30,7 +30,7 @@ _UNITS: Final = ((86_400_000, "day"), (3_600_000, "hour"), (60_000, "minute"), (
 
 @dataclass(frozen=True, slots=True)
 class Shorter:
-    """A remote topic that keeps less than its source topic by one config; -1 is no limit."""
+    """A remote topic with a lower limit than its source topic for one config; -1 is no limit."""
 
     pair: TopicPair
     name: str
@@ -44,20 +44,20 @@ class Shorter:
 
     @property
     def share(self) -> float:
-        """How much of the source's retention is left."""
+        """The target's retention as a share of the source's."""
         return self.ours / (_ALWAYS[self.name] if self.theirs == _UNLIMITED else max(1, self.theirs))
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionComparison:
-    """One line about the worst, and one on what to do."""
+    """One line about the shortest, and one on what to do."""
 
     text: str
     fix: str
 
 
 def compare_retention(flow: Flow, chosen: ConfigFilter, pairs: Iterable[TopicPair]) -> RetentionComparison | None:
-    """Compare the retention of each topic with its remote topic's; None where none is shorter."""
+    """Compare the retention of each topic with its remote topic's; None if none is shorter."""
     pairs = list(pairs)
     found = sorted((one for pair in pairs for one in _shorter(pair)), key=lambda one: (one.share, one.pair.remote))
     worst: dict[str, Shorter] = {}
@@ -69,8 +69,8 @@ def compare_retention(flow: Flow, chosen: ConfigFilter, pairs: Iterable[TopicPai
     named = list(map(str, worst.values()))
     more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
     text = (
-        f"{target} keeps the records of {len(named)} of {len(pairs)} topics for a shorter time, or fewer bytes of "
-        f"them, than {source}: {', '.join(named[:_SHOWN])}{more}"
+        f"retention of {len(named)} of {len(pairs)} topics is shorter on {target} than on {source}, so their records "
+        f"are deleted sooner: {', '.join(named[:_SHOWN])}{more}"
     )
     return RetentionComparison(text, _fix(flow, chosen, found))
 
@@ -84,7 +84,7 @@ def _shorter(pair: TopicPair) -> Iterable[Shorter]:
 
 
 def _kept(name: str, value_of: Callable[[str], str | None]) -> int | None:
-    """A topic's retention, -1 for no limit, None where it is not known."""
+    """A topic's retention, -1 for no limit, None if unknown."""
     policy, value = value_of(_POLICY), value_of(name)
     if policy is None or value is None:
         return None
@@ -94,7 +94,7 @@ def _kept(name: str, value_of: Callable[[str], str | None]) -> int | None:
 
 
 def _fix(flow: Flow, chosen: ConfigFilter, found: list[Shorter]) -> str:
-    """What would help, by where the source's values come from and whether they go over."""
+    """The settings that would help, by the origin of the source's values and whether they are replicated."""
     names = sorted({one.name for one in found})
     followed = [
         one for one in found if chosen.selects(one.name) and (flow.sync_topic_configs_enabled or not one.pair.is_there)

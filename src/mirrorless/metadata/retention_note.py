@@ -1,4 +1,4 @@
-"""Asks both ends of a flow for the retention of each topic, for a line in its plan. Writes nothing."""
+"""Reads the retention of each topic on both ends of a flow, for a note in its plan. Writes nothing."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def retention_note(
     counts: Mapping[str, int],
     replicas: Mapping[str, int],
 ) -> str | None:
-    """One line on topics whose records the target deletes sooner, None if there are none that are known of.
+    """One line on topics whose records are deleted sooner on the target, None if no such topic is known.
 
-    `replicas` are the topics of the target. Topics whose configs are not shown to us are passed over: `mirrorless
-    doctor` names them. Raises `ClusterUnavailable`.
+    `replicas` are the topics of the target. Topics whose configs are not visible are skipped: `mirrorless doctor` names
+    them. Raises `ClusterUnavailable`.
     """
     chosen = config_filter_for(flow)
     here, _ = topic_configs(source, remote)
@@ -54,7 +54,7 @@ def retention_note(
 
 
 class _Asks:
-    """Asks a cluster what a new topic would be; it connects when it is first asked."""
+    """Asks a cluster for the configs of a new topic; it connects when it is first called."""
 
     def __init__(self, cluster: Cluster, stack: ExitStack) -> None:
         self._cluster = cluster

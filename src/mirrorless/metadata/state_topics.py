@@ -1,4 +1,4 @@
-"""Topics that a flow keeps its state in, and what is lost with the records of each."""
+"""The topics that store a flow's state, and what is lost with the records of each."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateTopic:
-    """A topic on `cluster` that must be compacted; `loss` is what happens once retention has deleted its records.
+    """A topic on `cluster` that must be compacted; `loss` is what happens after retention deleted its records.
 
-    `fatal` says that the copy does not begin before that is put right.
+    `fatal` says that the copy does not begin until this is fixed.
     """
 
     cluster: Cluster
@@ -31,34 +31,34 @@ class StateTopic:
     fatal: bool = False
 
     def complaint(self, policy: str) -> str:
-        """Return the line on a topic with another `cleanup.policy`."""
+        """Return the message about a topic with another `cleanup.policy`."""
         command = compacting(self.cluster, self.name)
-        return f"cleanup.policy={policy}: retention deletes records there, and then {self.loss}; fix it with {command}"
+        return f"cleanup.policy={policy}: retention deletes its records, and then {self.loss}; fix it with {command}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateTopics:
-    """What was found of a flow's topics: `problems` are of those without which nothing can be copied."""
+    """The result for a flow's topics: `problems` are of those without which nothing can be copied."""
 
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
 def progress_topic(flow: Flow) -> StateTopic:
-    """Return the topic of the progress."""
-    loss = "no partition can continue where its copy was"
+    """Return the progress topic."""
+    loss = "no partition can resume"
     return StateTopic(cluster=flow.target, name=flow.offset_storage_topic, loss=loss, fatal=True)
 
 
 def kept_topics(flow: Flow) -> Iterator[StateTopic]:
-    """Yield all topics that a flow keeps its state in, be they there or not."""
+    """Yield all topics that store a flow's state, whether they exist or not."""
     yield progress_topic(flow)
     if flow.emit_offset_syncs_enabled:
         syncs = offset_syncs_topic(flow)
-        loss = "offsets of groups are translated less exactly, or not at all"
+        loss = "group offsets are translated less exactly, or not at all"
         yield StateTopic(cluster=syncs.cluster, name=syncs.name, loss=loss)
     if flow.writes_checkpoints:
-        loss = "groups that commit nothing new have no offset to continue at"
+        loss = "groups without new commits have no translated offset"
         yield StateTopic(cluster=flow.target, name=checkpoints_topic(flow).name, loss=loss)
     if flow.acls_prune:
         yield StateTopic(
@@ -71,7 +71,7 @@ def kept_topics(flow: Flow) -> Iterator[StateTopic]:
 def look_at(
     flow: Flow, *, source: Admin, target: Admin, at_source: Collection[str], at_target: Collection[str]
 ) -> StateTopics:
-    """Check those of a flow's topics that are there; raises `ClusterUnavailable`."""
+    """Check those of a flow's topics that exist; raises `ClusterUnavailable`."""
     problems: list[Problem] = []
     warnings: list[str] = []
     hidden: list[str] = []
@@ -86,5 +86,5 @@ def look_at(
                 warnings.append(f"{name} on {cluster.alias} has {kept[name].complaint(policy)}")
     if hidden:
         names = ", ".join(sorted(hidden))
-        warnings.append(f"grant DESCRIBE_CONFIGS on {names} to check that they are compacted, as they must be")
+        warnings.append(f"grant DESCRIBE_CONFIGS on {names} to check that these topics are compacted")
     return StateTopics(problems=tuple(problems), warnings=tuple(warnings))

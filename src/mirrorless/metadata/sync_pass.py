@@ -1,4 +1,4 @@
-"""One pass over a flow's metadata: plan, apply, wait until brokers tell of it. All commands and functions use it."""
+"""One sync run of a flow's metadata: plan, apply, wait until brokers show it. All commands and functions use it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _LOOK_EVERY_S: Final = (0.05, 1.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncPass:
-    """What one pass found and did; `ends` are the two clusters' ids, `notes` and `warnings` are to be said once.
+    """What one sync run found and did; `ends` are the two clusters' ids, `notes` and `warnings` are to be logged once.
 
-    `left` are actions that were planned and not begun, because the pass was asked to stop.
+    `left` are actions that were planned and not begun, because the run was asked to stop.
     """
 
     ends: Ends
@@ -43,23 +43,23 @@ class SyncPass:
 
     @property
     def failures(self) -> list[Applied]:
-        """Actions that could not be carried out."""
+        """Actions that failed."""
         return [one for one in self.applied if one.error is not None]
 
     @property
     def went_well(self) -> bool:
-        """Whether nothing is left: that could not be found out, not be done, or was not begun."""
+        """Whether everything was planned and done: no problems, no failures, no action left."""
         return not self.failures and not self.problems and not self.left
 
     @property
     def topics_are_there(self) -> bool:
-        """Whether every topic that the flow replicates can be copied as a whole."""
+        """Whether every topic that the flow replicates can be copied completely."""
         undone = [*(one.action for one in self.failures), *self.left]
         uncopied = any(one.uncopied for one in self.problems)
         return not uncopied and not any(isinstance(one, CreateTopic | GrowTopic) for one in undone)
 
     def reported(self) -> list[Applied]:
-        """What was done; of topics that cannot be created for the same reason only the first, with a count."""
+        """The results; of topics that cannot be created for the same reason only the first, with a count."""
         alike = Counter(one.error for one in self.failures if isinstance(one.action, CreateTopic))
         found: list[Applied] = []
         for one in self.applied:
@@ -73,7 +73,7 @@ class SyncPass:
         return found
 
     def lines(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield for a log every action and problem: what it is, and its fields; what went wrong has an `error`."""
+        """Yield every action and problem for a log: its text and its fields; a failure has an `error`."""
         for one in self.reported():
             fields = as_fields(one.action) | {"error": one.error, "note": one.note}
             yield fields.pop("action"), {name: value for name, value in fields.items() if value is not None}
@@ -89,11 +89,11 @@ def one_pass(
     copied: Copied | None = None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> SyncPass:
-    """Bring these parts of a flow's target in step with its source; may run as often as one likes, and beside itself.
+    """Sync these parts of a flow's target with its source; may run at any time, and concurrently.
 
-    Nothing is written where both ends are one cluster (`SameClusterError`). Raises `ClusterError` if an end does not
-    answer; what cannot be done about one topic is among the failures or problems and does not hold up the others.
-    Once `stopping` says so no other batch of actions is begun. `copied` is as for `MetadataPlanner`.
+    Nothing is written if both ends are one cluster (`SameClusterError`). Raises `ClusterError` if an end does not
+    answer; what fails for one topic is among the failures or problems and does not stop the others.
+    Once `stopping` returns true no further batch of actions is begun. `copied` is as for `MetadataPlanner`.
     """
     admins = admins or Admins.of(flow)
     planner = MetadataPlanner(flow, admins, copied=copied)
@@ -122,10 +122,10 @@ def one_pass(
 
 
 def _seen(target: Admin, applied: Sequence[Applied], stopping: Callable[[], bool]) -> tuple[Applied, ...]:
-    """Wait until brokers tell of topics that the controller made, or the copy would take them for missing.
+    """Wait until brokers show topics that the controller created; otherwise the copy would treat them as missing.
 
-    They may take half a minute for ten thousand partitions, and do not answer while a quota on such changes holds this
-    client back; given up is when none has appeared for so long. Who has to stop does not wait: nothing has failed.
+    Brokers may take half a minute for ten thousand partitions, and do not answer while a quota on such changes
+    throttles this client; the wait ends when no topic has appeared for that long. A stopping process does not wait.
     """
     counts = {
         one.action.topic: one.action.partitions

@@ -1,4 +1,4 @@
-"""Creates topics in large requests; what a target refuses about one is found out, and the others go on."""
+"""Creates topics in large requests; if a target refuses one topic, the others are created."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.admin import Admin, Refusal
     from mirrorless.metadata.actions import CreateTopic
 
-# KRaft takes 10,000 records (a topic, each partition, each config) a request, and refuses all of it beyond that.
+# KRaft accepts 10,000 records (a topic, each partition, each config) per request, and refuses larger ones.
 _RECORDS_A_REQUEST: Final = 5_000
 _TOPICS_A_REQUEST: Final = 500
 _PATIENCE_S: Final = 30.0
@@ -32,12 +32,12 @@ _NEEDED: Final = "cleanup.policy"
 
 
 def create(target: Admin, actions: Sequence[CreateTopic]) -> dict[str, tuple[str | None, str | None]]:
-    """Create topics; says for each its error, and a note, or None.
+    """Create topics; return for each its error, and a note, or None.
 
-    Where a target refuses configs, such as MSK Serverless, the topic is created without those and the note names them;
-    not without `cleanup.policy`, because then the target would delete what the source keeps. What passes is tried again
-    for half a minute. (A used-up quota is among it, though librdkafka 2.16 asks in a version of the request in which
-    brokers take the topics and delay the next request instead, KIP-599.)
+    If a target refuses configs, as MSK Serverless does, the topic is created without them and the note names them; but
+    not without `cleanup.policy`, because then the target would delete what the source keeps. Retriable errors are
+    retried for half a minute. (A used-up quota is among them, though librdkafka 2.16 uses a version of the request in
+    which brokers accept the topics and delay the next request instead, KIP-599.)
     """
     refusals = _create(target, actions)
     suspects = [one for one in actions if one.config and _is_about_configs(refusals[one.topic])]
@@ -53,7 +53,8 @@ def create(target: Admin, actions: Sequence[CreateTopic]) -> dict[str, tuple[str
         refusal, refused = refusals[one.topic], found.get(one.topic, {})
         without = "; ".join(f"{name}={one.config[name]}: {why}" for name, why in refused.items())
         if refusal is None:
-            outcomes[one.topic] = None, f"created without what {target.alias} refuses: {without}" if refused else None
+            note = f"created without configs that {target.alias} refuses: {without}" if refused else None
+            outcomes[one.topic] = None, note
         elif _NEEDED in refused:
             outcomes[one.topic] = f"not created, because {target.alias} refuses {without}", None
         else:
@@ -77,9 +78,9 @@ def _create(target: Admin, actions: Sequence[CreateTopic]) -> dict[str, Refusal 
 
 
 def _refused_configs(target: Admin, actions: Sequence[CreateTopic]) -> dict[str, dict[str, str]]:
-    """Ask, without creating anything, which configs are refused by themselves, and why; one round a config.
+    """Find out, without creating anything, which configs are refused by themselves, and why; one request per config.
 
-    A topic that would be refused without any config too is not in the answer: something else is wrong with it.
+    A topic that would be refused without any config too is not in the result: it has another error.
     """
     bare = _invalid(target, {one.topic: (one, {}) for one in actions})
     sound = [one for one in actions if one.topic not in bare]
@@ -92,7 +93,7 @@ def _refused_configs(target: Admin, actions: Sequence[CreateTopic]) -> dict[str,
             if _is_about_configs(refusal):
                 refused[topic] |= dict.fromkeys(asked[topic][1], refusal.text)
             else:
-                refused.pop(topic)  # a controller that moves, or does not answer: nothing is known of its configs
+                refused.pop(topic)  # the controller moved or did not answer: nothing is known of its configs
         sound = [one for one in sound if one.topic in refused]
     return refused
 
@@ -137,5 +138,5 @@ def _advised(refusal: Refusal, one: CreateTopic, alias: str) -> str:
         case KafkaError.INVALID_REPLICATION_FACTOR:
             return f"{refusal.text}; {factor_advice(one.factor_key, alias)}"
         case KafkaError.THROTTLING_QUOTA_EXCEEDED:
-            return f"{refusal.text}; the next pass goes on, or raise the controller_mutation_rate of {alias}"
+            return f"{refusal.text}; the next sync run continues; or raise the controller_mutation_rate of {alias}"
     return refusal.text

@@ -1,4 +1,4 @@
-"""One pass of the checkpoints of a flow: groups of the source, their offsets, translated, written to the target."""
+"""One checkpoint run of a flow: offsets of the source's groups, translated, written to the target."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import KafkaError, KafkaException, Producer
-
-from mirrorless.client_logs import LIBRDKAFKA
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_confluent
-from mirrorless.clusters.connection_errors import unwritten
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic, ensure
+from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.topics import last_stable_offsets, log_starts
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for, topic_filter_for
@@ -41,9 +37,9 @@ _BUFFER_KB: Final = 32_768
 
 @dataclass(slots=True)
 class PassReport:
-    """What a pass found and wrote. `how` counts the answers by kind, `unknown` the offsets without one by reason.
+    """What a run found and wrote. `how` counts the answers by kind, `unknown` the offsets without one by reason.
 
-    `troubles` are lines for the log: what was skipped this time and why. `left` are groups that were not come to,
+    `troubles` are lines for the log: what was skipped this time and why. `left` are groups that were not reached,
     `latencies_ms` from each checkpoint's timestamp to its acknowledgement.
     """
 
@@ -61,10 +57,10 @@ class PassReport:
 
 @dataclass(slots=True)
 class GroupSyncReport:
-    """What became of the groups on the target: offsets written, groups left alone because they are active there.
+    """The result of committing offsets on the target: offsets written, groups skipped because they are active there.
 
-    `raised` counts the offsets written that were raised to the start of a remote partition's log, since its retention
-    deleted what they were at. `left` are groups that were not come to.
+    `raised` counts the written offsets that were raised to the start of a remote partition's log, since its retention
+    deleted the records at them. `left` are groups that were not reached.
     """
 
     written: int = 0
@@ -75,12 +71,12 @@ class GroupSyncReport:
 
 
 class Checkpoints:
-    """The checkpoints of one flow, as long as a function stays warm; a cold one comes to the same from the topics."""
+    """The checkpoints of one flow, kept between invocations; a cold start gets the same from the topics."""
 
     def __init__(self, flow: Flow, *, forward: Flow | None = None) -> None:
-        """Connect; `forward` is the flow in the opposite direction, if there is one, for groups that come back.
+        """Connect; `forward` is the flow in the opposite direction, if there is one, for groups that fail back.
 
-        Raises `ClusterError`, and ConfigurationError where the flow names a filter that is not there.
+        Raises `ClusterError`, and ConfigurationError if the flow's filter cannot be imported.
         """
         self._flow = flow
         self._source, self._target = Admin(flow.source), Admin(flow.target)
@@ -101,26 +97,20 @@ class Checkpoints:
         self._returning: dict[str, set[Place]] = {}
         self._not_copied: set[Place] = set()
         self._left: set[str] = set()
-        self._producer = Producer(
-            for_confluent(
-                flow.target,
-                role="producer",
-                extra={
-                    "acks": "all",
-                    "linger.ms": 50,
-                    "queue.buffering.max.messages": 1_000_000,
-                    "queue.buffering.max.kbytes": _BUFFER_KB,
-                    "logger": LIBRDKAFKA,
-                },
-            )
+        self._producer = TopicProducer(
+            flow.target,
+            creator="the next run",
+            linger_ms=50,
+            queue_buffering_max_messages=1_000_000,
+            queue_buffering_max_kbytes=_BUFFER_KB,
         )
 
     def emit(self, *, walking_s: float = _WALKING_S, stopping: Callable[[], bool] = lambda: False) -> PassReport:
-        """Translate the offsets of all groups and write the checkpoints that are news; raises `ClusterError`.
+        """Translate the offsets of all groups and write changed checkpoints; raises `ClusterError`.
 
-        A group or a partition that has no answer this time is left out and told. `walking_s` bounds the walks. Once
-        `stopping` says so no other group is begun; a cold pass may get no further than to read the topics, where the
-        next one goes on.
+        A group or a partition without an answer is skipped and reported. `walking_s` bounds the walks. Once
+        `stopping` returns true no other group is begun; a cold run may only read a part of the topics, where the
+        next one continues.
         """
         self._troubles, self._latencies_ms = [], []
         report = PassReport(troubles=self._troubles, latencies_ms=self._latencies_ms)
@@ -164,10 +154,10 @@ class Checkpoints:
     def sync_groups(self, *, stopping: Callable[[], bool] = lambda: False) -> GroupSyncReport:
         """Commit the last checkpoints for groups on the target that have no members; raises `ClusterError`.
 
-        Only for groups that the last `emit` found on the source: one that was deleted there is nobody's to make again,
-        or to move on; and of topics that groups return to, only where they went on by themselves. Active groups are
-        left alone, offsets never go back, and what is missing is written (reference, section 3.9), but never past a
-        remote partition's end, nor before its start. Once `stopping` says so no other group is begun.
+        Only for groups that the last `emit` found on the source: a group that was deleted there is neither recreated
+        nor changed; and of topics that groups fail back to, only where they consumed themselves. Active groups are
+        skipped, offsets never go back, and missing ones are written, but never beyond a
+        remote partition's end, nor before its start. Once `stopping` returns true no other group is begun.
         """
         report = GroupSyncReport()
         activity, troubles = list_groups(self._target)
@@ -186,7 +176,7 @@ class Checkpoints:
                 known[group] | raised.get(group, {}), {place: one.offset for place, one in offsets.items()}
             ):
                 ahead[group] = chosen
-        # Asked for now: a remote topic that was made anew is shorter than the old one was.
+        # Asked for now: a recreated remote topic is shorter than the old one was.
         ends, _ = last_stable_offsets(self._target, {place for chosen in ahead.values() for place in chosen})
         wanted: dict[str, Mapping[Place, Committed]] = {}
         for group, chosen in ahead.items():
@@ -198,7 +188,7 @@ class Checkpoints:
             if there:
                 wanted[group] = there
         self._write_raised(wanted, raised, report)
-        # Those first that the last pass was not come to.
+        # First those that the last run did not reach.
         line = sorted(wanted, key=lambda group: group not in self._left)
         outcomes = self._target_groups.commit({group: wanted[group] for group in line}, stopping=stopping)
         report.left = [group for group in line if group not in outcomes]
@@ -217,7 +207,7 @@ class Checkpoints:
         return report
 
     def _raised(self, known: ByGroup) -> ByGroup:
-        """The checkpoints that lie before a remote partition's start, raised to it."""
+        """The checkpoints that are before a remote partition's start, raised to it."""
         starts, _ = log_starts(self._target, {place for last in known.values() for place in last})
         return {
             group: below
@@ -236,7 +226,7 @@ class Checkpoints:
     ) -> None:
         """Write the raised checkpoints that are about to be committed.
 
-        A group at an offset of which no checkpoint tells would look as if it had gone on by itself (`echoes`).
+        A group at an offset without a checkpoint would look as if it had consumed itself (`failback_filter`).
         """
         self._troubles = []
         now_ms = int(time.time() * 1000)
@@ -264,18 +254,18 @@ class Checkpoints:
 
     def _read_topic(self) -> None:
         self._topic.read()
-        if self._topic.missing:  # it was deleted; all checkpoints are news to the new one
+        if self._topic.missing:  # it was deleted; all checkpoints are written to the new one
             self._create_topic()
 
     def _create_topic(self) -> None:
         topic = checkpoints_topic(self._flow)
         if (reason := ensure(self._target, topic)) is not None:
-            raise ClusterError(f"topic {topic.name} cannot be created: {reason}", cluster=topic.cluster.alias)
+            raise ClusterError(f"cannot create topic {topic.name}: {reason}", cluster=topic.cluster.alias)
 
     def _meant(self, group: str, last: Mapping[Place, Checkpoint]) -> dict[Place, Checkpoint]:
-        """Leave out checkpoints of topics that the opposite flow brought the group back to, without its doing.
+        """Leave out checkpoints of topics that the opposite flow moved the group back to, without its consuming.
 
-        And those of source topics that were created again: they are of the topic before.
+        And those of recreated source topics: they are of the topic before.
         """
         returning, home = self._returning.get(group, ()), self._way_back
         return {
@@ -288,7 +278,7 @@ class Checkpoints:
         if self._way_back is not None and returning:
             reason = self._way_back.listen(returning, stopping=stopping)
             if reason is not None:
-                report.troubles.append(f"no group is moved back: {reason}")
+                report.troubles.append(f"no group is failed back: {reason}")
 
     def _goes_back(self, topic: str) -> bool:
         return self._way_back is not None and self._way_back.covers(topic)
@@ -297,7 +287,7 @@ class Checkpoints:
         return self._wants_topic(topic) or self._goes_back(topic)
 
     def _loaded(self) -> bool:
-        """Read the checkpoints of earlier passes; False if that failed, so that nothing is translated below them."""
+        """Read the checkpoints of earlier runs; False if that failed, so that nothing is translated below them."""
         try:
             self._topic.read()
         except ClusterError:
@@ -305,7 +295,7 @@ class Checkpoints:
         return True
 
     def _committed(self, report: PassReport) -> dict[str, dict[Place, Committed]]:
-        """Committed offsets on the source of every group and topic that the filters let through."""
+        """Committed offsets on the source of every group and topic that the filters select."""
         groups, troubles = list_groups(self._source)
         report.troubles += troubles
         chosen: dict[str, dict[Place, Committed]] = {}
@@ -343,44 +333,38 @@ class Checkpoints:
                 metadata=one.metadata,
             )
             last = self._topic.last(group, (checkpoint.topic, checkpoint.partition))
-            # A walk counts less where the source was compacted since; the answer before it is not wrong for that.
+            # A walk counts less if the source was compacted since; the earlier answer is still valid.
             sure = answer.exact and (answer.how is not How.WALK or self._is_of_earlier_copy(last, checkpoint, place))
             if is_news(checkpoint, last, exact=sure, end=self.translator.target_ends.get(place)):
                 self._write(checkpoint, now_ms)
                 report.emitted += 1
 
     def _is_of_earlier_copy(self, last: Checkpoint | None, checkpoint: Checkpoint, place: Place) -> bool:
-        """Whether the last checkpoint lies where nothing of the copy as it is now can be, such as in a topic before."""
+        """Whether the last checkpoint is outside of the current copy, such as one of an earlier topic."""
         if last is None or last.downstream <= checkpoint.downstream or self._goes_back(place[0]):
             return False
         return not self.translator.line(place).fits(last.upstream, last.downstream)
 
     def _write(self, checkpoint: Checkpoint, now_ms: int) -> None:
         self._topic.note(checkpoint)
-        while True:
-            try:
-                self._producer.produce(
-                    self._topic.name,
-                    key=checkpoint.key(),
-                    value=checkpoint.value(),
-                    partition=0,
-                    timestamp=now_ms,
-                    on_delivery=self._delivered,
-                )
-            except BufferError:
-                self._producer.poll(0.1)
-            except KafkaException as error:
-                reason = f"{self._topic.name}: {unwritten(error.args[0], creator='the next pass')}"
-                raise ClusterError(reason, cluster=self._flow.target.alias) from error
-            else:
-                break
-        self._producer.poll(0)
+        refused = self._producer.send(
+            self._topic.name,
+            key=checkpoint.key(),
+            value=checkpoint.value(),
+            partition=0,
+            timestamp_ms=now_ms,
+            delivered=self._delivered,
+            waits=True,
+        )
+        if refused is not None:
+            raise ClusterError(f"{self._topic.name}: {refused}", cluster=self._flow.target.alias)
+        self._producer.poll()
 
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is None:
+    def _delivered(self, reason: str | None, message: Message) -> None:
+        if reason is None:
             self._latencies_ms.append(max(0, int(time.time() * 1000) - message.timestamp()[1]))
         else:
             checkpoint = Checkpoint.parse(message.key(), message.value())
             if isinstance(checkpoint, Checkpoint):
                 self._topic.known.get(checkpoint.group, {}).pop((checkpoint.topic, checkpoint.partition), None)
-                self._troubles.append(f"{checkpoint.text} was not written: {unwritten(error, creator='the next pass')}")
+                self._troubles.append(f"writing {checkpoint.text} failed: {reason}")

@@ -1,4 +1,4 @@
-"""Which checkpoints are worth writing, and the topic they are kept in (reference, section 3.8)."""
+"""Decides which checkpoints are written, and reads the checkpoints topic."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ByGroup = dict[str, dict[tuple[str, int], Checkpoint]]
 
 
 def remote_topic(topic: str, *, source: str, target: str, policy: ReplicationPolicy) -> str:
-    """Name of a source topic on the target; one that came from there has its original name there."""
+    """Name of a source topic on the target; a topic that was replicated from there has its original name there."""
     if policy.topic_source(topic) == target:
         return policy.original_topic(topic)
     return policy.format_remote_topic(source, topic)
@@ -30,9 +30,9 @@ def remote_topic(topic: str, *, source: str, target: str, policy: ReplicationPol
 def is_news(checkpoint: Checkpoint, last: Checkpoint | None, *, exact: bool = False, end: int | None = None) -> bool:
     """Whether a checkpoint is to be written after `last`.
 
-    A group that went back may take its downstream offset back with it; otherwise that only ever grows. Unless the
-    remote topic was made anew, or lost records: `last` then lies behind its `end`, or behind an answer that is `exact`,
-    and whoever went on from it would miss what lies between.
+    A group that was reset to an earlier offset may take its downstream offset back with it; otherwise that only grows.
+    Unless the remote topic was recreated, or lost records: `last` is then beyond its `end`, or an `exact` answer,
+    and a consumer that continued from it would miss the records between.
     """
     if last is None or checkpoint.upstream < last.upstream or checkpoint.downstream > last.downstream:
         return True
@@ -42,7 +42,7 @@ def is_news(checkpoint: Checkpoint, last: Checkpoint | None, *, exact: bool = Fa
 class CheckpointTopic:
     """The checkpoints topic of a flow; `admin` is the target's client. The last record of every key counts.
 
-    `known` are the checkpoints of the groups that `wanted` lets through; `malformed` counts records that were skipped.
+    `known` are the checkpoints of the groups that `wanted` selects; `malformed` counts records that were skipped.
     """
 
     def __init__(self, topic: InternalTopic, admin: Admin, *, wanted: Callable[[str], bool]) -> None:
@@ -58,12 +58,12 @@ class CheckpointTopic:
 
     @property
     def missing(self) -> bool:
-        """Whether there was no such topic when it was read last."""
+        """Whether the topic did not exist when it was last read."""
         return self._replay.missing
 
     @property
     def refused(self) -> str | None:
-        """Why the topic might not be seen when it was read last, None if it might."""
+        """Why the topic was not visible when it was last read, None if it was."""
         return self._replay.refused
 
     @property
@@ -72,7 +72,7 @@ class CheckpointTopic:
         return self._replay.complete
 
     def read(self, *, stopping: Callable[[], bool] = lambda: False) -> ByGroup:
-        """Catch up with the topic; once `stopping` says so the rest is left to the next read.
+        """Read to the topic's end; once `stopping` returns true the rest is left to the next read.
 
         Raises `ClusterUnavailable`.
         """
@@ -88,7 +88,7 @@ class CheckpointTopic:
         return self.known
 
     def note(self, checkpoint: Checkpoint) -> None:
-        """Take a checkpoint as the last one of its key."""
+        """Use a checkpoint as the last one of its key."""
         self.known.setdefault(checkpoint.group, {})[checkpoint.topic, checkpoint.partition] = checkpoint
 
     def last(self, group: str, place: Place) -> Checkpoint | None:
@@ -114,7 +114,7 @@ class CheckpointTopic:
 def offsets_to_commit(
     checkpoints: Mapping[Place, Checkpoint], committed: Mapping[Place, int]
 ) -> dict[Place, Checkpoint]:
-    """Choose what a group without members gets on the target: what it lacks, and what lies ahead of where it is."""
+    """Choose what a group without members gets on the target: missing offsets, and those ahead of its own."""
     return {
         place: checkpoint
         for place, checkpoint in checkpoints.items()

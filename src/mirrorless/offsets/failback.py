@@ -1,10 +1,10 @@
-"""The way back: a group that went on in a remote topic returns to the topic that it was copied from.
+"""Fails groups back: translates offsets in remote topics to offsets in the topics that they were copied from.
 
-A group that failed over from A to B reads `A.t` there. When it returns, the flow B->A says where it goes on in `t`: the
-flow A->B knows the pairs, read from the other side. MirrorMaker 2 names such checkpoints (reference, section 3.8) but
-has no syncs for them, so it never writes one. Only what came over one hop goes back: of `A.C.t` the topic on A is
-`C.t`, where MirrorMaker 2's rule says `t`. A group that A->B's own checkpoints brought to where it is stands on A where
-it stands: see `echoes`.
+A group that failed over from A to B reads `A.t` there. When it returns, the flow B->A translates its offset to `t`: the
+flow A->B has the pairs, used in the other direction. MirrorMaker 2 names such checkpoints but
+has no syncs for them, so it never writes one. Only topics of one hop are failed back: for `A.C.t` the topic on A is
+`C.t`, where MirrorMaker 2's rule says `t`. A group with an offset from A->B's own checkpoints only is not moved on A:
+see `failback_filter`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import ConfigResource, ResourceType
 
+from mirrorless.batches.record_counter import OffsetSearch
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import replicated_topics
+from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.failback_filter import FailbackFilter
-from mirrorless.offsets.record_counter import Search, Walker
 from mirrorless.offsets.translation import How, Translated, Unknown
 from mirrorless.offsets.translation_service import Translator
 from mirrorless.policy import policy_for
@@ -52,7 +53,7 @@ class Failback:
         self.walked_records = 0
 
     def covers(self, topic: str) -> bool:
-        """Whether the topic is a remote topic of the forward flow, over one hop; many groups ask."""
+        """Whether the topic is a remote topic of the forward flow, over one hop; cached for many groups."""
         found = self._covered.get(topic)
         if found is None:
             found = self._covered[topic] = self._is_remote(topic)
@@ -65,13 +66,13 @@ class Failback:
         return upstream is not None and upstream == self._policy.original_topic(topic) and self._selects(upstream)
 
     def is_home(self, topic: str) -> bool:
-        """Whether the topic is one of the forward flow's source that groups return to."""
+        """Whether the topic is one of the forward flow's source that groups fail back to."""
         return self.covers(self._policy.format_remote_topic(self._alias, topic))
 
     def listen(self, topics: Iterable[str], *, stopping: Callable[[], bool] = lambda: False) -> str | None:
-        """Learn what the forward flow's checkpoints say of remote `topics` now; returns why that cannot be known.
+        """Read the forward flow's checkpoints of remote `topics`; returns why this is not possible.
 
-        The offsets of the groups must have been asked for before: a checkpoint is written before it is committed.
+        The offsets of the groups must have been read before: a checkpoint is written before it is committed.
         """
         try:
             self._echoes.read(stopping=stopping)
@@ -84,9 +85,9 @@ class Failback:
         return self._deaf
 
     def echo(self, group: str, place: Place, offset: int) -> Translated | Unknown | None:
-        """Where a group is that has not moved in a remote topic: that is known without translating.
+        """The position of a group that has not moved in a remote topic: it is known without translating.
 
-        A topic at home that was created again since it was copied is another one, in which no group was.
+        A source topic that was recreated since it was copied is another one, in which no group was.
         """
         home = self._policy.original_topic(place[0]), place[1]
         if self._deaf is None and (reason := self._translator.why_not(home)) is not None:
@@ -95,7 +96,7 @@ class Failback:
         return None if last is None else Translated(last.upstream, How.PAIR)
 
     def went_on(self, group: str, place: Place, offset: int) -> bool:
-        """Whether the group itself went on in a remote topic, so that it may be moved at home too."""
+        """Whether the group itself consumed in a remote topic, so that it may be moved on the source too."""
         return self._deaf is None and self._echoes.went_on(group, place, offset)
 
     def translate(
@@ -107,7 +108,7 @@ class Failback:
     ) -> Answers:
         """Translate offsets of remote topics; walks end at the monotonic time `deadline`. Raises `ClusterError`.
 
-        Where `stopping` says so before all is read that it takes, nothing has an answer yet.
+        If `stopping` returns true before everything required is read, nothing has an answer yet.
         """
         home = {place: (self._policy.original_topic(place[0]), place[1]) for place in wanted}
         if not self._translator.refresh(home.values(), stopping=stopping):
@@ -116,7 +117,7 @@ class Failback:
         self._ask_which_are_compacted({topic for topic, _ in home.values()})
         self.troubles, self.walked_records = [], 0
         answers: Answers = {place: {} for place in wanted}
-        searches: list[tuple[Place, Search]] = []
+        walks: list[tuple[Place, tuple[int, int], Walk]] = []
         for place, offsets in wanted.items():
             if (reason := self._translator.why_not(home[place])) is not None:
                 answers[place] = dict.fromkeys(offsets, Unknown(reason))
@@ -131,17 +132,18 @@ class Failback:
                     answers[place][offset] = found
             for (upstream, downstream), some in starts.items():
                 records = sorted(offset - downstream for offset in some)
-                searches.append((place, Search(home[place], upstream, records, base=downstream)))
-        self._walker.walk([search for _, search in searches], deadline=deadline)
-        for place, search in searches:
-            for number in search.until:
-                at = search.counts.get(number)
-                answers[place][search.base + number] = (
-                    Translated(search.begin, How.NEAREST) if at is None else Translated(at, How.WALK)
+                walk = Walk(home[place], OffsetSearch(upstream, records))
+                walks.append((place, (upstream, downstream), walk))
+        self._walker.walk([walk for _, _, walk in walks], deadline=deadline)
+        for place, (upstream, downstream), walk in walks:
+            for number in walk.counter.until:
+                at = walk.counter.counts.get(number)
+                answers[place][downstream + number] = (
+                    Translated(upstream, How.NEAREST) if at is None else Translated(at, How.WALK)
                 )
-            self.walked_records += search.records
-            if search.trouble is not None:
-                self.troubles.append(f"{search.place[0]}-{search.place[1]}: {search.trouble}")
+            self.walked_records += walk.counter.records
+            if walk.trouble is not None:
+                self.troubles.append(f"{walk.place[0]}-{walk.place[1]}: {walk.trouble}")
         return answers
 
     def close(self) -> None:
@@ -151,7 +153,7 @@ class Failback:
         self._walker.close()
 
     def _ask_which_are_compacted(self, topics: Iterable[str]) -> None:
-        """Ask anew each time, because a policy may change; a topic that does not tell counts as compacted."""
+        """Query the policies each time, because they may change; a topic without an answer counts as compacted."""
         resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
         for resource, future in (self._source.client.describe_configs(resources) if resources else {}).items():
             try:
@@ -162,19 +164,19 @@ class Failback:
 
 
 def look_up(offset: int, line: OffsetMap, *, compacted: bool) -> Translated | Unknown | tuple[int, int]:
-    """Translate a downstream offset: the answer, or the pair of offsets (up, down) from where on records are counted.
+    """Translate a downstream offset: the answer, or the pair of offsets (up, down) from which records are counted.
 
-    `compacted` says that the source may have lost records that were copied; counting would then lead too far.
+    `compacted` says that the source may have removed copied records; counting would then lead too far.
     """
     run, following = line.at_downstream(offset)
     if run is None:
-        known = "it lies before every offset sync that is left" if following else "there is no offset sync yet"
+        known = "the offset is before the oldest offset sync" if following else "there is no offset sync yet"
         return Unknown(known)
     if offset <= run.end_downstream:
-        # Where runs meet on the target, what lies between them at home was never copied, so nobody read it there.
+        # Where runs meet on the target, records between them on the source were never copied, so no consumer read them.
         first = line.first_at_downstream(offset)
         if offset == first.first_downstream == 0 < first.first_upstream:
-            return Unknown("it lies before everything that was copied")
+            return Unknown("the offset is before everything that was copied")
         return Translated(first.first_upstream + offset - first.first_downstream, How.RUN)
     if not line.countable(run, following) or compacted:
         return Translated(run.end_upstream, How.NEAREST)

@@ -1,8 +1,8 @@
-"""Tells a group that went on in a remote topic from one that was only brought there by the flow's own checkpoints.
+"""Distinguishes groups that consumed in a remote topic from those that only the flow's own checkpoints moved there.
 
-Where both flows of a pair commit group offsets, the flow A->B makes each group of A on B as well. To the flow B->A that
-is a group like any other, whose offset in `A.t` it would send back to `t`: for nothing at best, and over an offset that
-was reset on A, or a group that was deleted there. MirrorMaker 2 has no such way back, and so no echo.
+If both flows of a pair commit group offsets, the flow A->B creates each group of A on B as well. To the flow B->A that
+is a group like any other, whose offset in `A.t` it would translate back to `t`: useless at best, and wrong for an
+offset that was reset on A, or a group that was deleted there. MirrorMaker 2 does not fail groups back.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class FailbackFilter(CheckpointTopic):
-    """The checkpoints of the flow `forward`, and how far they brought each group; `admin` is its target's client.
+    """The checkpoints of the flow `forward`, and how far they moved each group; `admin` is its target's client.
 
-    That is read off all records that the compacted topic still has: of a group that was reset on the source the last
-    one alone does not tell.
+    This is derived from all records that the compacted topic still has: for a group that was reset on the source the
+    last one is not sufficient.
     """
 
     def __init__(self, forward: Flow, admin: Admin, *, wanted: Callable[[str], bool]) -> None:
@@ -33,9 +33,9 @@ class FailbackFilter(CheckpointTopic):
         self._furthest: dict[tuple[str, Place], int] = {}
 
     def note(self, checkpoint: Checkpoint) -> None:
-        """Take a checkpoint as the last one of its key.
+        """Use a checkpoint as the last one of its key.
 
-        One that went back though its group did not is of a remote topic that was made anew.
+        One that went back although its group did not is of a recreated remote topic.
         """
         place = checkpoint.topic, checkpoint.partition
         last = self.last(checkpoint.group, place)
@@ -45,12 +45,12 @@ class FailbackFilter(CheckpointTopic):
         self._furthest[key] = max(-1 if anew else self._furthest.get(key, -1), checkpoint.downstream)
 
     def of(self, group: str, place: Place, offset: int) -> Checkpoint | None:
-        """The last checkpoint of a group, where its offset in a remote topic is that one's."""
+        """The last checkpoint of a group, if it has the group's offset in a remote topic."""
         last = self.last(group, place)
         return last if last is not None and last.downstream == offset else None
 
     def went_on(self, group: str, place: Place, offset: int) -> bool:
-        """Whether a group's offset in a remote topic lies where no checkpoint brought it."""
+        """Whether a group's offset in a remote topic is one that no checkpoint has."""
         return offset > self._furthest.get((group, place), -1)
 
     def _forget_all(self) -> None:

@@ -1,4 +1,4 @@
-"""What a failover would cost right now: per group and partition where it goes on, what it re-reads, what is lost."""
+"""Forecasts a failover at this moment: where each group would continue, what it re-reads, and what is lost."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.progress.topic_ids import NOT_COPIED, is_another
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import group_filter_for, topic_filter_for
+from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.checkpoints import CheckpointTopic, remote_topic
-from mirrorless.offsets.record_counter import Walk, Walker
 from mirrorless.offsets.translation import Translated, Unknown
 from mirrorless.offsets.translation_service import Translator
 from mirrorless.policy import policy_for
@@ -35,14 +35,14 @@ _WALKING_S: Final = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """One group on one partition, if it went over to the target now.
+    """One group on one partition, if it failed over to the target now.
 
-    `source_offset` is where it is on the source, `target_offset` where it goes on; None without an answer, and `how`
-    says why. `read_again` are the most records it would read a second time, 0 where the answer is exact.
-    `checkpoint_offset` is what the checkpoints topic says, None if nothing. `not_copied` are committed records that the
-    target does not have; `not_copied_exact` tells whether they were counted or are offsets, which markers and holes
-    take too. `newest_ms` is the timestamp of the target's newest record, None if it has none. Without a source that
-    answers, offsets are those of the last checkpoint and nobody knows what was not copied.
+    `source_offset` is its offset on the source, `target_offset` where it would continue; None without an answer, and
+    `how` says why. `read_again` is the maximum number of records that it would read again, 0 if the answer is exact.
+    `checkpoint_offset` is the offset in the checkpoints topic, None if none. `not_copied` are committed records
+    that the target does not have; `not_copied_exact` says whether they were counted or are offsets, which include
+    markers and gaps. `newest_ms` is the timestamp of the target's newest record, None if it has none. If the source is
+    unavailable, offsets are those of the last checkpoint and it is not known what was not copied.
     """
 
     group: str
@@ -61,7 +61,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailoverPlan:
-    """The forecasts of a flow. `troubles` are lines about what could not be found out."""
+    """The forecasts of a flow. `troubles` are lines about what could not be determined."""
 
     flow: str
     source_answers: bool
@@ -72,8 +72,8 @@ class FailoverPlan:
 def failover_plan(flow: Flow, *, groups: Callable[[str], bool] = lambda _: True) -> FailoverPlan:
     """Forecast a failover of the flow's groups to its target; writes nothing.
 
-    Raises `ClusterError` if the target does not answer, ConfigurationError where the flow names a filter that is not
-    there. Where only the source does not answer, or a part of it, checkpoints are all there is.
+    Raises `ClusterError` if the target does not answer, ConfigurationError if the flow's filter cannot be imported.
+    If only the source, or a part of it, does not answer, only checkpoints are used.
     """
     selects = group_filter_for(flow).selects
     target = Admin(flow.target)
@@ -147,23 +147,27 @@ class _Forecaster:
         return chosen
 
     def _not_copied(self, places: Iterable[Place], deadline: float) -> dict[Place, tuple[int, bool]]:
-        """Records between what is known to be copied and the source's end, and whether they were counted."""
+        """Records between the known end of the copy and the source's end, and whether they were counted."""
         places = list(places)
         ends, missing = last_stable_offsets(self._source, places)
         self._troubles += [f"{topic}-{partition}: {reason}" for (topic, partition), reason in missing.items()]
         for (topic, partition), offsets in held_back(self._source, ends).items():
             self._troubles.append(
                 f"{topic}-{partition}: a transaction is open at offset {ends[topic, partition]}; "
-                f"{offsets} offsets from there on are not copied, and not counted here"
+                f"the next {offsets} offsets are not copied, and not counted here"
             )
         reached = {place: self._reached(place) for place in ends}
-        walks = [Walk(place, reached[place][0], [end]) for place, end in ends.items() if end > reached[place][0]]
+        walks = [
+            Walk(place, self._translator.counter(place, reached[place][0], [end]))
+            for place, end in ends.items()
+            if end > reached[place][0]
+        ]
         walker = Walker(self._flow.source)
         try:
             walker.walk(walks, deadline=deadline)
         finally:
             walker.close()
-        counted = {walk.place: walk.counts.get(walk.until[0]) for walk in walks}
+        counted = {walk.place: walk.counter.counts.get(ends[walk.place]) for walk in walks}
         found: dict[Place, tuple[int, bool]] = {}
         for place, end in ends.items():
             copied_to, ahead, sure = reached[place]
@@ -173,12 +177,12 @@ class _Forecaster:
         return found
 
     def _reached(self, place: Place) -> tuple[int, int, bool]:
-        """Upstream offset up to which all was copied, records that the target has beyond, and whether both are sure.
+        """Upstream offset up to which all was copied, records that the target has beyond, and whether both are certain.
 
-        What the target has beyond the last progress may be another writer's; of MirrorMaker 2's part it says nothing.
+        Records on the target beyond the last progress may be another writer's; nothing is known about MirrorMaker 2's.
         """
         if self._translator.why_not(place) is not None:
-            return 0, 0, True  # what the target has is a copy of another topic
+            return 0, 0, True  # the target has a copy of another topic
         known = self._translator.progress.get(place)
         if known is not None and known.progress is not None and known.progress.epoch is None:
             return known.progress.last_offset + 1, 0, False
@@ -210,7 +214,7 @@ class _Forecaster:
         )
 
     def _read_again(self, place: Place, offset: int, answer: Translated) -> int:
-        """The most records between the answer and the exact one, which is not known where the answer is not exact."""
+        """The maximum number of records between the answer and the exact one, which is unknown if not exact."""
         if answer.exact:
             return 0
         run, following = self._translator.line(place).at(offset)
@@ -248,7 +252,7 @@ def _from_checkpoints(flow: Flow, topic: CheckpointTopic, target: Admin, reason:
 
 
 def _halted_at_another(flow: Flow, target: Admin) -> tuple[set[Place], list[str]]:
-    """Remote partitions whose copy halted at a source topic that was created again: no checkpoint is of that topic."""
+    """Remote partitions whose copy halted at a recreated source topic: no checkpoint is of that topic."""
     policy = policy_for(flow)
     progress = ProgressTopic(flow, target, must_exist=False)
     try:
@@ -265,14 +269,14 @@ def _halted_at_another(flow: Flow, target: Admin) -> tuple[set[Place], list[str]
 
 
 def newest_timestamps(admin: Admin, places: Iterable[Place]) -> dict[Place, int]:
-    """Largest timestamp of each partition, ms since 1970; those without records or without an answer are left out."""
+    """Largest timestamp of each partition, ms since 1970; those without records or without an answer are omitted."""
     wanted = {TopicPartition(topic, partition): OffsetSpec.max_timestamp() for topic, partition in places}
     found: dict[Place, int] = {}
     for place, future in (admin.client.list_offsets(wanted) if wanted else {}).items():
         try:
             answer = admin.result(future)
         except ClusterError:
-            continue  # a topic that is not there, or brokers before 3.0: an age is not worth more
+            continue  # a missing topic, or brokers before 3.0: the age is optional
         if answer.timestamp >= 0:
             found[place.topic, place.partition] = answer.timestamp
     return found

@@ -1,7 +1,7 @@
-"""MirrorMaker 2's store of offset syncs: 64 slots a partition, denser towards the newest (reference, section 3.1).
+"""MirrorMaker 2's store of offset syncs: 64 slots per partition, denser towards the newest.
 
 Rules: Kafka's `OffsetSyncStore`. Of two neighbouring slots the older sync is at most 2^j - 2^i upstream offsets away,
-so the newer end is well covered, and at least about 2^(i-2), so no two slots say the same. Slots are compared by
+so the newer end is well covered, and at least about 2^(i-2), so no two slots are the same. Slots are compared by
 identity: "the same sync" is the same object, not an equal one.
 """
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 SLOTS: Final = 64
 NOT_COVERED: Final = -1
-"""MirrorMaker 2's answer for an offset before every sync that is left; it is never emitted."""
+"""MirrorMaker 2's answer for an offset before its oldest sync; it is never emitted."""
 
 Place = tuple[str, int]
 """Topic and partition, of the source."""
 
 
 class SyncStore:
-    """The syncs of one flow. Where `must_read_to_end`, of the syncs before `initialized` only the last one counts.
+    """The syncs of one flow. With `must_read_to_end`, of the syncs before `initialized` only the last one counts.
 
-    That is for when earlier checkpoints could not be read: nothing may be translated below what they said.
+    That is for when earlier checkpoints could not be read: nothing may be translated below them.
     """
 
     def __init__(self, *, must_read_to_end: bool = False) -> None:
@@ -32,16 +32,16 @@ class SyncStore:
         self._slots: dict[Place, list[OffsetSync]] = {}
 
     def initialized(self) -> None:
-        """Note that the topic was read to its end once; there is no translation before."""
+        """Record that the topic was read to its end once; there is no translation before."""
         self._initialized = True
 
     def forget(self) -> None:
-        """Note that the topic is read from its beginning again."""
+        """Record that the topic is read from its beginning again."""
         self._initialized = False
         self._slots.clear()
 
     def add(self, sync: OffsetSync) -> None:
-        """Take the next sync of the topic."""
+        """Add the next sync of the topic."""
         place = (sync.topic, sync.partition)
         slots = self._slots.get(place)
         rewound = slots is not None and sync.last_upstream < slots[0].last_upstream
@@ -61,7 +61,7 @@ class SyncStore:
     def translate(self, place: Place, offset: int) -> int | None:
         """Return MirrorMaker 2's answer for upstream `offset`: at a sync exactly, else one past the nearest below.
 
-        None while nothing is known of the partition, `NOT_COVERED` below all syncs that are left.
+        None without any sync of the partition, `NOT_COVERED` before its oldest sync.
         """
         if not self._initialized or place not in self._slots:
             return None
@@ -94,7 +94,7 @@ def _updated(old: list[OffsetSync], newest: OffsetSync) -> list[OffsetSync]:
             if not skip or taken_to >= current:
                 break
         if _near_enough(slots[previous], slots[current], previous, current):
-            break  # from here on the old slots are as they should be
+            break  # from here on the old slots are valid
         slots[current] = candidate
     return slots
 

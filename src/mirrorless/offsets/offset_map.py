@@ -1,8 +1,7 @@
-"""Stretches without holes, by which offsets translate exactly (design, section 6).
+"""Runs of records without gaps in offsets, by which offsets translate exactly.
 
-A run of `n` records is upstream `[u, u + n)` and downstream `[d, d + n)`. Every offset in it has one
-answer, and the offset behind it too. A run of no records is a point: where an incarnation of the copy began, or how far
-the progress is.
+A run of `n` records is upstream `[u, u + n)` and downstream `[d, d + n)`. Every offset in it has one answer, and the
+offset after it too. A run of no records is a point: where an epoch of the copy began, or the end of the copy.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
     from mirrorless.offsets.mm2_sync_store import Place
 
 MOST_RUNS: Final = 2048
-"""Runs kept of one partition; beyond that the shorter ones of the older half go, which costs a longer walk."""
+"""Maximum number of runs per partition; beyond it shorter ones of the older half are dropped: walks get longer."""
 
 
 class Run(NamedTuple):
-    """A number of records on both sides, without a hole, from these first offsets on."""
+    """A number of records on both sides, without a gap, from these first offsets on."""
 
     first_upstream: int
     first_downstream: int
@@ -34,25 +33,25 @@ class Run(NamedTuple):
 
     @property
     def end_upstream(self) -> int:
-        """Upstream offset behind the run."""
+        """Upstream offset after the run."""
         return self.first_upstream + self.records
 
     @property
     def end_downstream(self) -> int:
-        """Downstream offset behind the run."""
+        """Downstream offset after the run."""
         return self.first_downstream + self.records
 
     @property
     def shift(self) -> int:
-        """How far the two sides are apart."""
+        """The difference between the two sides."""
         return self.first_upstream - self.first_downstream
 
     def before(self, other: Run) -> bool:
-        """Whether all of this run stands before the other one, on both sides."""
+        """Whether all of this run is before the other one, on both sides."""
         return self.end_upstream <= other.first_upstream and self.end_downstream <= other.first_downstream
 
     def agrees(self, other: Run) -> bool:
-        """Whether both can be true of one copy: one before the other, or in one line."""
+        """Whether both can be true of one copy: one before the other, or consecutive."""
         return self.shift == other.shift or self.before(other) or other.before(self)
 
 
@@ -64,7 +63,7 @@ class _Partition:
     resets: int = 0
 
     def forget(self) -> None:
-        """Both sides went on elsewhere: what was known says nothing about it."""
+        """Forget everything: both sides have changed."""
         self.runs.clear()
         self.foreign.clear()
         self.resets += 1
@@ -77,9 +76,9 @@ class RunStore:
         self._partitions: dict[Place, _Partition] = {}
 
     def add(self, sync: OffsetSync) -> None:
-        """Take the next sync; where either side went back, everything known of the partition is forgotten.
+        """Add the next sync; if either side went back, everything known of the partition is forgotten.
 
-        A sync of MirrorMaker 2 says nothing about runs, but that there is a stretch of which we know only pairs.
+        A sync of MirrorMaker 2 has no run: it only shows a part of which only pairs are known.
         """
         partition = self._partitions.setdefault((sync.topic, sync.partition), _Partition())
         upstream, downstream = pair = sync.last_upstream, sync.last_downstream
@@ -105,7 +104,7 @@ class RunStore:
             partition.runs = _thinned(runs)
 
     def forget(self) -> None:
-        """Note that the topic is read from its beginning again; what was derived from it before is void."""
+        """Record that the topic is read from its beginning again; derived results are void."""
         for partition in self._partitions.values():
             partition.forget()
             partition.newest = (-1, -1)
@@ -115,11 +114,11 @@ class RunStore:
         return self._partitions[place].runs if place in self._partitions else ()
 
     def foreign(self, place: Place) -> Sequence[int]:
-        """One upstream offset of each stretch that MirrorMaker 2 copied."""
+        """One upstream offset of each part that MirrorMaker 2 copied."""
         return self._partitions[place].foreign if place in self._partitions else ()
 
     def resets(self, place: Place) -> int:
-        """How often the partition's runs were forgotten; what was derived from them before is void."""
+        """How often the partition's runs were forgotten; results derived from them before are void."""
         return self._partitions[place].resets if place in self._partitions else 0
 
 
@@ -131,9 +130,9 @@ def _thinned(runs: list[Run]) -> list[Run]:
 
 
 def points(progress: Progress | None, announced: Mapping[int, Announcement]) -> list[Run]:
-    """What the progress topic knows for certain: where each incarnation began, and how far the copy is (section 5).
+    """The certain points in the progress topic: where each epoch began, and the end of the copy.
 
-    Earlier incarnations count only as far as a later one did not begin before them, on either side, or where they did.
+    Earlier epochs are used only up to where a later one began, on either side.
     """
     known = [(one.epoch, Run(one.start, one.downstream, 0)) for one in _begun(announced, progress)]
     if progress is not None and progress.epoch is not None and progress.last_downstream is not None:
@@ -148,9 +147,9 @@ def points(progress: Progress | None, announced: Mapping[int, Announcement]) -> 
 
 
 def _begun(announced: Mapping[int, Announcement], progress: Progress | None) -> list[Announcement]:
-    """The epochs in order, without those that nothing was ever appended in as far as that is known (decision 0003).
+    """The epochs in order, without those in which nothing was ever appended as far as known (decision 0003).
 
-    Such a one says where a copy would have gone on, which is not where it did.
+    Such an epoch says where the copy would have resumed, not where it did.
     """
     epochs = [announced[epoch] for epoch in sorted(announced)]
     surely = {one.last_begun for one in epochs}
@@ -158,7 +157,7 @@ def _begun(announced: Mapping[int, Announcement], progress: Progress | None) -> 
         surely.add(progress.epoch)
     begun: list[Announcement] = []
     later: Announcement | None = None
-    stood_at: int | None = None  # the earliest epoch that the target was in when a later one was announced
+    stood_at: int | None = None  # the target's earliest epoch when a later one was announced
     for one in reversed(epochs):
         at_once = later is not None and later.downstream == one.downstream
         passed_by = stood_at is not None and stood_at < one.epoch
@@ -171,9 +170,9 @@ def _begun(announced: Mapping[int, Announcement], progress: Progress | None) -> 
 
 
 def _is_void(announcement: Announcement, progress: Progress | None) -> bool:
-    """Whether the copy went on elsewhere than from the place behind which this epoch was announced to begin.
+    """Whether the copy resumed elsewhere than at the position after which this epoch was announced to begin.
 
-    Of what the target lost the progress may tell still, though the epoch begins before it.
+    The progress may be about records that the target lost, though the epoch begins before them.
     """
     if announcement.after is None or progress is None or progress.epoch is None or progress.sequence is None:
         return False
@@ -185,7 +184,7 @@ def _is_void(announcement: Announcement, progress: Progress | None) -> bool:
 
 
 def taken_over(announced: Mapping[int, Announcement]) -> list[int]:
-    """Upstream offsets up to which MirrorMaker 2 had copied when we went on."""
+    """Upstream offsets up to which MirrorMaker 2 had copied when this program took over."""
     return [
         one.start for one in announced.values() if one.kind is EpochKind.AFTER_MIRRORMAKER2 or one.behind is not None
     ]
@@ -193,9 +192,9 @@ def taken_over(announced: Mapping[int, Announcement]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class OffsetMap:
-    """All that is certain of one partition, in order on both sides.
+    """Everything certain about one partition, in order on both sides.
 
-    `foreign` are upstream offsets in stretches that MirrorMaker 2 copied, where nothing can be counted.
+    `foreign` are upstream offsets in parts that MirrorMaker 2 copied, where nothing can be counted.
     """
 
     runs: tuple[Run, ...]
@@ -203,7 +202,7 @@ class OffsetMap:
 
     @classmethod
     def of(cls, runs: Iterable[Run], points: Sequence[Run], *, foreign: Iterable[int] = ()) -> OffsetMap:
-        """Join runs and points; runs that a point contradicts are of an earlier incarnation and are left out."""
+        """Join runs and points; runs that a point contradicts are of an earlier epoch and are dropped."""
         kept = [run for run in runs if all(run.agrees(point) for point in points)]
         return cls(tuple(_merged(sorted([*kept, *points]))), tuple(foreign))
 
@@ -216,28 +215,28 @@ class OffsetMap:
         )
 
     def first_at_downstream(self, offset: int) -> Run:
-        """The first of the runs that downstream `offset` is in, or just behind; there must be one."""
+        """The first of the runs that downstream `offset` is in, or just after; there must be one."""
         place = bisect_right(self.runs, offset, key=lambda run: run.first_downstream) - 1
         while place and self.runs[place - 1].end_downstream >= offset:
             place -= 1
         return self.runs[place]
 
     def countable(self, run: Run, following: Run | None) -> bool:
-        """Whether all records between two neighbours were copied by us, or all behind the last one."""
+        """Whether all records between two neighbours, or after the last run, were copied by this program."""
         return not any(
             run.end_upstream <= offset and (following is None or offset <= following.first_upstream)
             for offset in self.foreign
         )
 
     def fits(self, upstream: int, downstream: int) -> bool:
-        """Whether a pair can be of this copy: not behind what comes later, and with no more records than offsets."""
+        """Whether a pair can be of this copy: not after what comes later, and with no more records than offsets."""
         run, following = self.at(upstream)
         if run is not None and upstream - downstream < run.shift:
             return False
         return run is None or following is None or downstream <= following.first_downstream
 
     def at(self, offset: int) -> tuple[Run | None, Run | None]:
-        """The run that begins at or before upstream `offset`, and the one that begins behind it."""
+        """The run that begins at or before upstream `offset`, and the one that begins after it."""
         place = bisect_right(self.runs, offset, key=lambda run: run.first_upstream)
         return (
             self.runs[place - 1] if place else None,
@@ -246,7 +245,7 @@ class OffsetMap:
 
 
 def _merged(runs: Iterable[Run]) -> Iterator[Run]:
-    """Join what stands in one line without a hole; points inside a run vanish."""
+    """Join consecutive runs without a gap; points inside a run vanish."""
     last: Run | None = None
     for run in runs:
         if last is not None and run.shift == last.shift and run.first_upstream <= last.end_upstream:

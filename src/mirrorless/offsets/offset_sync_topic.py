@@ -1,4 +1,4 @@
-"""A flow's offset syncs, read into the stores that translate by them."""
+"""Reads a flow's offset syncs into the stores that translate with them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class OffsetSyncs:
-    """The topic of offset syncs; `admin` is the client of the cluster it is on.
+    """The offset syncs topic; `admin` is the client of its cluster.
 
-    `slots` is MirrorMaker 2's store, `runs` ours; `malformed` counts the records that were skipped.
+    `slots` is MirrorMaker 2's store, `runs` this program's; `malformed` counts the skipped records.
     """
 
     def __init__(self, topic: InternalTopic, admin: Admin, *, must_read_to_end: bool = False) -> None:
@@ -29,7 +29,7 @@ class OffsetSyncs:
         self.malformed = 0
 
     def read(self, *, stopping: Callable[[], bool] = lambda: False) -> bool:
-        """Catch up with the topic, and say whether it was read to its end, or left off; raises `ClusterUnavailable`."""
+        """Read to the topic's end, and return whether it was reached; raises `ClusterUnavailable`."""
         for entry in self._replay.read(self._forget, stopping=stopping):
             sync = OffsetSync.parse(entry.key, entry.value)
             if isinstance(sync, Malformed):

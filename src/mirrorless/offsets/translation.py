@@ -1,21 +1,21 @@
-"""From a group's offset on the source to the offset on the target where it goes on. Pure; walks are asked for.
+"""Translates a group's offset on the source to the offset on the target where it continues. Pure; walks are requested.
 
-Exact means: the first record on the target that the group has not read. What is not exact lies before that, never
-behind. The cases:
+Exact means: the first record on the target that the group has not read. An inexact answer is before that, never
+after. The cases:
 
 | where the group's offset is | answer | `How` |
 |---|---|---|
-| inside a run, or just behind it | as far into the run downstream | `run` |
-| in a hole between two runs that meet downstream | where they meet | `hole` |
+| inside a run, or just after it | as far into the run downstream | `run` |
+| in a gap between two runs that meet downstream | where they meet | `hole` |
 | between two runs with records in between | counted by a walk of the source | `walk` |
 | before everything that was ever copied | the first record on the target | `before` |
 | on a partition of which nothing is on the target yet | 0 | `empty` |
 | beyond everything copied | the target's end | `beyond` |
-| at a sync of MirrorMaker 2, or just behind it | that pair | `pair` |
-| anywhere else behind one, or where a walk is impossible | one past the nearest pair below | `nearest` |
-| before every pair that is left, or nothing is known | none, with the reason | |
+| at a sync of MirrorMaker 2, or just after it | that pair | `pair` |
+| anywhere else after one, or where a walk is impossible | one past the nearest pair below | `nearest` |
+| before the oldest pair, or nothing is known | none, with the reason | |
 
-Where retention has deleted the target's records up to behind an answer, it is the first one left: `start`.
+If retention has deleted the target's records beyond an answer, it is the first offset left: `start`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Translated:
-    """The downstream offset to go on from."""
+    """The downstream offset to continue from."""
 
     downstream: int
     how: How
@@ -85,12 +85,12 @@ class WalkNeeded:
         return Translated(min(downstream, self.ceiling), How.WALK)
 
     def not_counted(self) -> Translated:
-        """The answer where counting is impossible: the nearest pair below, as MirrorMaker 2 has it."""
+        """The answer if counting is impossible: the nearest pair below, as in MirrorMaker 2."""
         return Translated(min(self.fallback, self.ceiling), How.NEAREST)
 
 
 def inside_log(answer: Translated | Unknown, start: int) -> Translated | Unknown:
-    """Raise an answer that lies before `start`, the first offset that the remote partition still has, to it."""
+    """Raise an answer before `start`, the first offset that the remote partition still has, to it."""
     if isinstance(answer, Translated) and answer.downstream < start:
         return Translated(start, How.START)
     return answer
@@ -101,9 +101,9 @@ def translate(
 ) -> Translated | WalkNeeded | Unknown:
     """Translate upstream `offset` of one partition.
 
-    `line` is what is certain of it, `nearest` the 64-slot store's sync at or below the offset. `target_end` is the
-    remote partition's end; it must have been asked for before anything that `line` was made of, so that no incarnation
-    began between the two unseen.
+    `line` is what is certain about it, `nearest` the 64-slot store's sync at or below the offset. `target_end` is the
+    remote partition's end; it must have been read before anything that `line` was made of, so that no epoch
+    began unnoticed between the two.
     """
     found = _translate(offset, line, nearest, target_end)
     if isinstance(found, Translated) and found.downstream > target_end:
@@ -126,17 +126,17 @@ def _translate(
             return Translated(0, How.EMPTY)
         if following is not None and following.first_downstream == 0:
             return Translated(0, How.BEFORE)
-        return Unknown("it lies before every offset sync that is left" if following else "there is no offset sync yet")
+        return Unknown("the offset is before the oldest offset sync" if following else "there is no offset sync yet")
     if offset <= run.end_upstream:
         return Translated(run.first_downstream + offset - run.first_upstream, How.RUN)
     if following is not None and following.first_downstream == run.end_downstream:
         return Translated(run.end_downstream, How.HOLE)
     if not line.countable(run, following):
-        # MirrorMaker 2 copied there; what it left out or repeated, nobody knows.
+        # MirrorMaker 2 copied there; which records it skipped or repeated is not known.
         return Translated(run.end_downstream, How.NEAREST) if nearest is None else _by_pair(offset, nearest)
     if following is not None:
         if following.shift == run.shift:
-            # As many records as offsets: there is no hole between the two.
+            # As many records as offsets: there is no gap between the two.
             return Translated(offset - run.shift, How.RUN)
     elif run.end_downstream >= target_end:
         return Translated(target_end, How.BEYOND)
@@ -151,11 +151,11 @@ def _translate(
 
 
 def _fits(pair: OffsetSync, run: Run | None, following: Run | None) -> bool:
-    """Whether a pair lies between two neighbours of the line, on both sides; others are of an earlier incarnation."""
+    """Whether a pair is between two neighbours of the map, on both sides; others are of an earlier epoch."""
     if following is not None and pair.last_downstream >= following.first_downstream:
         return False
     if run is None:
-        return pair.run is None  # one of ours would be in the line
+        return pair.run is None  # one of this program would be in the map
     return pair.last_upstream >= run.end_upstream and pair.last_downstream >= run.end_downstream
 
 

@@ -1,4 +1,4 @@
-"""Translates offsets of one flow's source: asks both clusters what is needed, walks where it must, remembers walks."""
+"""Translates offsets of one flow's source: queries both clusters, walks the source if necessary, caches walks."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.clusters.topics import last_stable_offsets, log_starts, partition_counts, topic_ids
 from mirrorless.copy.progress.records import Known
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.progress.topic_ids import NOT_COPIED, NOT_KNOWN, copied_id, is_another
+from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.checkpoints import remote_topic
 from mirrorless.offsets.offset_map import OffsetMap, points, taken_over
 from mirrorless.offsets.offset_sync_topic import OffsetSyncs
-from mirrorless.offsets.record_counter import Walk, Walker
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, inside_log, translate
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topics import Place
@@ -33,7 +34,7 @@ Answers = dict["Place", dict[int, Translated | Unknown]]
 
 @dataclass(frozen=True, slots=True)
 class _Remembered:
-    """A walk's answer; it is void when its partition's copy began another incarnation."""
+    """A walk's answer; it is void when another epoch of its partition began."""
 
     downstream: int
     version: tuple[object, ...]
@@ -41,18 +42,26 @@ class _Remembered:
 
 @dataclass(slots=True)
 class Walked:
-    """What walking took: `records` counted, and why walks were given up."""
+    """Statistics of walks: `records` counted, and why walks were ended."""
 
     walks: int = 0
     records: int = 0
     troubles: list[str] = field(default_factory=list)
 
 
-class Translator:
-    """Everything a flow knows about its offsets; `refresh` before `translate`.
+def counter_from(known: Known | None, start: int, until: Sequence[int]) -> RecordCounter:
+    """Count from upstream offset `start`; with the source's leader epoch before it, where the progress ends there."""
+    last = known.progress if known is not None else None
+    if last is None or last.leader_epoch is None or last.last_offset + 1 != start:
+        return RecordCounter(start, until)
+    return RecordCounter(start, until, leader_epoch=last.leader_epoch)
 
-    `must_read_to_end` is for when earlier checkpoints could not be read (reference, section 3.1). With `inside_log`
-    answers that lie where the target's retention has deleted the records are raised to the first offset left, where a
+
+class Translator:
+    """Everything that is known about a flow's offsets; call `refresh` before `translate`.
+
+    `must_read_to_end` is for when earlier checkpoints could not be read. With `inside_log`
+    answers at records that the target's retention has deleted are raised to the first offset left, where a
     group continues.
     """
 
@@ -82,9 +91,10 @@ class Translator:
         return remote_topic(topic, source=self._flow.source.alias, target=self._flow.target.alias, policy=self._policy)
 
     def refresh(self, places: Iterable[Place], *, stopping: Callable[[], bool] = lambda: False) -> bool:
-        """Learn what there is to know now about these source partitions; raises `ClusterError`.
+        """Read the current state of these source partitions; raises `ClusterError`.
 
-        Once `stopping` says so the rest is left to the next call, and False returned: nothing can be translated yet.
+        Once `stopping` returns true the rest is left to the next call, and False returned: nothing can be translated
+        yet.
         """
         places = list(places)
         # The target's ends first: see `translation.translate`.
@@ -104,13 +114,13 @@ class Translator:
         return whole
 
     def identify(self, topics: Iterable[str], *, stopping: Callable[[], bool] = lambda: False) -> None:
-        """Learn which of these source topics were created again, and nothing else; raises `ClusterError`."""
+        """Find which of these source topics were recreated, and nothing else; raises `ClusterError`."""
         if self._flow.offset_storage_topic in partition_counts(self._target.metadata()):
             self.progress = self._progress.read(stopping=stopping)
         self._identify(set(topics))
 
     def why_not(self, place: Place) -> str | None:
-        """Why no offset of a source partition translates: its topic is not the copied one. None where it is.
+        """Why no offset of a source partition translates: its topic was recreated. None if not.
 
         As of the last `refresh`, or `identify`, with a place of its topic.
         """
@@ -121,14 +131,14 @@ class Translator:
         return NOT_COPIED if is_another(known, topic_id) else None
 
     def _identify(self, topics: set[str]) -> None:
-        """Ask for ids after the offsets of groups: those of a topic that was deleted since count no longer either."""
+        """Query ids after the offsets of groups: offsets of a topic that was deleted since are void too."""
         copied = {topic for (topic, _), known in self.progress.items() if topic in topics and copied_id(known)}
         found, missing = topic_ids(self._source, copied)
         self._ids = {topic: one for topic, one in self._ids.items() if topic not in topics} | found
         self._unidentified = {topic: one for topic, one in self._unidentified.items() if topic not in topics} | missing
 
     def line(self, place: Place) -> OffsetMap:
-        """All that is certain of a source partition."""
+        """Everything that is certain about a source partition."""
         known = self.progress.get(place) or Known()
         runs = self.syncs.runs
         return OffsetMap.of(
@@ -136,6 +146,10 @@ class Translator:
             points(known.progress, known.announced),
             foreign=[*runs.foreign(place), *taken_over(known.announced)],
         )
+
+    def counter(self, place: Place, start: int, until: Sequence[int]) -> RecordCounter:
+        """Count the records of a source partition from `start` on; a log that was cut before that is refused."""
+        return counter_from(self.progress.get(place), start, until)
 
     def translate(self, wanted: Mapping[Place, Collection[int]], *, deadline: float) -> Answers:
         """Translate upstream offsets; walks end at the monotonic time `deadline`."""
@@ -145,7 +159,9 @@ class Translator:
         for place, offsets in wanted.items():
             end = self.target_ends.get(place)
             if end is None:
-                answers[place] = dict.fromkeys(offsets, Unknown(f"{self.remote(place[0])} is not on the target"))
+                answers[place] = dict.fromkeys(
+                    offsets, Unknown(f"{self.remote(place[0])} does not exist on the target")
+                )
                 continue
             if (reason := self.why_not(place)) is not None:
                 answers[place] = dict.fromkeys(offsets, Unknown(reason))
@@ -181,20 +197,20 @@ class Translator:
                     answers[place][offset] = Translated(remembered.downstream, How.WALK)
                 else:
                     by_start[walk.from_upstream].append(offset)
-            walks += [Walk(place, start, offsets) for start, offsets in by_start.items()]
+            walks += [Walk(place, self.counter(place, start, offsets)) for start, offsets in by_start.items()]
         self._walker.walk(walks, deadline=deadline)
         if len(self._remembered) > _MOST_REMEMBERED:
             self._remembered.clear()
         for done in walks:
             version = self._version(done.place)
-            for offset in done.until:
-                asked, records = needed[done.place][offset], done.counts.get(offset)
+            for offset in done.counter.until:
+                asked, records = needed[done.place][offset], done.counter.counts.get(offset)
                 answer = asked.not_counted() if records is None else asked.counted(records)
                 answers[done.place][offset] = answer
                 if answer.how is How.WALK:
                     self._remembered[done.place, offset] = _Remembered(answer.downstream, version)
             self.walked.walks += 1
-            self.walked.records += done.records
+            self.walked.records += done.counter.records
             if done.trouble is not None:
                 self.walked.troubles.append(f"{done.place[0]}-{done.place[1]}: {done.trouble}")
 

@@ -254,7 +254,7 @@ class ClusterClient:
         *,
         heard: Callable[[list[AppendResult] | BaseException], None],
     ) -> bool:
-        """As `append`, without a task: `heard` is told the answers, or the error in their stead, and must not raise.
+        """As `append`, without a task: `heard` receives the answers, or the error in their stead, and must not raise.
 
         The replicas have the cluster's `request.timeout.ms` to take it, as from a Java producer. What is sent over one
         connection is written and heard of in the order of these calls, never within one of them. False if it is not

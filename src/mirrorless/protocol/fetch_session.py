@@ -88,7 +88,7 @@ class FetchSession:
         return Asked(changed, self._ids, self._id, self._epoch, known.keys() - self._known.keys())
 
     def answered(self, session_id: int, *, version: int) -> None:
-        """Go on with the session that the answer names; a leader that has no room for another one names none.
+        """Continue the session that the answer names; a leader that has no room for another one names none.
 
         `version` is that of the answer.
         """

@@ -1,7 +1,7 @@
 """What is sent to brokers and what they answer, between kafka-python's protocol messages and plain tuples.
 
-Requests that carry topic ids name the topics too: which of the two goes over the wire is a matter of the version that
-the broker speaks (Fetch and Produce from version 13 on: ids, KIP-516).
+Requests that carry topic ids name the topics too: which of the two is sent depends on the version that
+the broker supports (Fetch and Produce from version 13 on: ids, KIP-516).
 """
 
 from __future__ import annotations

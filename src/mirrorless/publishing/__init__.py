@@ -1,1 +1,1 @@
-"""Metrics on their way out: what a lease's reports come to, for CloudWatch and for Prometheus."""
+"""Publishes metrics, from the reports of leases to CloudWatch and Prometheus."""

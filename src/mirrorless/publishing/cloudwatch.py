@@ -1,4 +1,4 @@
-"""Metrics of the jobs to CloudWatch, beside their work: a CloudWatch that does not answer holds nothing up."""
+"""Publishes metrics of the jobs to CloudWatch, in a separate thread that never blocks the copy."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 _A_REQUEST: Final = 500  # 1,000 are allowed, in 1 MB
 _WAITING: Final = 3
-"""Leases: of thousands of topics each is tens of megabytes, and old values are worth little."""
+"""Leases: with thousands of topics each is tens of megabytes, and old values are worth little."""
 _LANDING_S: Final = 10.0
 _log = logging.getLogger(__name__)
 
 
 class CloudWatch:
-    """Publishes every lease of a flow, `A->B`, and other values of it; `topics` are those with metrics of their own.
+    """Publishes every lease of a flow, `A->B`, and other values of it; `topics` are those with metrics per topic.
 
-    `lease_ended` and `put` return at once. Close it, or use it as a context, to have the last values sent. A topic has
-    metrics of its own only while it lags or fails: CloudWatch is paid for each metric that is sent.
+    `lease_ended` and `put` return at once. Close it, or use it as a context manager, to send the last values. A topic
+    has metrics only while it lags or fails: CloudWatch charges for each metric that is sent.
     """
 
     def __init__(self, flow: str, *, topics: Iterable[str] = (".*",), namespace: str = NAMESPACE) -> None:
@@ -51,7 +51,7 @@ class CloudWatch:
         self.close()
 
     def lease_ended(self, reports: Sequence[Report]) -> None:
-        """Publish what a lease came to; for `start_copy`'s `on_reports`."""
+        """Publish the metrics of a lease; for `start_copy`'s `on_reports`."""
         now_ms = int(time.time() * 1000)
         self._put(self._meter.lease(reports, now_ms=now_ms), now_ms)
 
@@ -65,10 +65,10 @@ class CloudWatch:
         try:
             self._waiting.put_nowait(data)
         except queue.Full:
-            self._tell(f"CloudWatch does not keep up; {len(data)} values are dropped")
+            self._tell(f"publishing to CloudWatch is too slow; {len(data)} values are dropped")
 
     def close(self) -> None:
-        """Send what waits, for ten seconds at most."""
+        """Send the queued values, for ten seconds at most."""
         try:
             self._waiting.put(None, timeout=_LANDING_S)
         except queue.Full:
@@ -104,8 +104,8 @@ class CloudWatch:
             try:
                 self._send(data)
                 self._told = ""
-            except Exception as error:  # noqa: BLE001 -- without this thread alarms would go blind
-                self._tell(f"metrics are not published: {str(error) or type(error).__name__}")
+            except Exception as error:  # noqa: BLE001 -- without this thread alarms would have no data
+                self._tell(f"publishing metrics failed: {str(error) or type(error).__name__}")
 
     def _send(self, data: Sequence[dict[str, Any]]) -> None:
         with client("cloudwatch", region=None) as cloudwatch:
@@ -113,7 +113,7 @@ class CloudWatch:
                 cloudwatch.put_metric_data(Namespace=self._namespace, MetricData=some)
 
     def _tell(self, text: str) -> None:
-        """Say it once, until it works again."""
+        """Log it once, until publishing works again."""
         if text != self._told:
             self._told = text
             _log.warning("%s->%s: %s", self._source, self._target, text)

@@ -1,4 +1,4 @@
-"""What the copy job tells of itself: lines of JSON on standard output, and metrics where somebody takes them."""
+"""The log of the copy job: lines of JSON on standard output, and metrics to CloudWatch if it is enabled."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class JobLog:
         self._line("Start", release=release, **({} if version is None else {"configuration_version": version}))
 
     def lease_ended(self, reports: list[Report]) -> None:
-        """Tell what a lease came to; for `copy_flow`'s `on_lease`."""
+        """Log the totals of a lease; for `copy_flow`'s `on_lease`."""
         self._line("Lease", **summary(reports).as_fields())
         if self._cloudwatch is not None:
             self._cloudwatch.lease_ended(reports)
 
     def trouble(self, text: str) -> None:
-        """Tell what is wrong; for `copy_flow`'s `on_trouble`."""
+        """Log an error; for `copy_flow`'s `on_trouble`."""
         self._line("Trouble", error=text)
 
     def _line(self, event: str, **fields: object) -> None:
-        print(json.dumps({"flow": self._flow, "event": event} | fields), flush=True)  # noqa: T201 -- Glue keeps it
+        print(json.dumps({"flow": self._flow, "event": event} | fields), flush=True)  # noqa: T201 -- Glue's log

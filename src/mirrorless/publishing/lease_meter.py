@@ -1,4 +1,4 @@
-"""From the reports of a lease to values of the metrics, per flow and per topic. No I/O."""
+"""Computes metric values from the reports of a lease, per flow and per topic. No I/O."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FAILING: Final = frozenset({"halted", "unreachable"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """What was measured several times: the last value (of the slowest partition), least, greatest, sum and count."""
+    """A value that was measured several times: last (of the slowest partition), minimum, maximum, sum and count."""
 
     last: float
     least: float
@@ -33,7 +33,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """A value of a metric; of the flow where `topic` (the remote one) is None."""
+    """A value of a metric; of the flow if `topic` (the remote topic) is None."""
 
     metric: str
     value: float | Values
@@ -41,10 +41,10 @@ class Sample:
 
 
 class LeaseMeter:
-    """Turns every lease of one flow into samples; it remembers between leases since when partitions are behind.
+    """Turns every lease of one flow into samples; keeps between leases since when partitions are lagging.
 
-    Source topics that match none of `topics` have no samples of their own; the flow's are of all. With `only_troubled`
-    a topic has samples only while it lags or fails, and once more in the lease after that.
+    Source topics that match none of `topics` have no samples per topic; the flow's samples include all topics. With
+    `only_troubled` a topic has samples only while it lags or fails, and once more in the lease after that.
     """
 
     def __init__(self, topics: Iterable[str] = (".*",), *, only_troubled: bool = False) -> None:
@@ -53,7 +53,7 @@ class LeaseMeter:
         self._troubled: set[str] = set()
         # The last copied record's time, or when the partition was last seen caught up.
         self._behind_since_ms: dict[tuple[str, int], int] = {}
-        # The source's end as of the last lease, and when that was.
+        # The source's end at the last lease, and when that was.
         self._ends: dict[tuple[str, int], tuple[int, int]] = {}
         self._last_ms: int | None = None
 
@@ -66,7 +66,7 @@ class LeaseMeter:
         by_topic: dict[str, list[Report]] = defaultdict(list)
         for report in reports:
             by_topic[report.remote_topic].append(report)
-        # First those of the flow, which alarms look at: what comes last may not be sent.
+        # The flow's samples first, which alarms use: later ones may not be sent.
         samples = self._samples(reports, lags, seconds=seconds, topic=None)
         for name, value in (
             ("partitions-halted", sum(report.state == "halted" for report in reports)),
@@ -88,11 +88,11 @@ class LeaseMeter:
         return samples
 
     def _lag_s(self, report: Report, now_ms: int) -> float:
-        """How old what is left to copy may be at most; 0 where nothing is left.
+        """The maximum age of what is left to copy; 0 if nothing is left.
 
-        A record that came to a quiet topic is not as old as the one before it: it came after the last look. Nor is what
-        is left of a topic whose records have old timestamps, once all that was there at the last look is copied. What
-        came to a partition that is out of reach nobody knows; something may have.
+        A record in a quiet topic is not as old as the record before it: it was written after the last lease. Nor are
+        remaining records of a topic with old timestamps, once everything that existed at the last lease is copied. For
+        an unavailable partition new records are unknown; there may be some.
         """
         place = report.topic, report.partition
         copied_ms = None
@@ -141,7 +141,7 @@ def _in_trouble(report: Report, lags: dict[tuple[str, int], float]) -> bool:
 
 
 def _values(reports: Iterable[Report], what: str) -> Values | None:
-    """Add up `age` or `latency` of several partitions; None where nothing was copied."""
+    """Add up `age` or `latency` of several partitions; None if nothing was copied."""
     last, least, greatest = (f"{what}_ms", f"{what}_min_ms", f"{what}_max_ms")
     copied = [report for report in reports if report.batches and getattr(report, last) is not None]
     if not copied:

@@ -1,6 +1,6 @@
-"""The same metrics as Prometheus text: `mirrorless_` before the name, `_` for `-`, `_total` behind a running total.
+"""Publishes the same metrics as Prometheus text: prefix `mirrorless_`, `_` for `-`, suffix `_total` on running totals.
 
-Metrics by topic are there by topic only: `sum by (source, target)` is the flow's.
+Metrics per topic exist per topic only: `sum by (source, target)` is the flow's.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def prometheus_name(metric: Metric) -> str:
 
 
 class Prometheus:
-    """Answers on `port` at `/metrics` while the context lasts; raises `PrerequisiteError` where the port is taken."""
+    """Serves `/metrics` on `port` while the context lasts; raises `PrerequisiteError` if the port is in use."""
 
-    def __init__(self, port: int, *, address: str = "0.0.0.0") -> None:  # noqa: S104 -- a scraper is elsewhere
+    def __init__(self, port: int, *, address: str = "0.0.0.0") -> None:  # noqa: S104 -- scrapers run on other hosts
         disable_created_metrics()
         self._registry = CollectorRegistry()
         self._series = {metric.name: self._make(metric) for metric in METRICS}
@@ -39,7 +39,7 @@ class Prometheus:
         try:
             self._server, self._thread = start_http_server(port, addr=address, registry=self._registry)
         except OSError as error:
-            reason = f"port {port} for metrics cannot be used: {error.strerror}; name another one"
+            reason = f"cannot listen on port {port} for metrics: {error.strerror}; use another port"
             raise PrerequisiteError(reason) from None
         self.port = int(self._server.server_port)
 
@@ -54,7 +54,7 @@ class Prometheus:
         self._thread.join()
 
     def lease_ended(self, flow: str, reports: Sequence[Report]) -> None:
-        """Take over what a lease of `A->B` came to."""
+        """Add the values of a lease of `A->B`."""
         source, _, target = flow.partition("->")
         meter = self._meters.setdefault((source, target), LeaseMeter())
         for sample in meter.lease(reports, now_ms=int(time.time() * 1000)):
@@ -64,7 +64,7 @@ class Prometheus:
                 self._set(sample.metric, sample.value, labels)
 
     def measure(self, flow: str, name: str, value: float | Values) -> None:
-        """Take over one value of a flow's metric."""
+        """Set one value of a flow's metric."""
         source, _, target = flow.partition("->")
         self._set(name, value, (source, target))
 

@@ -1,4 +1,4 @@
-"""A configuration file in, typed clusters and flows out."""
+"""Reads a configuration file into typed clusters and flows."""
 
 from mirrorless.settings.load import load
 from mirrorless.settings.model import Cluster, Flow, Settings

@@ -1,4 +1,4 @@
-"""Clients of AWS, whose library is imported only where a configuration needs it."""
+"""AWS clients; boto3 is imported only where a configuration needs it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _making = threading.Lock()
 
 @contextmanager
 def client(service: str, *, region: str | None) -> Iterator[Any]:
-    """Yield boto3's client of a service; whatever AWS answers becomes a ValueError, in one line, without values."""
+    """Yield boto3's client of a service; any error of AWS becomes a ValueError of one line, without values."""
     try:
         boto3 = importlib.import_module("boto3")
         exceptions = importlib.import_module("botocore.exceptions")
@@ -33,7 +33,7 @@ def client(service: str, *, region: str | None) -> Iterator[Any]:
             f"{service} answered {answer.get('Code', 'an error')}: {_line(answer.get('Message', ''))}"
         ) from None
     except exceptions.BotoCoreError as error:
-        raise ValueError(f"{service} cannot be asked: {_line(error)}") from None
+        raise ValueError(f"{service} is not reachable: {_line(error)}") from None
 
 
 def _line(text: object) -> str:

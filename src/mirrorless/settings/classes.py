@@ -1,4 +1,4 @@
-"""Finds the class that a setting names: a built-in one by its Java name, or one of the user's own by import path."""
+"""Finds the class that a setting names: a built-in one by its Java name, or a custom one by import path."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def build(
 ) -> _Made_co:
     """Make what the setting `key` of a flow names: `Class.of(flow)`.
 
-    `built_in` has the classes that go by a Java name, with or without the package; anything else is
+    `built_in` has the classes with a Java name, with or without the package; anything else is
     `package.module:Class` or `package.module.Class` and must have `methods`. Raises ConfigurationError, in one line.
     """
     name = text.strip()
@@ -47,14 +47,14 @@ def _own(
     advice = f"use {', '.join(built_in)}, or a Python class as package.module:Class; Java classes are not loaded"
     found = _PATH.fullmatch(text)
     if found is None:
-        raise refuse(f"this names no class; {advice}")
+        raise refuse(f"this is not the name of a class; {advice}")
     module, name = found.groups()
     try:
         kind = getattr(importlib.import_module(module), name, None)
     except ModuleNotFoundError as error:
         if error.name is None or not (f"{module}.").startswith(f"{error.name}."):
             raise refuse(f"module {module} needs {error.name}, which is not installed") from error
-        raise refuse(f"there is no module {error.name} on Python's path; {advice}") from error
+        raise refuse(f"module {error.name} is not on Python's path; {advice}") from error
     except Exception as error:
         raise refuse(f"importing {module} failed: {type(error).__name__}: {error}") from error
     if not isinstance(kind, type):

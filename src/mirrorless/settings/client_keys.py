@@ -1,4 +1,4 @@
-"""Names of Java's client settings: which text behind an alias or a role is one at all.
+"""Names of Java's client settings: which keys after an alias or a role are client settings.
 
 Source: `CommonClientConfigs`, `SslConfigs`, `SaslConfigs`, `ConsumerConfig` and `ProducerConfig` of Kafka 4.3.
 """
@@ -9,13 +9,13 @@ from typing import Final
 
 BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
 CLUSTER_ID: Final = "mirrorless.cluster.id"
-"""Of a cluster as well, and no client's."""
+"""Also set per cluster, but not a client setting."""
 
 SECURITY_PREFIXES: Final = ("security.", "ssl.", "sasl.")
 ROLES: Final = ("consumer", "producer", "admin")
 ROLE_PREFIXES: Final = tuple(f"{role}." for role in ROLES)
 
-# What consumers, producers and admin clients have in common. Behind an alias there are also settings of the Connect
+# What consumers, producers and admin clients have in common. After an alias there are also settings of the Connect
 # worker, so a key is a client's only if it is named here or has one of the prefixes above.
 COMMON_CLIENT_KEYS: Final = frozenset(
     [
@@ -174,5 +174,5 @@ def is_connection_key(key: str) -> bool:
 
 
 def is_client_key(key: str) -> bool:
-    """Whether this is a client's, behind an alias: shared, for security, or behind a role."""
+    """Whether this is a client setting when it follows an alias: shared, for security, or with a role prefix."""
     return is_connection_key(key) or key in COMMON_CLIENT_KEYS or key.startswith(ROLE_PREFIXES)

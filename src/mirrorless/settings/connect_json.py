@@ -1,7 +1,7 @@
-"""Connectors as people post them to Connect's REST interface, read as if an mm2.properties file said the same.
+"""Reads connector configurations, as posted to Connect's REST interface, like an mm2.properties file.
 
 Accepted: one connector (`{"name": ..., "config": {...}}`, or its settings alone, as for `PUT .../config`), a list of
-those, and what `GET /connectors?expand=info` returns (`{"<name>": {"info": {...}}}`).
+connectors, and the response of `GET /connectors?expand=info` (`{"<name>": {"info": {...}}}`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from mirrorless.settings.properties import ARROW, NOBODYS, PropertyEntry
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-# In the order in which their settings count, where several connectors of a flow say different things.
+# In order of precedence, where several connectors of a flow set the same key.
 _CONNECTORS: Final = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector")
 _COPIES, _CHECKPOINTS, _BEATS = _CONNECTORS
-# Of one connector alone, so that each may have its own.
+# Settings of one connector, so that each may have a different value.
 _ITS_OWN: Final = ("name", "connector.class", "source.cluster.alias", "target.cluster.alias", "enabled")
-# What the others may say of a flow; all else is the copying one's, and its default where that says nothing.
+# What the other connectors may set for a flow; all else is taken from the MirrorSourceConnector, or the default.
 _OF_OTHERS: Final = {
     "MirrorCheckpointConnector": (
         "groups",
@@ -36,7 +36,7 @@ _OF_OTHERS: Final = {
     "MirrorHeartbeatConnector": ("heartbeats.", "emit.heartbeats."),
 }
 _OF_CONNECTIONS: Final = ("source.", "target.", "admin.", "producer.", *SECURITY_PREFIXES, BOOTSTRAP_SERVERS)
-# Connect's own, which says nothing of what is copied.
+# Connect's own settings, which do not affect what is copied.
 _OF_CONNECT: Final = (
     "tasks.max",
     "key.converter",
@@ -47,7 +47,7 @@ _OF_CONNECT: Final = (
 )
 _WORKER_S: Final = "offset.storage."
 _PROGRESS: Final = f"{_WORKER_S}topic"
-# KIP-618: a connector's own progress topic, which Connect reads before the worker's.
+# KIP-618: a connector's own offsets topic, which Connect reads before the worker's.
 _OWN_PROGRESS: Final = "offsets.storage.topic"
 _NAME: Final = "mirrorless.connector.name"
 _EMIT_CHECKPOINTS: Final = "emit.checkpoints.enabled"
@@ -56,7 +56,7 @@ _EMIT_HEARTBEATS: Final = "emit.heartbeats.enabled"
 
 @dataclass(frozen=True, slots=True)
 class _Connector:
-    """A connector of MirrorMaker 2; `name` is Connect's, None where the file has only the settings."""
+    """A connector of MirrorMaker 2; `name` is Connect's, None if the file has only the settings."""
 
     kind: str
     name: str | None
@@ -75,45 +75,43 @@ class _Connector:
 
     @property
     def is_off(self) -> bool:
-        """Whether it does nothing; one that copies is a flow that is not enabled instead."""
+        """Whether it does nothing; a disabled MirrorSourceConnector is a flow that is not enabled instead."""
         return self.kind != _COPIES and self.settings.get("enabled", "true").lower() == "false"
 
     def may_say(self, key: str) -> bool:
-        """Whether a setting is its business: of the others what they do, and how clusters are reached."""
+        """Whether a setting applies to it: to the other connectors, their own settings and client settings."""
         return self.kind == _COPIES or key.startswith((*_OF_OTHERS[self.kind], *_OF_CONNECTIONS, _WORKER_S))
 
 
 @dataclass(frozen=True, slots=True)
 class Connectors:
-    """Entries as of an mm2.properties file, and what is to be said about the connectors."""
+    """Entries as of an mm2.properties file, and warnings about the connectors."""
 
     entries: Mapping[str, PropertyEntry]
     warnings: tuple[str, ...]
 
 
 def is_json(text: str) -> bool:
-    """Whether a text can only be JSON: no setting begins like that."""
+    """Whether a text can only be JSON: no setting begins like this."""
     return text.lstrip().startswith(("{", "["))
 
 
 def read_connectors(texts: Sequence[tuple[str, str]]) -> Connectors:
-    """Read files, given as name and text; raises ConfigurationError for what is no connector of MirrorMaker 2."""
+    """Read files, given as name and text; raises ConfigurationError for what is not a connector of MirrorMaker 2."""
     connectors: list[_Connector] = []
     warnings: list[str] = []
     for file, text in texts:
         for name, settings in _found(_parsed(text, file=file), file=file):
             connector = _connector(name, settings, file=file)
             if connector is not None and connector.is_off:
-                warnings.append(
-                    f"{file}: connector {connector.called}: enabled=false, so it is as if it were not there"
-                )
+                warnings.append(f"{file}: connector {connector.called}: enabled=false, so the connector is ignored")
             elif connector is None:
-                warnings.append(f"{file}: connector {_called(name)}: is none of MirrorMaker 2's and is left out")
+                warnings.append(f"{file}: connector {_called(name)}: ignored, not a connector of MirrorMaker 2")
             else:
                 connectors.append(connector)
     if not connectors:
         raise ConfigurationError(
-            f"no connector of MirrorMaker 2 is in it; known: {', '.join(_CONNECTORS)}", file=texts[0][0]
+            f"the file has no connector of MirrorMaker 2; supported: {', '.join(_CONNECTORS)}", file=texts[0][0]
         )
     connectors.sort(key=lambda connector: _CONNECTORS.index(connector.kind))
     entries: dict[str, PropertyEntry] = {}
@@ -130,17 +128,17 @@ def read_connectors(texts: Sequence[tuple[str, str]]) -> Connectors:
 
 
 def _go_on(connector: _Connector, entries: dict[str, PropertyEntry]) -> Iterator[str]:
-    """Say where Connect keeps the progress, as far as it is known."""
+    """Yield warnings where it is not known in which topic Connect keeps the progress."""
     where = f"{connector.file}: connector {connector.called}"
     named = f"{connector.flow}.{_NAME}"
     if connector.name is not None:
         entries.setdefault(named, PropertyEntry(connector.name, NOBODYS, f"{connector.file}#{connector.name}", "name"))
     elif named not in entries:
-        yield f"{where}: name is missing; add the connector's name to go on where Connect stopped"
+        yield f"{where}: name is missing; add the connector's name to resume where Connect stopped"
     if f"{connector.target}.{_PROGRESS}" not in entries:
         yield (
-            f"{where}: offset.storage.topic is not set; to go on where Connect stopped, set it to the worker's, and "
-            "without it the copy has a progress topic of its own"
+            f"{where}: offset.storage.topic is not set, so the copy uses a new progress topic; to resume where "
+            "Connect stopped, set it to the worker's offset.storage.topic"
         )
 
 
@@ -154,14 +152,14 @@ def _parsed(text: str, *, file: str) -> object:
 
 
 def _found(value: object, *, file: str) -> Iterator[tuple[str | None, Mapping[str, Any]]]:
-    """Yield names, where there are any, and settings of connectors, in whatever shape the file has them."""
+    """Yield the names, if any, and settings of connectors, for every accepted structure of the file."""
     if isinstance(value, list):
         for number, one in enumerate(value, start=1):
             if not isinstance(one, dict):
-                raise ConfigurationError(f"element {number} of the list is no connector", file=file)
+                raise ConfigurationError(f"element {number} of the list is not a connector", file=file)
             yield from _found(one, file=file)
     elif not isinstance(value, dict):
-        raise ConfigurationError("is no connector", file=file)
+        raise ConfigurationError("is not a connector", file=file)
     elif isinstance(value.get("config"), dict):
         config = value["config"]
         yield _name(value) or _name(config), config
@@ -171,10 +169,10 @@ def _found(value: object, *, file: str) -> Iterator[tuple[str | None, Mapping[st
         for name, one in value.items():
             inner = one.get("info", one)
             if not isinstance(inner, dict) or not ({"config", "connector.class"} & inner.keys()):
-                raise ConfigurationError("has no settings; ask for ?expand=info", file=file, key=_line(name))
+                raise ConfigurationError("has no settings; request it with ?expand=info", file=file, key=_line(name))
             yield from _found({"name": name, "config": inner.get("config", inner)}, file=file)
     else:
-        raise ConfigurationError('is no connector: it has neither "connector.class" nor "config"', file=file)
+        raise ConfigurationError('is not a connector: it has neither "connector.class" nor "config"', file=file)
 
 
 def _name(fields: Mapping[str, Any]) -> str | None:
@@ -191,7 +189,7 @@ def _connector(name: str | None, settings: Mapping[str, Any], *, file: str) -> _
     texts: dict[str, str] = {}
     for key, value in settings.items():
         if isinstance(value, dict | list):
-            raise ConfigurationError("must be a text, a number, true or false", file=where, key=_line(key))
+            raise ConfigurationError("must be a string, a number, true or false", file=where, key=_line(key))
         if value is not None:
             texts[key.strip()] = (str(value).lower() if isinstance(value, bool) else str(value)).strip()
     kind = texts.get("connector.class", "").rpartition(".")[2]
@@ -207,27 +205,27 @@ def _connector(name: str | None, settings: Mapping[str, Any], *, file: str) -> _
 
 
 def _copying(connectors: list[_Connector], warnings: list[str]) -> None:
-    """Leave out what has no MirrorSourceConnector, but for heartbeats; refuse what would leave nothing."""
+    """Remove flows without a MirrorSourceConnector, except heartbeats; raise if no flow is left."""
     flows = {connector.flow for connector in connectors if connector.kind == _COPIES}
     if not flows:
         one = connectors[0]
         raise ConfigurationError(
-            f"{one.kind} alone copies nothing; add the {_COPIES} of {one.flow}", file=one.file, key=one.called
+            f"{one.kind} does not copy records; add the {_COPIES} of {one.flow}", file=one.file, key=one.called
         )
     aliases = {alias for flow in flows for alias in flow.split(ARROW)}
     for connector in [connector for connector in connectors if connector.flow not in flows]:
         if connector.kind == _BEATS and {connector.source, connector.target} <= aliases:
-            continue  # what beats into a source is copied from there
+            continue  # heartbeats that are emitted to a source are copied from there
         connectors.remove(connector)
         warnings.append(
-            f"{connector.file}: connector {connector.called}: is left out, as there is no {_COPIES} of {connector.flow}"
+            f"{connector.file}: connector {connector.called}: is ignored, as {connector.flow} has no {_COPIES}"
         )
     for kind in _CONNECTORS:
         for flow in flows:
             same = [connector for connector in connectors if (connector.kind, connector.flow) == (kind, flow)]
             if len(same) > 1:
                 names = " and ".join(connector.called for connector in same)
-                way = "give each a configuration of its own" if kind == _COPIES else "merge them into one"
+                way = "use a separate configuration file for each" if kind == _COPIES else "merge them into one"
                 raise ConfigurationError(f"{names} are both a {kind} of {flow}; {way}", file=same[1].file)
 
 
@@ -238,22 +236,22 @@ def _add(connector: _Connector, entries: dict[str, PropertyEntry], *, only_heart
             continue
         if only_heartbeats and "heartbeats" not in key:
             continue
-        # A connector says nothing of Connect's own topics; here it may, because there is no worker's file.
+        # A connector has no settings of Connect's own topics; here it may, because there is no worker's file.
         full = f"{connector.target if key.startswith(_WORKER_S) else connector.flow}.{key}"
         new = PropertyEntry(value, 0, place, key)
         if full not in entries:
             if connector.may_say(key):
                 entries[full] = new
             elif not key.startswith(_OF_CONNECT):
-                yield f"{place}: {key}: is passed over, because the {_COPIES} does not set it"
+                yield f"{place}: {key}: is ignored, because the {_COPIES} does not set it"
         elif entries[full].value != value:
             if key == _PROGRESS and connector.kind == _COPIES:
-                # One flow would begin at the start of every topic.
-                reason = f"{entries[full].file} has {entries[full].value}; give each a configuration of its own"
+                # One flow would copy every topic from the beginning.
+                reason = f"{entries[full].file} has {entries[full].value}; use a separate configuration file for each"
                 raise ConfigurationError(reason, file=place, key=key, value=value)
-            yield f"{place}: {key}: is passed over, because {entries[full].file} sets it otherwise"
+            yield f"{place}: {key}: is ignored, because {entries[full].file} sets another value"
     if connector.kind == _COPIES:
-        # On Connect, a connector that is there runs.
+        # On Connect, a connector that exists runs.
         entries.setdefault(f"{connector.flow}.enabled", PropertyEntry("true", NOBODYS, place, "enabled"))
 
 
@@ -265,7 +263,7 @@ def _with_own_progress(connector: _Connector) -> Mapping[str, str]:
 
 
 def _add_absent(connectors: Sequence[_Connector], aliases: Iterable[str], entries: dict[str, PropertyEntry]) -> None:
-    """What no connector does is switched off; heartbeats are sent between any two clusters otherwise."""
+    """Disable what no connector does; heartbeats are otherwise emitted between any two clusters."""
     present = {(connector.flow, connector.kind) for connector in connectors}
     file = connectors[0].file
     for connector in connectors:

@@ -1,4 +1,4 @@
-"""What flows' settings ask for and do not get: some cancel each other out, where MirrorMaker 2 does not start.
+"""Settings of a flow that have no effect because others cancel them, where MirrorMaker 2 does not start.
 
 Source: reference, sections 2.2 and 2.3.
 """
@@ -17,11 +17,11 @@ _IDENTITY: Final = "IdentityReplicationPolicy"
 
 
 def contradictions(flow: Flow) -> Iterator[str]:
-    """Yield a line for each; the flow can run."""
+    """Yield one warning for each; the flow can run."""
     if flow.source.client.get(_ISOLATION, "").strip().lower() == "read_uncommitted":
         yield (
             f"{flow.name}: {_ISOLATION}=read_uncommitted has no effect: records of aborted transactions are never "
-            "copied, and those behind an open one once it ends"
+            "copied, and records after an open transaction are copied once it ends"
         )
     if flow.writes_checkpoints:
         return
@@ -29,27 +29,27 @@ def contradictions(flow: Flow) -> Iterator[str]:
     if flow.emit_checkpoints_enabled:
         reason = "emit.offset-syncs.enabled=false"
         yield (
-            f"{flow.name}: {reason}: no offset can be translated, so no checkpoints are written; set "
-            "emit.checkpoints.enabled=false too if that is meant"
+            f"{flow.name}: {reason}: offsets cannot be translated, so no checkpoints are written; set "
+            "emit.checkpoints.enabled=false too if this is intended"
         )
     if flow.sync_group_offsets_enabled:
-        yield f"{flow.name}: sync.group.offsets.enabled=true commits checkpoints: no effect with {reason}"
+        yield f"{flow.name}: sync.group.offsets.enabled=true has no effect with {reason}"
 
 
 def rivalries(flows: Sequence[Flow]) -> Iterator[str]:
-    """Yield a line for each flow that undoes what others do to the same remote topics."""
+    """Yield one warning for each flow that reverts what others do to the same remote topics."""
     for flow in flows:
         others = [one.name for one in flows if one is not flow and one.target.alias == flow.target.alias and _adds(one)]
         if flow.acls_prune and _adds(flow) and others:
             yield (
-                f"{flow.name}: mirrorless.acls.prune=true removes an ACL that is gone from {flow.source.alias}, though "
-                f"{', '.join(others)} may have added it for a topic of the same name; {flow.target.alias} lacks it "
-                "until the next pass of that flow; set it to false"
+                f"{flow.name}: mirrorless.acls.prune=true removes an ACL that is gone from {flow.source.alias}, "
+                f"though {', '.join(others)} may have added it for a topic of the same name; {flow.target.alias} "
+                "lacks the ACL until the next sync run of that flow; set mirrorless.acls.prune=false"
             )
 
 
 def ambiguous_aliases(flows: Sequence[Flow]) -> Iterator[str]:
-    """Yield a line for each alias that contains the separator of one of its flows."""
+    """Yield one warning for each alias that contains the separator of one of its flows."""
     said: set[tuple[str, str]] = set()
     for flow in flows:
         separator = flow.replication_policy_separator
@@ -58,7 +58,7 @@ def ambiguous_aliases(flows: Sequence[Flow]) -> Iterator[str]:
                 said.add((alias, separator))
                 yield (
                     f"{flow.name}: alias {alias} contains the separator {separator} (replication.policy.separator): "
-                    f"{alias}{separator}t is read as a topic of {alias} where this file is used, and as one of "
+                    f"{alias}{separator}t is read as a topic of {alias} by this file's flows, and as a topic of "
                     f"{alias.split(separator)[0] or 'no cluster'} by MirrorMaker 2's clients and by flows of files "
                     "that do not list the alias; use another separator or another alias"
                 )

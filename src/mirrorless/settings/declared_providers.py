@@ -1,6 +1,6 @@
-"""`config.providers`: names of a configuration's own for the providers of references, and what they may read.
+"""`config.providers`: custom names of the config providers of references, and what they may read.
 
-A declaration is not needed; where there is one, its restrictions hold.
+A declaration is optional; where there is one, its restrictions apply.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KEY: Final = "config.providers"
 
 
 class DeclaredProviders:
-    """Reads the declarations among the entries; raises ConfigurationError for what cannot be honoured."""
+    """Reads the declarations among the entries; raises ConfigurationError for what is not supported."""
 
     def __init__(self, entries: Mapping[str, PropertyEntry], *, file: str) -> None:
         self._file = file
@@ -32,7 +32,7 @@ class DeclaredProviders:
         self._kinds = {name: self._kind(name) for name in listed if f"{_KEY}.{name}.class" in entries}
 
     def renamed(self) -> dict[str, PropertyEntry]:
-        """Return the entries with references that name their provider by its kind."""
+        """Return the entries with references that name their provider by its built-in name."""
         return {name: self._read(name, entry) for name, entry in self._entries.items()}
 
     def _read(self, name: str, entry: PropertyEntry) -> PropertyEntry:
@@ -43,7 +43,7 @@ class DeclaredProviders:
             known = self._kinds.get(provider, provider)
             if known.partition("@")[0] not in CLASSES.values():
                 raise ConfigurationError(
-                    f"no config provider {provider} is declared; known without: {', '.join(CLASSES.values())}",
+                    f"config provider {provider} is not declared; built in: {', '.join(CLASSES.values())}",
                     file=entry.file or self._file,
                     key=entry.written or name,
                 )
@@ -56,13 +56,14 @@ class DeclaredProviders:
         found = CLASSES.get(class_name.rpartition(".")[2])
         if found is None:
             raise ConfigurationError(
-                f"no Java class is loaded; use one of {', '.join(CLASSES)}", file=self._file, key=key, value=class_name
+                f"Java classes are not loaded; use one of {', '.join(CLASSES)}",
+                file=self._file,
+                key=key,
+                value=class_name,
             )
         for parameter in (one for one in self._entries if one.startswith(f"{_KEY}.{name}.param.")):
             if parameter.rpartition(".param.")[2] not in ("allowed.paths", "allowlist.pattern", "region"):
-                raise ConfigurationError(
-                    "this restriction cannot be honoured; remove it", file=self._file, key=parameter
-                )
+                raise ConfigurationError("this restriction is not supported; remove it", file=self._file, key=parameter)
         region = self._entries.get(f"{_KEY}.{name}.param.region")
         return f"{found}@{region.value}" if region is not None and found in ("secretsmanager", "ssm") else found
 

@@ -1,4 +1,4 @@
-"""What a key is, wherever it stands and however it is written: kind, default and meaning."""
+"""Explains a key, with any prefix and in any accepted spelling: type, default and meaning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mirrorless.errors import ConfigurationError
 from mirrorless.settings.client_keys import CLUSTER_ID, COMMON_CLIENT_KEYS, CONSUMER_KEYS, PRODUCER_KEYS, ROLE_PREFIXES
 from mirrorless.settings.client_meanings import CLIENT_MEANINGS
 from mirrorless.settings.field_docs import default_of, kind_of, meaning_of
-from mirrorless.settings.load import FLOW_KEYS, WORKER_KEYS
+from mirrorless.settings.model import FLOW_KEYS, SOURCE_CLIENT_KEYS, WORKER_KEYS
 from mirrorless.settings.properties import ARROW
 from mirrorless.settings.unsupported_keys import foreign
 from mirrorless.settings.vocabulary import flow_vocabulary, top_vocabulary
@@ -29,7 +29,7 @@ _CLIENT_PREFIXES: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One setting. `where` says in front of what it may stand; `default` is None where there is none."""
+    """One setting. `where` says with which prefixes it may be set; `default` is None if there is none."""
 
     key: str
     kind: str
@@ -39,36 +39,36 @@ class Explanation:
 
     @property
     def row(self) -> str:
-        """The line of docs/configuration.md."""
+        """The row of docs/configuration.md."""
         default = "" if self.default is None else self.default if self.default == "required" else f"`{self.default}`"
         return f"| `{self.key}` | {default} | {self.meaning.removesuffix('.')} |".replace("|  |", "| |")
 
 
-# Keys that are not a flow's or the worker's, but make the clusters and the flows.
+# Keys that are neither a flow's nor the worker's, but define the clusters and the flows.
 _MAKING: Final = (
     Explanation("clusters", "list", "required", "The aliases of the clusters.", "at top level"),
     Explanation(
         "<alias>.bootstrap.servers",
         "list of host:port",
         "required",
-        "Brokers of this cluster to begin with; a flow needs it.",
-        "behind an alias, or at top level for all",
+        "Bootstrap servers of this cluster; required for a flow.",
+        "after an alias, or at top level for all",
     ),
     Explanation(
         "<source>-><target>.enabled",
         "true or false",
         "false",
-        "Whether this flow runs; `enabled` alone is for all of them.",
-        "behind a flow, or at top level for all",
+        "Whether this flow runs; `enabled` without a flow is for all flows.",
+        "after a flow, or at top level for all",
     ),
     Explanation(
         f"<alias>.{CLUSTER_ID}",
         "text",
         None,
-        "What this cluster is called in place of the id that it reports, to confirm that two clusters which were "
-        "formatted with one id differ; producer ids and records of what was added are derived from it. Set it before "
+        "Name of this cluster in place of the id that it reports, to confirm that two clusters which were "
+        "formatted with the same id differ. Producer ids and records of added ACLs are derived from it: set it before "
         "the first record is copied.",
-        "behind an alias",
+        "after an alias",
     ),
 )
 
@@ -76,30 +76,29 @@ _MAKING: Final = (
 def explanations() -> Iterator[Explanation]:
     """Yield every setting that has an effect on flows, in the order of docs/configuration.md."""
     yield from _MAKING
-    for keys, where in (
-        (FLOW_KEYS, "at top level for all flows, or as <source>-><target>.{key}, which wins"),
-        (WORKER_KEYS, "at top level, which wins, or as <target>.{key}"),
+    for keys, before, where in (
+        (FLOW_KEYS, "", "at top level for all flows, or as <source>-><target>.{key}, which wins"),
+        (WORKER_KEYS, "", "at top level, which wins, or as <target>.{key}"),
+        (
+            SOURCE_CLIENT_KEYS,
+            "<source>.",
+            "after the source's alias, or as <source>-><target>.source.{key}, which wins",
+        ),
     ):
         for key, field in keys.items():
-            yield Explanation(key, kind_of(field), default_of(field), meaning_of(field), where.format(key=key))
-    reset = "auto_offset_reset"
-    yield Explanation(
-        "<source>.consumer.auto.offset.reset",
-        kind_of(reset),
-        default_of(reset),
-        meaning_of(reset),
-        "behind the source's alias, or as <source>-><target>.source.consumer.auto.offset.reset, which wins",
-    )
+            yield Explanation(
+                f"{before}{key}", kind_of(field), default_of(field), meaning_of(field), where.format(key=key)
+            )
 
 
 def client_explanations() -> Iterator[Explanation]:
-    """Yield every client setting that is honoured."""
+    """Yield every supported client setting."""
     for key, (kind, default, meaning) in CLIENT_MEANINGS.items():
-        yield Explanation(key, kind, default, meaning, "behind an alias; ssl, sasl and security also at top level")
+        yield Explanation(key, kind, default, meaning, "after an alias; ssl, sasl and security also at top level")
 
 
 def explain(key: str) -> Explanation:
-    """Explain one key; raises ConfigurationError, with the nearest known one, for a key that means nothing."""
+    """Explain one key; raises ConfigurationError, with the nearest known key, for a key that is not known."""
     wanted = key.strip()
     known = {one.key: one for one in (*explanations(), *client_explanations())}
     if wanted in known:
@@ -121,13 +120,13 @@ def _explained(name: str, known: dict[str, Explanation]) -> Explanation | None:
     made = {"enabled": 2, "bootstrap.servers": 1, CLUSTER_ID: 3}
     if key in made:
         return _MAKING[made[key]]
-    if key.endswith("consumer.auto.offset.reset"):
-        return known["<source>.consumer.auto.offset.reset"]
+    if key.endswith(tuple(SOURCE_CLIENT_KEYS)):
+        return next(known[f"<source>.{one}"] for one in SOURCE_CLIENT_KEYS if key.endswith(one))
     client = next((key[len(prefix) :] for prefix in _CLIENT_PREFIXES if key.startswith(prefix)), key)
     if key in known or client in known:
         return known.get(key) or known[client]
     if client in COMMON_CLIENT_KEYS | CONSUMER_KEYS | PRODUCER_KEYS and (client != key or client in COMMON_CLIENT_KEYS):
-        return Explanation(client, "any", None, "Only tunes Java's clients; accepted without effect.", "behind a role")
+        return Explanation(client, "any", None, "Only tunes Java's clients; accepted without effect.", "after a role")
     other = foreign(key)
     if other is not None:
         effect = "Refused" if other.severity == "error" else "Accepted without effect"

@@ -1,39 +1,38 @@
-"""What a flow's setting is: its kind in words, its default and its meaning, from the one place that declares it."""
+"""Type, default and meaning of a flow's setting, from its one declaration."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
-from mirrorless.settings.model import Flow
+from mirrorless.settings.model import FLOW_KEYS, Cluster, Flow
 from mirrorless.settings.values import PATTERNS, ValueType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
-_COMPUTED = {"offset_storage_topic": "mm2-offsets.<source>.internal"}
+# What defaults are made of, as names of the settings' own documentation.
+_EXAMPLE = {"source": Cluster(alias="<source>", bootstrap_servers="<source>")}
 
 
 def kind_of(field: str) -> str:
-    """Return what a field of Flow may be, in words."""
+    """Return the accepted values of a field of Flow, in words."""
     info = Flow.model_fields[field]
     marks = [*info.metadata, *_marks(info.annotation)]
     return next((mark.words for mark in marks if isinstance(mark, ValueType)), "text")
 
 
 def default_of(field: str) -> str | None:
-    """Return a field's default as a file would have it; None where there is none."""
-    if field in _COMPUTED:
-        return _COMPUTED[field]
-    return as_text(Flow.model_fields[field].default)
+    """Return a field's default as it is written in a file; None if there is none."""
+    return as_text(Flow.model_fields[field].get_default(call_default_factory=True, validated_data=_EXAMPLE))
 
 
 def meaning_of(field: str) -> str:
-    """Return what stands under the field in the model."""
+    """Return the description of the field in the model."""
     return " ".join((Flow.model_fields[field].description or "").split())
 
 
 def as_text(value: object) -> str | None:
-    """Write a setting's value as a file would have it."""
+    """Return a setting's value as it is written in a file."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -43,9 +42,9 @@ def as_text(value: object) -> str | None:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def pattern_keys(keys: Mapping[str, str]) -> frozenset[str]:
-    """Return the keys whose values are lists of patterns; `keys` has the fields."""
-    return frozenset(key for key, field in keys.items() if kind_of(field) == PATTERNS.words)
+def pattern_keys() -> frozenset[str]:
+    """Return the keys of a flow whose values are lists of patterns."""
+    return frozenset(key for key, field in FLOW_KEYS.items() if kind_of(field) == PATTERNS.words)
 
 
 def _marks(annotation: Any) -> Iterator[object]:  # noqa: ANN401 -- a type as typing has it

@@ -1,4 +1,4 @@
-"""What Java and Python read differently in a regular expression, so that it can be refused instead of mistaken.
+"""Differences between Java and Python in regular expressions, so that they are refused instead of misread.
 
 Java: `java.util.regex.Pattern` of JDK 17. Python: `re` since 3.11, which has possessive quantifiers (`a*+`) and atomic
 groups (`(?>a)`) just as Java. What both refuse, and what only Java refuses, is left to Python.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-# A `]` that comes first in a character class is an ordinary one, in both languages.
+# A `]` at the beginning of a character class is an ordinary character, in both languages.
 _OUTSIDE_A_CLASS: Final = re.compile(
     r"(?P<escape>\\(?:b\{|k<|[1-9][0-9]+|x\{|.))"
     r"|(?P<named>\(\?<(?![=!]))"
@@ -20,7 +20,7 @@ _OUTSIDE_A_CLASS: Final = re.compile(
 )
 _INSIDE_A_CLASS: Final = re.compile(r"(?P<escape>\\(?:x\{|.))|&&|.", re.DOTALL)
 
-# What follows the backslash -> what it is in Java, and what to write instead.
+# The character after the backslash -> its meaning in Java, and what to write instead.
 _ESCAPES: Final = {
     "p": (r"Java's \p{...} is not supported", "list the characters, as in [a-z]"),
     "P": (r"Java's \P{...} is not supported", "list the characters, as in [^a-z]"),
@@ -34,7 +34,7 @@ _ESCAPES: Final = {
     "X": (r"Java's \X is not supported", "write a dot"),
     "G": (r"Java's \G is not supported", "remove it: the whole name is matched"),
     "z": (r"\z does not mean the same in all versions", "remove it: the whole name is matched"),
-    "Z": (r"\Z is another place in Python than in Java", "remove it: the whole name is matched"),
+    "Z": (r"\Z matches another position in Python than in Java", "remove it: the whole name is matched"),
     "0": (r"octal numbers are read differently", r"write \xhh"),
     "e": (r"Java's \e is not supported", r"write \x1B"),
     "c": (r"Java's \c is not supported", r"write \xhh"),
@@ -46,7 +46,7 @@ _FLAGS: Final = "ims"
 
 
 def difference(pattern: str) -> str | None:
-    """Return where, what and what to write instead, for the first thing that means something else in Java; or None."""
+    """Return position, construct and replacement of the first construct with another meaning in Java; or None."""
     inside, position = False, 0
     while match := (_INSIDE_A_CLASS if inside else _OUTSIDE_A_CLASS).match(pattern, position):
         if (told := _told(match, inside=inside)) is not None:
@@ -69,11 +69,11 @@ def _told(match: re.Match[str], *, inside: bool) -> tuple[str, str] | None:
     if groups.get("escape"):
         escaped = match[0][1:]
         if escaped.isdigit() and len(escaped) > 1 and escaped[0] != "0":
-            return f"\\{escaped} is read differently", "use at most nine groups and no digit behind a reference"
+            return f"\\{escaped} is read differently", "use at most nine groups and no digit after a reference"
         return _ESCAPES.get(escaped)
     if groups.get("brace"):
         return (
-            "{ begins no number of times (in a list a comma separates, in braces too)",
+            "{ does not begin a repetition (a comma separates list elements, in braces too)",
             r"write x{3}, or xx?x?, or \{",
         )
     if groups.get("named"):

@@ -1,7 +1,7 @@
-"""What people write becomes what they mean: keys and values put right, with a warning for each that says how.
+"""Corrects the spelling of keys and values, with a warning for each correction.
 
-MirrorMaker 2 passes over a key that it does not know, so that a mistake shows itself months later; here it is read as
-it was meant where there is one meaning, and named where there is none.
+MirrorMaker 2 ignores a key that it does not know, so that a mistake shows months later; here it is read as
+it was meant if there is exactly one meaning, and reported if there is none.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HOST_AND_PORT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key taken apart: where it applies (a flow `A->B`, a cluster's alias, or empty) and the setting itself."""
+    """A key split into its scope (a flow `A->B`, a cluster's alias, or empty) and the setting."""
 
     scope: str
     setting: str
@@ -45,7 +45,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Tidied:
-    """Entries by their right keys, in the order of the file, the aliases, and a line for all that was put right."""
+    """Entries by their correct keys, in the order of the file, the aliases, and a line for each correction."""
 
     entries: Mapping[str, PropertyEntry]
     aliases: tuple[str, ...]
@@ -53,7 +53,7 @@ class Tidied:
 
 
 class KeyNormalizer:
-    """Knows the keys of flows and of the worker, and which of the flows' are lists of patterns."""
+    """Knows the keys of flows and of the worker, and which of the flows' settings are lists of patterns."""
 
     def __init__(
         self, *, flow_keys: Collection[str], worker_keys: Collection[str], pattern_keys: Collection[str]
@@ -65,7 +65,7 @@ class KeyNormalizer:
         self._cluster = cluster_vocabulary(worker_keys)
 
     def tidy(self, written: Mapping[str, PropertyEntry]) -> Tidied:
-        """Put keys and values right."""
+        """Correct keys and values."""
         warnings: list[str] = []
         aliases = _aliases(written)
         tidied: dict[str, PropertyEntry] = {}
@@ -75,12 +75,12 @@ class KeyNormalizer:
             if key.full == CLUSTERS:
                 value, remarks = _tidy_clusters(value, remarks, aliases)
             if key.full != name and key.full in exact:
-                remarks = [f"is passed over, because {key.full} is set too"]
+                remarks = [f"is ignored, because {key.full} is set too"]
             else:
                 if key.full == name:
                     exact.add(name)
                 if (previous := tidied.pop(key.full, None)) is not None and previous.written:
-                    told = f"is passed over, because {name} is set too"
+                    told = f"is ignored, because {name} is set too"
                     warnings.append(_remark(previous.written, previous, told, right=key.full))
                 tidied[key.full] = replace(
                     entry, value=value, written=entry.written or (name if key.full != name else None)
@@ -122,7 +122,7 @@ class KeyNormalizer:
     def _unknown(self, key: Key, aliases: tuple[str, ...]) -> str:
         if key.scope and ARROW not in key.scope and self._flow.read(key.setting) is not None:
             other = next((alias for alias in aliases if alias != key.scope), "B")
-            return f"has no effect, because it belongs to flows; write {key.scope}{ARROW}{other}.{key.setting}"
+            return f"has no effect, because it is a setting of flows; write {key.scope}{ARROW}{other}.{key.setting}"
         vocabulary = self._flow if ARROW in key.scope else self._cluster if key.scope else self._top
         close = vocabulary.suggestion(key.setting)
         advice = f"; did you mean {Key(key.scope, close).full}?" if close else ""
@@ -130,7 +130,7 @@ class KeyNormalizer:
 
 
 def take_apart(name: str, aliases: tuple[str, ...]) -> Key:
-    """Split a key into scope and setting; aliases count in any case if they differ by more than that."""
+    """Split a key into scope and setting; the case of aliases matters only if they differ in nothing else."""
     source, arrow, rest = name.partition(ARROW)
     if arrow and "." in rest:
         target = _leading_alias(rest, aliases) or rest.partition(".")[0]
@@ -175,7 +175,7 @@ def _tidy_servers(value: str) -> tuple[str, list[str]]:
         return value, []
     tidied = ",".join(addresses(value))
     plain = [part for raw in value.split(",") if (part := raw.strip())]
-    # A listener's name in front is fine with Java, too.
+    # A listener's name in front is accepted by Java, too.
     return tidied, [] if plain == parts else [f"read as {tidied}"]
 
 
@@ -203,15 +203,17 @@ def _without_quotes(key: Key, value: str) -> tuple[str, list[str]]:
     inner = value[1:-1].strip()
     if is_secret(key.setting):
         # A password may begin and end with quotes; a login configuration never does.
-        return (inner, ["read without the quotes around it"]) if key.setting.endswith("jaas.config") else (value, [])
+        return (inner, ["quotes are ignored"]) if key.setting.endswith("jaas.config") else (value, [])
     if value[-1] in inner:
         return value, []
-    return inner, ["read without the quotes around it"]
+    return inner, ["quotes are ignored"]
 
 
 def _remark(name: str, entry: PropertyEntry, remark: str, *, right: str) -> str:
     name = shown_name(entry.written or name)
     if name == MASK:
-        return f"{entry.place}: {name}: looks like a part of a PEM text; its lines must end in \\n\\, but for the last"
+        return (
+            f"{entry.place}: {name}: looks like a part of a PEM text, whose lines, except the last, must end in \\n\\"
+        )
     value = MASK if is_secret(right) else shown(name, entry.value.strip())
     return f"{entry.place}: {name}={value}: {remark}"

@@ -1,4 +1,4 @@
-"""Keys that are not known, that cannot be, or that do nothing where they stand, each with its reason."""
+"""Keys that are not known, cannot exist, or have no effect where they are set, each with the reason."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ENABLED: Final = "enabled"
 
 
 class IsOn(Protocol):
-    """Tells whether a setting that is true or false is on."""
+    """Returns whether a setting that is true or false is on."""
 
     def __call__(self, key: str, *, default: bool) -> bool:
         """Return the setting, or the default where it is not set."""
 
 
 class Remark(NamedTuple):
-    """What is to be said about a key."""
+    """A finding about a key."""
 
     severity: Severity
     name: str
@@ -35,7 +35,7 @@ class Remark(NamedTuple):
 
 
 class Keys:
-    """All keys of a configuration, as they should be written."""
+    """All keys of a configuration, in their correct spelling."""
 
     def __init__(
         self,
@@ -51,9 +51,9 @@ class Keys:
         self._worker_keys = worker_keys
 
     def unknown(self) -> Iterator[Remark]:
-        """Yield the keys that begin with `mirrorless.` and are not known: they can only be mistakes."""
+        """Yield the keys that begin with `mirrorless.` and are not known: they are always mistakes."""
         known = [key for key in self._flow_keys if key.startswith(OWN_PREFIX)]
-        of_a_cluster = f"is set for a cluster; write {self._aliases[0] if self._aliases else 'A'}.{CLUSTER_ID}"
+        of_a_cluster = f"must be set for a cluster; write {self._aliases[0] if self._aliases else 'A'}.{CLUSTER_ID}"
         for name, key in self._keys:
             own = key.setting
             if own == CLUSTER_ID:
@@ -63,7 +63,7 @@ class Keys:
             if not own.startswith(OWN_PREFIX) or (own in known and (not key.scope or ARROW in key.scope)):
                 continue
             if own in known:
-                yield Remark("error", name, f"is set for a flow, not for a cluster; write {own}")
+                yield Remark("error", name, f"must be set for a flow, not for a cluster; write {own}")
                 continue
             # without the prefix, which makes all of them look alike
             names = [one.removeprefix(OWN_PREFIX) for one in (*known, CLUSTER_ID)]
@@ -72,7 +72,7 @@ class Keys:
             yield Remark("error", name, f"unknown setting; {advice}")
 
     def impossible(self, is_on: IsOn) -> Iterator[Remark]:
-        """Yield keys of flows that cannot exist, which MirrorMaker 2 passes over; one switched off may be anything."""
+        """Yield keys of flows that cannot exist, which MirrorMaker 2 ignores; those of disabled flows are accepted."""
         told: set[str] = set()
         for name, key in self._keys:
             if ARROW not in key.scope or key.scope in told or not is_on(f"{key.scope}.{ENABLED}", default=True):
@@ -90,7 +90,7 @@ class Keys:
             yield Remark("error", name, reason)
 
     def without_effect(self, is_on: IsOn) -> Iterator[Remark]:
-        """Yield the keys that do nothing here; an error is what would change what is replicated."""
+        """Yield the keys that have no effect here; an error for those that would change what is replicated."""
         for name, key in self._keys:
             of_a_flow = ARROW in key.scope
             if key.setting in self._flow_keys and (not key.scope or of_a_flow):

@@ -1,9 +1,9 @@
-"""Where a configuration lies: on disk, in S3 (`s3://bucket/key`) or in the SSM parameter store (`ssm:/name`).
+"""Where a configuration is stored: on disk, in S3 (`s3://bucket/key`) or in the SSM parameter store (`ssm:/name`).
 
 `s3://bucket/key?versionId=ID` and `ssm:/name:3` are one version of it, which never changes.
 
-A location is one text, because it travels to Spark's workers: several files are `files:a.json,b.json`, a MirrorMaker 1
-is `mirrormaker1:consumer.config=C&producer.config=P&include=a%7Cb`.
+A location is one string, because it is sent to Spark's workers: several files are `files:a.json,b.json`, a
+MirrorMaker 1 is `mirrormaker1:consumer.config=C&producer.config=P&include=a%7Cb`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def version_of(location: str) -> str | None:
 
 
 def read(location: str) -> str:
-    """Read a UTF-8 text; raises ConfigurationError where that is not possible."""
+    """Read a UTF-8 text; raises ConfigurationError if this is not possible."""
     try:
         return _read(location).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -67,7 +67,7 @@ def _read(location: str) -> bytes:
             _note_version(location, answer.get("VersionId"))
             return bytes(answer["Body"].read(_LARGEST_BYTES))
     if location.startswith("ssm:"):
-        # Of an ARN, everything; a name may begin with one or two slashes, as in ssm://name.
+        # The whole ARN; a name may begin with one or two slashes, as in ssm://name.
         name = location.removeprefix("ssm:")
         name = name[1:] if name.startswith("//") else name
         with client("ssm", region=name.split(":")[3] if name.startswith("arn:") else None) as store:

@@ -1,8 +1,7 @@
-"""What may be shown of a setting: secrets stay out of every repr, error and log line.
+"""Masks secrets in settings, which must not appear in any repr, error or log line.
 
-Which Java client settings are secrets is Kafka's type PASSWORD (`ssl.key.password`, `ssl.keystore.key`,
-`sasl.jaas.config` ...); names that merely look like one are masked too, because a mistyped key holds its secret all the
-same.
+Secrets are Java client settings of Kafka's type PASSWORD (`ssl.key.password`, `ssl.keystore.key`,
+`sasl.jaas.config` ...); names that look like one are masked too, because a misspelled key also holds its secret.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _SECRET: Final = re.compile(
     re.IGNORECASE,
 )
 _SECURITY: Final = re.compile(r"(?:^|\.|->)((?:ssl|sasl)[._-].*)$")
-# A login configuration under whatever name.
+# A login configuration under any name.
 _LOGIN: Final = re.compile(r"LoginModule|(?:password|secret)\s*=", re.IGNORECASE)
 
 
@@ -30,9 +29,9 @@ _OF_A_PEM_TEXT: Final = re.compile(r"-----(?:BEGIN|END)|^(?=.*[0-9+/])[A-Za-z0-9
 
 
 def is_secret(key: str) -> bool:
-    """Whether the value of this setting must never be shown, whatever prefixes the key carries.
+    """Whether the value of this setting must never be shown, with any prefix.
 
-    A setting for security that nobody knows is one: it may be a secret's key mistyped.
+    An unknown setting for security counts as a secret: its key may be misspelled.
     """
     plain = key.strip().lower()
     if _SECRET.search(re.sub(r"[-_\s]", ".", plain)) is not None:
@@ -42,16 +41,16 @@ def is_secret(key: str) -> bool:
 
 
 def shown(key: str, value: str) -> str:
-    """Return the value as an error may show it: masked for a secret, escaped where it would break the line."""
+    """Return the value as an error may show it: masked for a secret, with line breaks escaped."""
     if is_secret(key) or _LOGIN.search(value) is not None:
         return MASK
     return value if value.isprintable() else repr(value)
 
 
 def shown_name(name: str) -> str:
-    """Return a key as a line may show it: masked where it looks like a part of a PEM text that was not continued.
+    """Return a key as a message may show it: masked if it looks like a part of a PEM text that was not continued.
 
-    To the syntax of properties each such line is a key without a value; Kafka's keys all have dots.
+    In the properties syntax each such line is a key without a value; Kafka's keys all have dots.
     """
     return MASK if _OF_A_PEM_TEXT.search(name) is not None else name
 
@@ -59,7 +58,7 @@ def shown_name(name: str) -> str:
 class MaskedMapping(Mapping[str, str]):
     """An immutable mapping of settings whose repr shows no secret; equal to any mapping of the same items.
 
-    Hashable and picklable, so that what holds it can be compared, be a key, and travel to Spark's workers.
+    Hashable and picklable, so that its owners can be compared, be a key, and be sent to Spark's workers.
     """
 
     __slots__ = ("_items",)

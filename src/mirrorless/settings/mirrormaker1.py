@@ -1,7 +1,7 @@
-"""A MirrorMaker 1: a consumer file, a producer file and the topics, read as if an mm2.properties file said the same.
+"""Reads a MirrorMaker 1 (a consumer file, a producer file and the topics) like an mm2.properties file.
 
-Names stay as they are and no internal topic is written, because the tool of old did neither (KIP-720 removed it). The
-consumer's group does not move any more, so where it stands is not taken over.
+Topic names stay as they are and no internal topic is written, as in MirrorMaker 1 (KIP-720 removed it). The
+offsets of the consumer's group do not change any more, so they are not taken over.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ _FLOW: Final = f"{_SOURCE}{ARROW}{_TARGET}"
 _SAME_NAMES: Final = {
     f"{_FLOW}.enabled": "true",
     f"{_FLOW}.replication.policy.class": "IdentityReplicationPolicy",
-    # As its producer created topics: with the brokers' defaults.
+    # As MirrorMaker 1's producer created topics: with the brokers' defaults.
     f"{_FLOW}.replication.factor": "-1",
     "offset.storage.replication.factor": "-1",
     f"{_FLOW}.topics.exclude": "__.*",  # the consumer's exclude.internal.topics
     f"{_FLOW}.heartbeats.replication.enabled": "false",
-    "emit.heartbeats.enabled": "false",  # of the way back as well, which would write to the source
+    "emit.heartbeats.enabled": "false",  # also for the reverse direction, which would write to the source
     f"{_FLOW}.emit.checkpoints.enabled": "false",
     f"{_FLOW}.emit.offset-syncs.enabled": "false",
     f"{_FLOW}.sync.topic.configs.enabled": "false",
     f"{_FLOW}.sync.topic.acls.enabled": "false",
-    # The default of a Java consumer, which MirrorMaker 1 did not change.
+    # The default of a Java consumer, which MirrorMaker 1 used.
     f"{_SOURCE}.consumer.auto.offset.reset": "latest",
 }
 
 
 def location(*, consumer: str, producer: str, include: str) -> str:
-    """Return the location of such a configuration, which travels as one text."""
+    """Return the location of such a configuration as one string."""
     return PREFIX + urlencode({_CONSUMER: consumer, _PRODUCER: producer, _INCLUDE: include})
 
 
 def read_mirrormaker1(text: str) -> tuple[dict[str, PropertyEntry], tuple[str, ...]]:
-    """Read what `location` returned; raises ConfigurationError for files that cannot be read or name no brokers.
+    """Read what `location` returned; raises ConfigurationError for files that cannot be read or have no brokers.
 
     Returns the entries as of an mm2.properties file, and warnings.
     """
     named = {key: values[-1] for key, values in parse_qs(text.removeprefix(PREFIX), keep_blank_values=True).items()}
     for key in (_CONSUMER, _PRODUCER, _INCLUDE):
         if not named.get(key, "").strip():
-            raise ConfigurationError("is missing; a MirrorMaker 1 needs all three", key=f"--{key}")
+            raise ConfigurationError("is missing; MirrorMaker 1 needs consumer, producer and topics", key=f"--{key}")
     include = named[_INCLUDE]
     entries = {key: PropertyEntry(value, NOBODYS, "as MirrorMaker 1", key) for key, value in _SAME_NAMES.items()}
     entries["clusters"] = PropertyEntry(f"{_SOURCE},{_TARGET}", NOBODYS, "as MirrorMaker 1")
@@ -64,7 +64,7 @@ def read_mirrormaker1(text: str) -> tuple[dict[str, PropertyEntry], tuple[str, .
     if "group.id" in consumer:
         group = consumer["group.id"]
         warnings.append(
-            f"{group.place}: group.id={group.value.strip()}: where it stands is not taken over; partitions begin at "
+            f"{group.place}: group.id={group.value.strip()}: its offsets are not taken over; partitions begin at "
             f"{entries[f'{_SOURCE}.consumer.auto.offset.reset'].value.strip()}, or at mirrorless.start.timestamp"
         )
     return entries, tuple(warnings)
@@ -80,5 +80,5 @@ def _of(settings: Mapping[str, PropertyEntry], alias: str, role: str) -> dict[st
 
 
 def _topics(include: str) -> str:
-    """Read the one pattern of MirrorMaker 1: quotes around it and blanks do not count, `,` and `|` say or."""
+    """Read the one pattern of MirrorMaker 1: quotes around it and blanks are ignored, `,` and `|` both mean or."""
     return include.strip().strip("\"'").replace(" ", "")

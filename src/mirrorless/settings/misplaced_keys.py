@@ -1,4 +1,4 @@
-"""Settings that do nothing where they stand, and where they would do something."""
+"""Settings that have no effect where they are set, and where to set them instead."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     from mirrorless.settings.key_normalizer import Key
 
-_OFFSET_SYNCS = "in MirrorMaker 2 it is for the producer of offset syncs only; the copy's own is {}.producer.override."
+_OFFSET_SYNCS = "in MirrorMaker 2 it is for the producer of offset syncs only; for the copy, set {}.producer.override."
 _SINKS = ("consumer.override.", "admin.override.")
 
 
 def has_no_effect(key: Key, *, aliases: tuple[str, ...], worker_keys: Collection[str]) -> UnsupportedKey | None:
-    """Return why a setting does nothing where it stands, None if it does or if nothing is known of it."""
+    """Return why a setting has no effect where it is set; None if it has, or if the setting is not known."""
     if not key.scope:
         return _at_top_level(key.setting, aliases, worker_keys)
     if ARROW in key.scope:
@@ -50,7 +50,7 @@ def _for_a_flow(key: Key, worker_keys: Collection[str]) -> UnsupportedKey | None
         return foreign(setting)
     if is_connection_key(setting):
         return _warning(
-            f"has no effect, nor in MirrorMaker 2, because it does not say which end; write "
+            f"has no effect, nor in MirrorMaker 2, because it names neither end of the flow; write "
             f"{key.scope}.source.cluster.{setting} or {key.scope}.target.cluster.{setting}"
         )
     return foreign(setting)

@@ -1,12 +1,12 @@
-"""What a configuration says, as frozen values: clusters, and flows between them.
+"""A configuration as frozen values: clusters, and flows between them.
 
-Defaults are those of MirrorMaker 2 (release 4.3) and stand here once. Texts are taken as a file has them; what they may
-be is in `values`.
+Defaults are those of MirrorMaker 2 (release 4.3) and are declared only here. Values are read as a file has them; the
+accepted values are in `values`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
@@ -26,6 +26,7 @@ from mirrorless.settings.values import (
     OnGap,
     Patterns,
     PositiveInt,
+    Scope,
     Seconds,
     Text,
     TimestampMs,
@@ -33,10 +34,10 @@ from mirrorless.settings.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 DEFAULT_POLICY_CLASS: Final = "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
-# MirrorMaker 2 4.3. The two names with `log.` are the brokers', not the topics', and so exclude nothing.
+# MirrorMaker 2 4.3. The two names with `log.` are broker configs, not topic configs, and so exclude nothing.
 DEFAULT_CONFIG_PROPERTIES_EXCLUDE: Final = (
     r"follower\.replication\.throttled\.replicas",
     r"leader\.replication\.throttled\.replicas",
@@ -51,15 +52,15 @@ DEFAULT_CONFIG_PROPERTIES_EXCLUDE: Final = (
 
 class _Frozen(BaseModel):
     # A value that pydantic refuses may be a secret: it stays out of the error's text.
-    # What stands under a field is its meaning, for `mirrorless config explain` and docs/configuration.md.
+    # The text under a field is its meaning, for `mirrorless config explain` and docs/configuration.md.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True)
 
 
 class Cluster(_Frozen):
     """One Kafka cluster under its alias.
 
-    `cluster_id` is what the operator calls it in place of the id that it reports. `client` holds the Java client
-    settings without the alias; `consumer.`, `producer.` and `admin.` prefixes stay and beat the plain key in that role.
+    `cluster_id` is the operator's name of the cluster in place of the id that it reports. `client` has the Java client
+    settings without the alias; `consumer.`, `producer.` and `admin.` prefixes stay and take precedence in that role.
     Neither repr nor `model_dump` shows its secrets; pickle keeps them.
     """
 
@@ -74,127 +75,142 @@ def _offset_storage_topic(data: dict[str, Any]) -> str:
 
 
 class Flow(_Frozen):
-    """One direction between two clusters, with everything that is set for it. Intervals are in seconds."""
+    """One direction between two clusters, with everything that is set for it. Intervals are in seconds.
+
+    A setting is declared here and nowhere else: its key as the field's alias, what it may be, its default, its meaning.
+    """
+
+    model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, loc_by_alias=False)
 
     source: Cluster
     target: Cluster
-    topics: Patterns = (".*",)
+    topics: Patterns = Field((".*",), alias="topics")
     """Source topics to replicate: patterns, separated by commas, each for the whole name."""
-    topics_exclude: Patterns = (r"mm2.*\.internal", r".*\.replica", "__.*")
-    """Source topics that are left out, whatever `topics` says."""
-    groups: Patterns = (".*",)
+    topics_exclude: Patterns = Field((r"mm2.*\.internal", r".*\.replica", "__.*"), alias="topics.exclude")
+    """Source topics to exclude, whatever `topics` says."""
+    groups: Patterns = Field((".*",), alias="groups")
     """Consumer groups whose offsets are translated: patterns, as for topics."""
-    groups_exclude: Patterns = ("console-consumer-.*", "connect-.*", "__.*")
-    """Consumer groups that are left out, whatever `groups` says."""
-    replication_factor: CountOrDefault = 2
+    groups_exclude: Patterns = Field(("console-consumer-.*", "connect-.*", "__.*"), alias="groups.exclude")
+    """Consumer groups to exclude, whatever `groups` says."""
+    replication_factor: CountOrDefault = Field(2, alias="replication.factor")
     """Replicas of new remote topics; `-1` leaves it to the brokers."""
-    tasks_max: PositiveInt = 1
+    tasks_max: PositiveInt = Field(1, alias="tasks.max")
     """Slots: how many workers share the flow's partitions."""
-    refresh_topics_enabled: Boolean = True
-    """Whether new topics and partitions are looked for while running."""
-    refresh_topics_interval_seconds: Interval = 600
-    """How often new topics and partitions are looked for."""
-    heartbeats_replication_enabled: Boolean = True
-    """Heartbeat topics are replicated whatever the filter says."""
-    replication_policy_class: Text = DEFAULT_POLICY_CLASS
-    """How remote topics are named: this one puts the source's alias in front, `IdentityReplicationPolicy` does not;
-    with or without Java's package."""
-    replication_policy_separator: Text = "."
-    """What stands between alias and topic in the names of remote topics."""
-    replication_policy_internal_topic_separator_enabled: Boolean = True
+    refresh_topics_enabled: Boolean = Field(True, alias="refresh.topics.enabled")
+    """Whether new topics and partitions are detected while running."""
+    refresh_topics_interval_seconds: Interval = Field(600, alias="refresh.topics.interval.seconds")
+    """How often to check for new topics and partitions."""
+    heartbeats_replication_enabled: Boolean = Field(True, alias="heartbeats.replication.enabled")
+    """Whether heartbeat topics are replicated, whatever the topic filter says."""
+    replication_policy_class: Text = Field(DEFAULT_POLICY_CLASS, alias="replication.policy.class")
+    """Names remote topics: this class prepends the source's alias, `IdentityReplicationPolicy` keeps the name; with or
+    without Java's package; or a custom Python class."""
+    replication_policy_separator: Text = Field(".", alias="replication.policy.separator")
+    """Separator between alias and topic in the names of remote topics."""
+    replication_policy_internal_topic_separator_enabled: Boolean = Field(
+        True, alias="replication.policy.internal.topic.separator.enabled"
+    )
     """Whether internal topics use the separator too (KIP-949)."""
     # Always with dots, whatever the separator: this topic is Connect's, not the policy's.
-    offset_storage_topic: Text = Field(default_factory=_offset_storage_topic)
+    offset_storage_topic: Annotated[Text, Scope.WORKER] = Field(
+        default_factory=_offset_storage_topic, alias="offset.storage.topic"
+    )
     """The progress topic, on the target."""
-    offset_storage_replication_factor: CountOrDefault = 3
+    offset_storage_replication_factor: Annotated[CountOrDefault, Scope.WORKER] = Field(
+        3, alias="offset.storage.replication.factor"
+    )
     """Replicas of the progress topic."""
-    offset_storage_partitions: CountOrDefault = 25
+    offset_storage_partitions: Annotated[CountOrDefault, Scope.WORKER] = Field(25, alias="offset.storage.partitions")
     """Partitions of the progress topic."""
-    connector_name: Text = "MirrorSourceConnector"
-    """The name under which progress is kept, which is the connector's on Connect; Connect's JSON says it."""
-    lease_seconds: Seconds = 120.0
-    """How long a slot keeps its partitions before they are dealt anew. Between two leases a flow's only slot copies on;
-    several pause for one to two seconds."""
-    start_timestamp_ms: TimestampMs | None = None
+    connector_name: Text = Field("MirrorSourceConnector", alias="mirrorless.connector.name")
+    """The name under which progress is stored, which is the connector's on Connect; from Connect's JSON."""
+    lease_seconds: Seconds = Field(120.0, alias="mirrorless.lease.seconds")
+    """How long a slot keeps its partitions before they are reassigned. Between two leases, a flow with one slot
+    continues to copy; several slots pause for one to two seconds."""
+    start_timestamp_ms: TimestampMs | None = Field(None, alias="mirrorless.start.timestamp")
     """Where partitions without progress begin: at the first record of this time or later; milliseconds since 1970, or
     `2026-01-31T12:00:00Z`."""
-    auto_offset_reset: OffsetReset = "earliest"
-    """Where partitions without progress begin, unless a timestamp says it: `earliest` or `latest`."""
-    errors_tolerance: Tolerance = "none"
-    """What happens with a record that cannot go over: `none` stops this partition only, `all` leaves the record out,
-    says which, and goes on."""
-    dead_letter_topic: str | None = None
-    """With `errors.tolerance=all`, a topic on the target for the coordinates of what was left out."""
-    dead_letter_replication_factor: CountOrDefault = 3
-    """Replicas of the topic for what was left out, if it has to be created."""
-    on_gap: OnGap = "halt"
-    """What happens where records are missing that were never copied (retention was faster, the topic was created again,
-    a log was cut): `halt` stops this partition only, `continue` goes on at the first record left."""
-    max_bytes_per_second: BytesPerSecond | None = None
-    """How much the whole flow may fetch, in bytes per second, divided among its slots; no limit if it is not set."""
-    cloudwatch_topics: Patterns = (".*",)
-    """Source topics with metrics of their own in CloudWatch while they lag or fail, which are six each and paid for one
-    by one: patterns, as for topics; empty for none. The flow's own metrics are of all topics. The copy job reads it
-    when it starts."""
-    topic_filter_class: Text = "org.apache.kafka.connect.mirror.DefaultTopicFilter"
-    """Which topics are selected; or a class of your own."""
-    group_filter_class: Text = "org.apache.kafka.connect.mirror.DefaultGroupFilter"
-    """Which consumer groups are selected; or a class of your own."""
-    config_property_filter_class: Text = "org.apache.kafka.connect.mirror.DefaultConfigPropertyFilter"
-    """Which topic configs go over; or a class of your own."""
-    config_properties_exclude: Patterns = DEFAULT_CONFIG_PROPERTIES_EXCLUDE
-    """Topic configs that are left to the target: patterns. Setting it replaces the list."""
-    use_defaults_from: DefaultsFrom = "target"
-    """Whether a config at its default on the source is at the target's own default (`target`), or set to the source's
-    value (`source`)."""
-    sync_topic_configs_enabled: Boolean = True
-    """Whether configs of remote topics follow their source topics; new ones are created with them in any case."""
-    sync_topic_configs_interval_seconds: Interval = 600
+    auto_offset_reset: Annotated[OffsetReset, Scope.SOURCE_CLIENT] = Field(
+        "earliest", alias="consumer.auto.offset.reset"
+    )
+    """Where partitions without progress begin, if there is no start timestamp: `earliest` or `latest`."""
+    errors_tolerance: Tolerance = Field("none", alias="errors.tolerance")
+    """What happens to a record that cannot be copied: `none` stops its partition only, `all` skips the record, logs
+    it, and continues."""
+    dead_letter_topic: str | None = Field(None, alias="errors.deadletterqueue.topic.name")
+    """With `errors.tolerance=all`, a topic on the target for the coordinates of skipped records."""
+    dead_letter_replication_factor: CountOrDefault = Field(3, alias="errors.deadletterqueue.topic.replication.factor")
+    """Replicas of the topic for skipped records, if it has to be created."""
+    on_gap: OnGap = Field("halt", alias="mirrorless.on.gap")
+    """What happens when records are missing that were not copied (they expired, the topic was recreated, a log was
+    truncated): `halt` stops the partition only, `continue` skips the gap."""
+    max_bytes_per_second: BytesPerSecond | None = Field(None, alias="mirrorless.max.bytes.per.second")
+    """How much the whole flow may fetch, in bytes per second, divided among its slots; no limit if not set."""
+    cloudwatch_topics: Patterns = Field((".*",), alias="mirrorless.cloudwatch.topics")
+    """Source topics with metrics per topic in CloudWatch while they lag or fail, six per topic and charged one by one:
+    patterns, as for topics; empty for none. Metrics of the flow include all topics. The copy job reads it when it
+    starts."""
+    topic_filter_class: Text = Field("org.apache.kafka.connect.mirror.DefaultTopicFilter", alias="topic.filter.class")
+    """Selects topics; or a custom Python class."""
+    group_filter_class: Text = Field("org.apache.kafka.connect.mirror.DefaultGroupFilter", alias="group.filter.class")
+    """Selects consumer groups; or a custom Python class."""
+    config_property_filter_class: Text = Field(
+        "org.apache.kafka.connect.mirror.DefaultConfigPropertyFilter", alias="config.property.filter.class"
+    )
+    """Selects topic configs; or a custom Python class."""
+    config_properties_exclude: Patterns = Field(DEFAULT_CONFIG_PROPERTIES_EXCLUDE, alias="config.properties.exclude")
+    """Topic configs that are not replicated: patterns. Setting it replaces the list."""
+    use_defaults_from: DefaultsFrom = Field("target", alias="use.defaults.from")
+    """For a config at its default on the source: use the target's default (`target`), or set the source's value
+    (`source`)."""
+    sync_topic_configs_enabled: Boolean = Field(True, alias="sync.topic.configs.enabled")
+    """Whether configs of remote topics follow their source topics; new topics are created with them in any case."""
+    sync_topic_configs_interval_seconds: Interval = Field(600, alias="sync.topic.configs.interval.seconds")
     """How often configs are compared."""
-    sync_topic_acls_enabled: Boolean = True
+    sync_topic_acls_enabled: Boolean = Field(True, alias="sync.topic.acls.enabled")
     """Whether ACLs of source topics are added to their remote topics."""
-    sync_topic_acls_interval_seconds: Interval = 600
+    sync_topic_acls_interval_seconds: Interval = Field(600, alias="sync.topic.acls.interval.seconds")
     """How often ACLs are compared."""
-    acls_patterns: AclPatterns = ("literal",)
-    """Which ACLs go over: `literal`, `prefixed` or both; prefixed ones only where a replicated topic begins so."""
-    acls_prune: Boolean = False
-    """Removes ACLs that this flow created, while it was `true`, once they are gone from the source; which those are
-    is kept in `mm2-acls.<source>.internal` on the target."""
-    emit_offset_syncs_enabled: Boolean = True
-    """Whether the copy notes which source offset went to which target offset; without it no offset is translated."""
-    offset_lag_max: NotNegativeInt = 100
-    """How many records may go over without a new offset sync; a sync is written at most once a second a partition,
-    and always before it falls quiet."""
-    offset_syncs_topic_location: Location = "source"
+    acls_patterns: AclPatterns = Field(("literal",), alias="mirrorless.acls.patterns")
+    """Which ACLs are replicated: `literal`, `prefixed` or both; prefixed only where a replicated topic matches."""
+    acls_prune: Boolean = Field(False, alias="mirrorless.acls.prune")
+    """Removes ACLs that this flow created, while this was `true`, once they are gone from the source; these ACLs are
+    recorded in `mm2-acls.<source>.internal` on the target."""
+    emit_offset_syncs_enabled: Boolean = Field(True, alias="emit.offset-syncs.enabled")
+    """Whether the copy writes offset syncs; without them no offset is translated."""
+    offset_lag_max: NotNegativeInt = Field(100, alias="offset.lag.max")
+    """How many records may be copied without a new offset sync; a partition writes at most one sync per second, and
+    always one before it becomes idle."""
+    offset_syncs_topic_location: Location = Field("source", alias="offset-syncs.topic.location")
     """The cluster that holds the offset syncs: `source` (`mm2-offset-syncs.<target>.internal`) or `target`
     (`mm2-offset-syncs.<source>.internal`)."""
-    offset_syncs_topic_replication_factor: CountOrDefault = 3
+    offset_syncs_topic_replication_factor: CountOrDefault = Field(3, alias="offset-syncs.topic.replication.factor")
     """Replicas of the offset syncs topic."""
-    sync_index_records: PositiveInt = 100_000
-    """An offset sync that outlives compaction is kept for every so many source offsets of a partition, the latest
-    1,024 of them; the fewer, the shorter the walks to translate an old offset."""
-    refresh_groups_enabled: Boolean = True
-    """Whether new consumer groups are looked for; every pass of the checkpoints does."""
-    refresh_groups_interval_seconds: Interval = 600
-    """Accepted, and sooner than asked for: every pass lists the groups."""
-    emit_checkpoints_enabled: Boolean = True
+    sync_index_records: PositiveInt = Field(100_000, alias="mirrorless.sync.index.records")
+    """One offset sync that survives compaction is written for every this many source offsets of a partition, for the
+    latest 1,024 of them; fewer offsets make translation of an old offset faster."""
+    refresh_groups_enabled: Boolean = Field(True, alias="refresh.groups.enabled")
+    """Whether new consumer groups are detected; every checkpoint run does."""
+    refresh_groups_interval_seconds: Interval = Field(600, alias="refresh.groups.interval.seconds")
+    """Accepted, without effect: every checkpoint run lists the groups."""
+    emit_checkpoints_enabled: Boolean = Field(True, alias="emit.checkpoints.enabled")
     """Whether translated group offsets are written to `<source>.checkpoints.internal` on the target."""
-    emit_checkpoints_interval_seconds: Interval = 60
-    """How often translated group offsets are written, at least; where offset syncs trigger it, more often."""
-    checkpoints_topic_replication_factor: CountOrDefault = 3
+    emit_checkpoints_interval_seconds: Interval = Field(60, alias="emit.checkpoints.interval.seconds")
+    """How often translated group offsets are written, at least; more often where offset syncs trigger it."""
+    checkpoints_topic_replication_factor: CountOrDefault = Field(3, alias="checkpoints.topic.replication.factor")
     """Replicas of the checkpoints topic."""
-    sync_group_offsets_enabled: Boolean = False
-    """Whether translated offsets are also committed for the groups on the target, as long as they are on the source:
-    never for a group that is active there, never backwards."""
-    sync_group_offsets_interval_seconds: Interval = 60
+    sync_group_offsets_enabled: Boolean = Field(False, alias="sync.group.offsets.enabled")
+    """Whether translated offsets are also committed for the groups on the target, while they exist on the source:
+    never for a group that is active on the target, never backwards."""
+    sync_group_offsets_interval_seconds: Interval = Field(60, alias="sync.group.offsets.interval.seconds")
     """How often translated offsets are committed."""
-    emit_heartbeats_enabled: Boolean = True
-    """Whether a record goes into the target's `heartbeats`, for every ordered pair of clusters, enabled or not."""
-    emit_heartbeats_interval_seconds: Interval = 1
-    """How often heartbeats are sent."""
-    heartbeats_topic_replication_factor: CountOrDefault = 3
+    emit_heartbeats_enabled: Boolean = Field(True, alias="emit.heartbeats.enabled")
+    """Whether heartbeats are written to the target's `heartbeats`, for each pair of clusters, enabled or not."""
+    emit_heartbeats_interval_seconds: Interval = Field(1, alias="emit.heartbeats.interval.seconds")
+    """How often heartbeats are emitted."""
+    heartbeats_topic_replication_factor: CountOrDefault = Field(3, alias="heartbeats.topic.replication.factor")
     """Replicas of the heartbeats topic."""
-    # What the rest of the file adds: not settings of this flow, so neither shown nor explained with them.
+    # From the rest of the file: not settings of this flow, so neither shown nor explained with them.
     _other_aliases: tuple[str, ...] = PrivateAttr(default=())
     _circle: tuple[Flow, ...] = PrivateAttr(default=())
 
@@ -204,7 +220,7 @@ class Flow(_Frozen):
         return f"{self.source.alias}->{self.target.alias}"
 
     def is_default(self, field: str) -> bool:
-        """Whether nothing sets this field, so that its default counts."""
+        """Whether the field is not set, so that its default applies."""
         return field not in self.model_fields_set
 
     @property
@@ -214,7 +230,7 @@ class Flow(_Frozen):
 
     @property
     def circle(self) -> tuple[Flow, ...]:
-        """The file's other enabled flows that lie on a directed cycle of clusters with this one."""
+        """The file's other enabled flows that are part of a directed cycle of clusters with this flow."""
         return self._circle
 
     def among(self, *, aliases: Iterable[str], circle: Iterable[Flow]) -> Flow:
@@ -226,23 +242,41 @@ class Flow(_Frozen):
 
     @property
     def writes_checkpoints(self) -> bool:
-        """Whether checkpoints are written: without offset syncs there is nothing to translate by."""
+        """Whether checkpoints are written: without offset syncs no offset can be translated."""
         return self.emit_checkpoints_enabled and self.emit_offset_syncs_enabled
 
     @property
     def connections(self) -> tuple[object, ...]:
-        """What a running copy is connected with: where one of these changes, it has to begin anew."""
+        """The settings of a running copy's connections: if one of them changes, the copy has to restart."""
         syncs = self.emit_offset_syncs_enabled, self.offset_syncs_topic_location
         return self.source, self.target, self.offset_storage_topic, self.connector_name, syncs
+
+
+def _keys(scope: Scope) -> dict[str, str]:
+    """Keys of the settings of one scope, each with its field."""
+    found: dict[str, str] = {}
+    for field, info in Flow.model_fields.items():
+        marks = [mark for mark in info.metadata if isinstance(mark, Scope)] or [Scope.FLOW]
+        if info.alias is not None and scope in marks:
+            found[info.alias] = field
+    return found
+
+
+FLOW_KEYS: Final[Mapping[str, str]] = _keys(Scope.FLOW)
+"""Key of a flow -> field of Flow. Set as `A->B.key` or as `key`."""
+WORKER_KEYS: Final[Mapping[str, str]] = _keys(Scope.WORKER)
+"""Key of the Connect worker -> field of Flow. Set as `key` or as `B.key`, B being the target."""
+SOURCE_CLIENT_KEYS: Final[Mapping[str, str]] = _keys(Scope.SOURCE_CLIENT)
+"""Key of the source's clients -> field of Flow. Set as `A.key` or as `A->B.source.key`, A being the source."""
 
 
 class Settings(_Frozen):
     """A whole configuration: the clusters that can be reached and the enabled flows, in the order of `clusters`.
 
-    `heartbeats` are the ordered pairs that send a sign of life to their target, be the flow enabled or not: from the
-    heartbeats of the way back a cluster learns who is upstream (reference, section 2.5).
-    `warnings` are lines for the operator about what was read otherwise than it is written, or has no effect; `notes`
-    are MirrorMaker 2's settings that make no sense here.
+    `heartbeats` are the ordered pairs that emit heartbeats to their target, whether the flow is enabled or not: from
+    the heartbeats of the reverse direction a cluster learns who is upstream.
+    `warnings` are lines for the operator about what was corrected or has no effect; `notes` are MirrorMaker 2's
+    settings that have no meaning here.
     """
 
     file: str
@@ -259,4 +293,4 @@ class Settings(_Frozen):
             if flow.name == wanted:
                 return flow
         enabled = ", ".join(flow.name for flow in self.flows)
-        raise FlowNotEnabled(f"no such flow is enabled; enabled: {enabled}", file=self.file, key=f"{wanted}.enabled")
+        raise FlowNotEnabled(f"this flow is not enabled; enabled: {enabled}", file=self.file, key=f"{wanted}.enabled")

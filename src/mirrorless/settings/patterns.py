@@ -1,4 +1,4 @@
-"""Comma-separated lists, and the lists of Java regular expressions among them.
+"""Parses comma-separated lists, and lists of Java regular expressions.
 
 Rules (MirrorMaker 2's `DefaultTopicFilter` and Kafka's type LIST): split at commas, trim, match the whole name. A plain
 name is a pattern too, so its dots match any character. A comma always separates, even inside braces.
@@ -22,14 +22,14 @@ _LIKE_A_GLOB: Final = re.compile(r"[\w-]+[\w-]\*")
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """Split at commas and trim; empty elements are left out, and repeated ones after the first (KIP-1161)."""
+    """Split at commas and trim; empty elements and repetitions are dropped (KIP-1161)."""
     return tuple(dict.fromkeys(element for part in text.split(",") if (element := part.strip())))
 
 
 def tidy_patterns(text: str) -> tuple[str, tuple[str, ...]]:
     """Return a list of patterns without quotes and with globs made regular expressions, and remarks about it.
 
-    A glob is told from a pattern by a `*` with nothing to repeat; `orders*` is a pattern and stays one, with a remark.
+    A glob has a `*` with nothing to repeat; `orders*` is a pattern and stays one, with a remark.
     """
     remarks: list[str] = []
     tidied = []
@@ -37,37 +37,37 @@ def tidy_patterns(text: str) -> tuple[str, tuple[str, ...]]:
         bare = unquoted(element)
         if _DANGLING.search(bare):
             pattern = "".join({"*": ".*", "?": "."}.get(sign, re.escape(sign)) for sign in bare.replace(".*", "*"))
-            remarks.append(f"{bare} is no regular expression, read as {pattern}")
+            remarks.append(f"{bare} is not a regular expression, read as {pattern}")
             bare = pattern
         elif _LIKE_A_GLOB.fullmatch(bare):
             stem = bare[:-1]
             remarks.append(
-                f"{bare} means {stem[:-1]} and any number of {stem[-1]}; for all that begin so write {stem}.*"
+                f"{bare} means {stem[:-1]} and any number of {stem[-1]}; to match any suffix, write {stem}.*"
             )
         tidied.append(bare)
     if '"' in text or "'" in text:
-        remarks.insert(0, "quotes are not part of a pattern, read without them")
+        remarks.insert(0, "quotes are not part of a pattern and are ignored")
     return ", ".join(tidied), tuple(remarks)
 
 
 def unquoted(text: str) -> str:
-    """Return a text without the quotes around it; a quote that is alone is left out too."""
+    """Return a text without the quotes around it; an unpaired quote is dropped too."""
     return text.strip().strip(_QUOTES).strip()
 
 
 def compile_patterns(patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
     """Compile every element of comma-separated lists, for use with `fullmatch`.
 
-    MirrorMaker 2 joins the elements with `|`, so flags at the beginning of one, such as `(?i)`, hold for those behind
-    it, and groups are counted through. Raises ValueError, in one line with the pattern and the reason, for what Python
-    does not compile or would read differently.
+    MirrorMaker 2 joins the elements with `|`, so flags at the beginning of an element, such as `(?i)`, hold for the
+    following elements too, and groups are counted through. Raises ValueError, in one line with the pattern and the
+    reason, for a pattern that Python does not compile or would read differently.
     """
     compiled: list[re.Pattern[str]] = []
-    flags = re.ASCII  # Java's \d, \w and (?i) are ASCII unless told otherwise
+    flags = re.ASCII  # Java's \d, \w and (?i) are ASCII by default
     groups = 0
     for element in (element for text in patterns for element in split_list(text)):
         if groups and re.search(r"\\[1-9]", element):
-            raise _refusal(element, "Java counts groups through the whole list; refer to no group by its number")
+            raise _refusal(element, "Java counts groups through the whole list; do not refer to a group by its number")
         for letter in leading_flags(element):
             flags |= _FLAGS[letter]
         compiled.append(_compile(element, flags))
@@ -80,7 +80,7 @@ def _compile(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
         raise _refusal(pattern, reason)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # what is left to warn of means the same in Java
+            warnings.simplefilter("ignore", FutureWarning)  # what remains means the same in Java
             return re.compile(pattern, flags)
     except (re.error, ValueError, OverflowError, RecursionError) as error:
         raise _refusal(pattern, str(error)) from None

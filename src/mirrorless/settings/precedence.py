@@ -1,4 +1,4 @@
-"""Which of several places a setting is taken from: MirrorMaker 2's `MirrorMakerConfig`, section 2.5 of the reference.
+"""Precedence of settings that may be set in several places: MirrorMaker 2's `MirrorMakerConfig`.
 
 - a flow's setting: `A->B.key`, then `key`
 - a client of a flow, later wins: `source.cluster.k` for security only, `consumer.k`, `source.consumer.k`, where the
@@ -59,7 +59,7 @@ def worker_setting(entries: Mapping[str, PropertyEntry], key: str, *, target: st
 
 
 def cluster_settings(entries: Mapping[str, PropertyEntry], alias: str) -> dict[str, Found]:
-    """Collect the client settings of a cluster as its own keys and the top level have them (`clusterProps`)."""
+    """Collect the client settings of a cluster from its own keys and the top level (`clusterProps`)."""
     own = _behind(entries, f"{alias}.")
     shared = {key: Found(key, entry) for key, entry in entries.items() if is_connection_key(key)}
     found = {key: setting for key, setting in own.items() if _belongs(key)}
@@ -73,7 +73,7 @@ def cluster_settings(entries: Mapping[str, PropertyEntry], alias: str) -> dict[s
 def client_settings(entries: Mapping[str, PropertyEntry], *, flow: tuple[str, str], side: Side) -> dict[str, Found]:
     """Collect the client settings of one end of a flow.
 
-    The keys are without alias and side; `consumer.`, `producer.` and `admin.` stay in front of what counts in one role.
+    The keys are without alias and side; `consumer.`, `producer.` and `admin.` prefixes stay on keys of one role.
     """
     alias = flow[0] if side == "source" else flow[1]
     cluster = cluster_settings(entries, alias)
@@ -106,7 +106,7 @@ def _belongs(key: str) -> bool:
 
 
 def _without_repetition(settings: Mapping[str, Found]) -> dict[str, Found]:
-    """Leave out what says for one role what is said for every role by the same line."""
+    """Drop settings of one role that repeat, from the same line, a setting of all roles."""
     return {
         key: setting
         for key, setting in settings.items()
@@ -115,7 +115,7 @@ def _without_repetition(settings: Mapping[str, Found]) -> dict[str, Found]:
 
 
 def bootstrap_servers(settings: Mapping[str, Found]) -> Found | None:
-    """Return where the cluster is, from its client settings."""
+    """Return the bootstrap servers of a cluster, from its client settings."""
     return settings.get(BOOTSTRAP_SERVERS) or next(
         (settings[key] for prefix in ROLE_PREFIXES if (key := prefix + BOOTSTRAP_SERVERS) in settings), None
     )

@@ -1,7 +1,7 @@
-"""Read a file in Java's properties format, with blanks allowed around the arrow of a flow and around dots.
+"""Reads a file in Java's properties format, with blanks allowed around the arrow of a flow and around dots.
 
 Java ends a key at the first blank, so to `java.util.Properties` the line `A -> B.enabled = true` is the key `A`. Such
-entries are read as if the blanks were not there, because that is what everybody means by them.
+entries are read as if there were no blanks, because that is what is meant.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 ARROW: Final = "->"
 NOBODYS: Final = -1
 
-# Blanks as Java knows them; a backslash at the end of a line joins it with the next one.
+# Blanks as Java defines them; a backslash at the end of a line joins it with the next one.
 _BLANKS_AND_ARROW: Final = re.compile(r"(?:[ \t\f]|\\\n)*->(?:[ \t\f]|\\\n)*")
-# A key with blanks around dots, which only an `=` or `:` behind it tells from a key and its value: `topics .*`.
+# A key with blanks around dots; only an `=` or `:` after it distinguishes it from a key and its value: `topics .*`.
 _DOTTED: Final = re.compile(r"[ \t\f]*[^\s=:\\#!.][^\s=:\\.]*(?:[ \t\f]*\.[ \t\f]*[^\s=:\\.]+)+(?=[ \t\f]*[=:])")
 _BLANKS_AND_DOT: Final = re.compile(r"[ \t\f]*\.[ \t\f]*")
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyEntry:
-    """A setting's text, which repr leaves out because it may be a secret, and where it stands.
+    """A setting's text, which repr leaves out because it may be a secret, and where it is set.
 
-    `line` counts from 1, is 0 where there are none and `NOBODYS` where no file has it; `written` is the key as the
-    file has it, if that was put right.
+    `line` counts from 1, is 0 if there are no lines and `NOBODYS` if the setting is in no file; `written` is the key
+    as the file has it, if it was corrected.
     """
 
     value: str = field(repr=False)
@@ -67,7 +67,7 @@ def parse(text: str, *, file: str | None = None) -> Mapping[str, PropertyEntry]:
             return entries
         if isinstance(element, javaproperties.KeyValue):
             key, value = _join_arrow(element)
-            entries.pop(key, None)  # the order is that of the lines that count
+            entries.pop(key, None)  # in the order of the lines that are in effect
             entries[key] = PropertyEntry(value, line, file)
         line += element.source.count("\n")
 

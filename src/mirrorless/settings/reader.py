@@ -1,4 +1,4 @@
-"""From entries by their right keys to clusters and flows, with everything that is to be said about them."""
+"""Makes clusters and flows of entries with correct keys, with all errors, warnings and notes about them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mirrorless.settings import precedence
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, CLUSTER_ID, is_client_key
 from mirrorless.settings.contradictions import ambiguous_aliases, contradictions, rivalries
 from mirrorless.settings.declared_providers import DeclaredProviders
-from mirrorless.settings.field_docs import as_text, default_of
+from mirrorless.settings.field_docs import as_text
 from mirrorless.settings.key_normalizer import CLUSTERS, without_port
 from mirrorless.settings.keys import ENABLED, Keys
 from mirrorless.settings.masking import MASK, is_secret, shown, shown_name
-from mirrorless.settings.model import Cluster, Flow, Settings
+from mirrorless.settings.model import FLOW_KEYS, SOURCE_CLIENT_KEYS, WORKER_KEYS, Cluster, Flow, Settings
 from mirrorless.settings.patterns import split_list
 from mirrorless.settings.properties import ARROW, NOBODYS
 from mirrorless.settings.references import refers, resolve
@@ -33,12 +33,11 @@ if TYPE_CHECKING:
 
 _BEATS: Final = "emit.heartbeats.enabled"
 _OF_HEARTBEATS: Final = ("emit.heartbeats", "heartbeats.topic")
-_RESET: Final = "auto.offset.reset"
 
 
 @dataclass(frozen=True, slots=True)
 class Effective:
-    """A setting as it counts: its value as it may be shown, and where it comes from (`default`, or file and line)."""
+    """The effective value of a setting, masked if secret, and its origin (`default`, or file and line)."""
 
     key: str
     value: str | None
@@ -48,7 +47,7 @@ class Effective:
 
 @dataclass(frozen=True, slots=True)
 class Understanding:
-    """What was understood of a configuration. `settings` is None where `errors` leave nothing to work with.
+    """Everything that was read from a configuration. `settings` is None if `errors` leave nothing usable.
 
     `flows` has the effective settings of each flow, `clients` those of its two ends, by flow and side.
     """
@@ -62,22 +61,18 @@ class Understanding:
 
 
 class Reader:
-    """Reads tidied entries; what is wrong is collected, so that a check can name all of it."""
+    """Reads normalized entries; errors are collected, so that a check can report all of them."""
 
     def __init__(
         self,
         location: str,
         tidied: Tidied,
         *,
-        flow_keys: Mapping[str, str],
-        worker_keys: Mapping[str, str],
         warnings: Sequence[str] = (),
     ) -> None:
         self._location = location
         self._entries: Mapping[str, PropertyEntry] = tidied.entries
         self._tidied = tidied
-        self._flow_keys = flow_keys
-        self._worker_keys = worker_keys
         self._warnings = [*warnings, *tidied.warnings]
         self._notes: list[str] = []
         self._errors: list[ConfigurationError] = []
@@ -103,7 +98,7 @@ class Reader:
     def _settings(self) -> Settings | None:
         self._entries = DeclaredProviders(self._entries, file=self._location).renamed()
         aliases = self._aliases()
-        keys = Keys(self._entries, aliases, flow_keys=self._flow_keys, worker_keys=self._worker_keys)
+        keys = Keys(self._entries, aliases, flow_keys=FLOW_KEYS, worker_keys=WORKER_KEYS)
         told = [*keys.unknown(), *keys.impossible(self._is_on), *keys.without_effect(self._is_on)]
         for one in told:
             entry = self._entries[one.name]
@@ -147,7 +142,7 @@ class Reader:
         for alias in aliases:
             if aliases.count(alias) > 1:
                 self._refuse(
-                    f"names {alias} twice; give each cluster an alias of its own", key=CLUSTERS, value=found.value
+                    f"names {alias} twice; use a different alias for each cluster", key=CLUSTERS, value=found.value
                 )
         return aliases
 
@@ -171,7 +166,7 @@ class Reader:
             self._refuse(str(error), key=key, value=found.value)
 
     def _cluster(self, alias: str, flows: Sequence[Flow]) -> Cluster | None:
-        """Return a cluster as it is outside of any flow, or as its first flow has it if only flows say where it is."""
+        """Return a cluster as it is outside of any flow, or as its first flow has it if only flows have its servers."""
         found = precedence.cluster_settings(self._entries, alias)
         servers = found.get(BOOTSTRAP_SERVERS)
         if servers is not None and split_list(servers.value):
@@ -180,7 +175,7 @@ class Reader:
         if not ends:
             self._warnings.append(
                 f"{self._location}: {alias}.{BOOTSTRAP_SERVERS}: not set; cluster {alias} is in no enabled flow and is "
-                "left out"
+                "ignored"
             )
         return ends[0] if ends else None
 
@@ -195,17 +190,17 @@ class Reader:
         for side, alias in (("source", source), ("target", target)):
             named = self._entries.get(f"{name}.{side}.cluster.alias")
             if named is not None and named.value.strip() != alias:
-                reason = f"MirrorMaker 2 names remote topics and progress by it; call the cluster so in {CLUSTERS}"
+                reason = f"remote topics and progress are named by this alias; use the same alias in {CLUSTERS}"
                 self._note(reason, key=f"{name}.{side}.cluster.alias", entry=named)
         by_key = {
-            key: (field, precedence.flow_setting(self._entries, key, flow=name))
-            for key, field in self._flow_keys.items()
+            key: (field, precedence.flow_setting(self._entries, key, flow=name)) for key, field in FLOW_KEYS.items()
         } | {
             key: (field, precedence.worker_setting(self._entries, key, target=target))
-            for key, field in self._worker_keys.items()
+            for key, field in WORKER_KEYS.items()
         }
-        reset = settings["source"].pop(f"consumer.{_RESET}", None)
-        by_key[f"{source}.consumer.{_RESET}"] = ("auto_offset_reset", reset)
+        by_key |= {
+            f"{source}.{key}": (field, settings["source"].pop(key, None)) for key, field in SOURCE_CLIENT_KEYS.items()
+        }
         found = {field: setting for field, setting in by_key.values() if setting is not None}
         try:
             texts = {field: self._text(setting) for field, setting in found.items()}
@@ -231,7 +226,7 @@ class Reader:
         return flow
 
     def _heartbeats(self, clusters: Sequence[Cluster], flows: Sequence[Flow]) -> Iterator[Flow]:
-        """Every ordered pair that sends heartbeats; of one that is not enabled, nothing but their settings counts."""
+        """Every ordered pair that emits heartbeats; of a disabled pair only the settings of heartbeats are used."""
         enabled = {flow.name: flow for flow in flows}
         for source, target in permutations(clusters, 2):
             name = f"{source.alias}{ARROW}{target.alias}"
@@ -239,7 +234,7 @@ class Reader:
             if flow is None:
                 found = {
                     field: setting
-                    for key, field in self._flow_keys.items()
+                    for key, field in FLOW_KEYS.items()
                     if key.startswith(_OF_HEARTBEATS)
                     and (setting := precedence.flow_setting(self._entries, key, flow=name)) is not None
                 }
@@ -272,7 +267,7 @@ class Reader:
         client = {key: setting.value for key, setting in settings.items() if key != BOOTSTRAP_SERVERS}
         named = settings.get(CLUSTER_ID)
         if named is not None and not named.value.strip():
-            self._refuse("is empty; name the cluster, or remove the line", key=named.key, value=named.value)
+            self._refuse("is empty; set a name for the cluster, or remove the line", key=named.key, value=named.value)
         return Cluster(
             alias=alias,
             cluster_id=None if named is None else self._text(named).strip(),
@@ -286,11 +281,11 @@ class Reader:
     def _collect(self, errors: ValidationError, found: Mapping[str, Found]) -> None:
         for error in errors.errors(include_url=False, include_input=False):
             setting = found.get(str(error["loc"][0]))
-            if setting is None:  # a default that is made from others was not made
+            if setting is None:  # a default that is derived from other settings could not be made
                 continue
             reason = str(error.get("ctx", {}).get("error", error["msg"]))
             if refers(setting.value):
-                reason = "what it refers to cannot be used for this setting"  # the reason may quote it
+                reason = "the value that it refers to is not valid for this setting"  # the reason may quote it
             self._note(reason, key=setting.key, entry=setting.entry)
 
     def _refuse_no_flow(self, aliases: tuple[str, ...]) -> NoReturn:
@@ -308,7 +303,7 @@ class Reader:
         raise FlowNotEnabled(error.reason, file=error.file, key=error.key, value=error.value)
 
     def _note(self, reason: str, *, key: str, entry: PropertyEntry) -> None:
-        """Take down an error and go on."""
+        """Collect an error and continue."""
         error = self._error(reason, key=key, value=entry.value, entry=entry)
         if str(error) not in map(str, self._errors):
             self._errors.append(error)
@@ -326,14 +321,15 @@ class Reader:
 
 
 def _is_written(key: str, setting: Found) -> bool:
-    """Whether a cluster's key is one of its own, and not one made for a role from a key for all."""
+    """Whether a cluster's key is set itself, and not derived for a role from a key for all roles."""
     return setting.key.endswith(f".{key}") or setting.key == key
 
 
 def _effective(flow: Flow, field: str, setting: Found | None) -> str | None:
+    value = as_text(getattr(flow, field))
     if setting is None:
-        return default_of(field) if field != "offset_storage_topic" else flow.offset_storage_topic
-    return shown(setting.key, setting.value if refers(setting.value) else as_text(getattr(flow, field)) or "")
+        return value
+    return shown(setting.key, setting.value if refers(setting.value) else value or "")
 
 
 def _origin(setting: Found | None) -> tuple[str, str | None]:

@@ -1,9 +1,9 @@
-"""References to values kept elsewhere, in Kafka's own syntax: `${provider:path:key}` (KIP-297).
+"""References to values stored elsewhere, in Kafka's own syntax: `${provider:path:key}` (KIP-297).
 
     ${env:NAME}  ${file:/path:key}  ${directory:/path:name}  ${secretsmanager:id:key}  ${ssm:/path}
 
-They stay as they are in everything that is loaded, shown or sent to workers, and are resolved only where a client is
-made, by the process that makes it.
+They stay as they are in everything that is loaded, shown or sent to workers, and are resolved only when a client is
+created, by the process that creates it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _REFERENCE: Final = re.compile(r"\$\{([A-Za-z][\w.-]*)(?:@([\w-]+))?:([^}]*)\}")
 
-# Java's providers, by the class that `config.providers.<name>.class` names, without its package.
+# Java's providers, by the class in `config.providers.<name>.class`, without its package.
 CLASSES: Final = {
     "EnvVarConfigProvider": "env",
     "FileConfigProvider": "file",
@@ -34,12 +34,12 @@ CLASSES: Final = {
 
 
 def refers(text: str) -> bool:
-    """Whether a text has a reference in it."""
+    """Whether a text contains a reference."""
     return _REFERENCE.search(text) is not None
 
 
 def providers(text: str) -> list[tuple[str, str]]:
-    """Return provider and the rest of every reference in a text."""
+    """Return the provider and the rest of every reference in a text."""
     return [(match[1], match[3]) for match in _REFERENCE.finditer(text)]
 
 
@@ -56,7 +56,7 @@ def rename(text: str, names: dict[str, str]) -> str:
 def resolve(text: str, *, key: str, file: str | None = None) -> str:
     """Return the text with every reference replaced by its value.
 
-    Raises ConfigurationError, without any value, for a provider that is not known and for what cannot be had.
+    Raises ConfigurationError, without any value, for an unknown provider or a value that cannot be read.
     """
 
     def value_of(match: re.Match[str]) -> str:
@@ -64,7 +64,7 @@ def resolve(text: str, *, key: str, file: str | None = None) -> str:
         lookup = _LOOKUPS.get(provider)
         try:
             if lookup is None:
-                raise ValueError(f"no such config provider; known: {', '.join(_LOOKUPS)}")
+                raise ValueError(f"unknown config provider; known: {', '.join(_LOOKUPS)}")
             return lookup(rest, region)
         except ValueError as error:
             raise ConfigurationError(str(error), file=file, key=key, value=match[0]) from None
@@ -72,14 +72,14 @@ def resolve(text: str, *, key: str, file: str | None = None) -> str:
     return _REFERENCE.sub(value_of, text)
 
 
-def _environment(rest: str, region: str | None) -> str:  # noqa: ARG001 -- every lookup is called alike
+def _environment(rest: str, region: str | None) -> str:  # noqa: ARG001 -- all lookups have the same signature
     name = rest.rpartition(":")[2]
     if name not in os.environ:
-        raise ValueError(f"the environment has no variable {name}; set it where this runs")
+        raise ValueError(f"environment variable {name} is not set; set it for this process")
     return os.environ[name]
 
 
-def _file(rest: str, region: str | None) -> str:  # noqa: ARG001 -- every lookup is called alike
+def _file(rest: str, region: str | None) -> str:  # noqa: ARG001 -- all lookups have the same signature
     path, colon, key = rest.rpartition(":")
     if not colon or not path or not key:
         raise ValueError("must be ${file:path:key}")
@@ -89,7 +89,7 @@ def _file(rest: str, region: str | None) -> str:  # noqa: ARG001 -- every lookup
     return entries[key].value
 
 
-def _directory(rest: str, region: str | None) -> str:  # noqa: ARG001 -- every lookup is called alike
+def _directory(rest: str, region: str | None) -> str:  # noqa: ARG001 -- all lookups have the same signature
     folder, colon, name = rest.rpartition(":")
     if not colon or not folder or not name or "/" in name:
         raise ValueError("must be ${directory:path:name}")
@@ -106,7 +106,7 @@ def _text(path: str) -> str:
 
 
 def _secrets_manager(rest: str, region: str | None) -> str:
-    # An ARN has six colons of its own, and may also be written with %3A as Amazon's provider asks for.
+    # An ARN has six colons itself, and may also be written with %3A as Amazon's provider requires.
     secret, _, key = rest.replace("%3A", ":").rpartition(":") if _has_key(rest) else (rest, "", "")
     secret = secret.replace("%3A", ":")
     region = region or (secret.split(":")[3] if secret.startswith("arn:") else None)

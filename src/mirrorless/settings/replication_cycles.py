@@ -1,4 +1,4 @@
-"""What the rest of a file adds to a flow: the other clusters' aliases, and the flows that lead back to its source."""
+"""Adds to a flow what depends on the rest of the file: other aliases, and flows that lead back to its source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def together(flows: Sequence[Flow], aliases: Sequence[str]) -> list[Flow]:
-    """Return the flows of one file, each with the file's aliases and its `circle`; both are empty for most flows."""
+    """Return the flows of one file, each with the file's aliases and its `circle`; `circle` is empty for most flows."""
     flows = [flow.among(aliases=aliases, circle=()) for flow in flows]
     reached = {flow.source.alias: _reached_from(flow.source.alias, flows) for flow in flows}
 

@@ -1,7 +1,6 @@
 """Settings of MirrorMaker 2 and Connect that have no counterpart here, and why.
 
-`UnsupportedKey.severity`: a `note` changes nothing about what is replicated, a `warning` may, and what would certainly
-change it is an `error`.
+`UnsupportedKey.severity`: a `note` does not change what is replicated, a `warning` may, an `error` certainly would.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ Severity = Literal["note", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class UnsupportedKey:
-    """Keys (a name that ends in `.` is a prefix) and the one line that says why they have no effect."""
+    """Keys (a name that ends in `.` is a prefix) and the line that explains why they have no effect."""
 
     severity: Severity
     reason: str
@@ -24,13 +23,13 @@ class UnsupportedKey:
 FOREIGN: Final = (
     UnsupportedKey(
         "error",
-        "records are copied as they are, so nothing can change or drop them on the way; remove it, or leave this flow "
+        "records are copied unchanged, so no transformation can change or drop them; remove it, or leave this flow "
         "to MirrorMaker 2",
         ("transforms", "transforms.", "predicates", "predicates."),
     ),
     UnsupportedKey(
         "note",
-        "there are no Connect workers that have to find and talk to each other",
+        "there are no Connect workers that form a group",
         (
             "dedicated.mode.enable.internal.rest",
             "listeners",
@@ -53,17 +52,17 @@ FOREIGN: Final = (
     ),
     UnsupportedKey(
         "note",
-        "of Connect's topics only the one for progress is in use",
+        "of Connect's topics only the offsets topic is used",
         ("config.storage.", "status.storage.", "offset.storage."),
     ),
     UnsupportedKey(
         "note",
-        "progress is written with every acknowledgement, at most once a second",
+        "progress is written after acknowledgements, at most once per second",
         ("offset.flush.interval.ms", "offset.flush.timeout.ms"),
     ),
     UnsupportedKey(
         "note",
-        "every copy is exactly once, without transactions",
+        "delivery is always exactly once, without transactions",
         ("exactly.once.support", "exactly.once.source.support", "transaction.boundary", "transaction.boundary."),
     ),
     UnsupportedKey(
@@ -73,7 +72,7 @@ FOREIGN: Final = (
     ),
     UnsupportedKey(
         "note",
-        "no Java class is loaded",
+        "Java classes are not loaded",
         (
             "plugin.path",
             "plugin.discovery",
@@ -85,7 +84,7 @@ FOREIGN: Final = (
     ),
     UnsupportedKey(
         "note",
-        "metrics have names of their own and always say the source",
+        "metrics have different names and always include the source",
         (
             "metric.reporters",
             "metric.names.formats",
@@ -101,7 +100,7 @@ FOREIGN: Final = (
     ),
     UnsupportedKey(
         "note",
-        "a failed request is always tried again, and what stops a partition is always logged",
+        "failed requests are always retried, and errors that stop a partition are always logged",
         (
             "errors.retry.timeout",
             "errors.retry.delay.max.ms",
@@ -110,18 +109,14 @@ FOREIGN: Final = (
             "errors.deadletterqueue.context.headers.enable",
         ),
     ),
-    UnsupportedKey(
-        "note", "it is given to tasks of Connect, of which there are none", ("task.", "tasks.max.enforce", "name")
-    ),
-    UnsupportedKey("note", "calls have a time limit of their own", ("admin.timeout.ms", "consumer.poll.timeout.ms")),
+    UnsupportedKey("note", "it is for Connect tasks, which do not exist here", ("task.", "tasks.max.enforce", "name")),
+    UnsupportedKey("note", "calls have fixed timeouts", ("admin.timeout.ms", "consumer.poll.timeout.ms")),
     UnsupportedKey(
         "note",
-        "topic settings are always changed one by one (IncrementalAlterConfigs)",
+        "topic configs are always changed incrementally (IncrementalAlterConfigs)",
         ("use.incremental.alter.configs",),
     ),
-    UnsupportedKey(
-        "note", "which provider a reference names is known without it", ("config.providers", "config.providers.")
-    ),
+    UnsupportedKey("note", "config providers need no declaration", ("config.providers", "config.providers.")),
 )
 
 _EXACT: Final = {key: foreign for foreign in FOREIGN for key in foreign.keys if not key.endswith(".")}
@@ -130,6 +125,6 @@ NAMES: Final = frozenset(_EXACT)
 
 
 def foreign(key: str) -> UnsupportedKey | None:
-    """Return why this key (without alias or flow) has no effect, None if it is none of MirrorMaker 2's."""
+    """Return why this key (without alias or flow) has no effect, None if it is not a key of MirrorMaker 2."""
     found = _EXACT.get(key)
     return found or next((reason for prefix, reason in _PREFIXES.items() if key.startswith(prefix)), None)

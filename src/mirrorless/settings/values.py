@@ -1,7 +1,7 @@
-"""Types of settings: what a text may say, and the reason in one line where it may not.
+"""Types of settings: accepted values, and the one-line reason for a refusal.
 
-The reason is a ValueError, which pydantic passes on. A value that is no text is left to pydantic, so that the models
-can also be built by hand. Bounds are Kafka's own where it has any, and otherwise the least that makes sense.
+The reason is a ValueError, which pydantic passes on. A value that is not a string is left to pydantic, so that the
+models can also be built in code. Bounds are Kafka's own if it has any, otherwise the smallest useful ones.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer
@@ -32,7 +33,7 @@ def _whole(value: object) -> object:
     if not isinstance(value, str):
         return value
     if not re.fullmatch(r"[+-]?[0-9]{1,10}", value.strip()) or not -(2**31) <= int(value) < 2**31:
-        raise ValueError("must be a whole number of 32 bits")
+        raise ValueError("must be a whole number in the range of 32 bits")
     return int(value)
 
 
@@ -66,7 +67,7 @@ def _at_least(least: int) -> Callable[[int], int]:
 
 def _interval(value: int) -> int:
     if value < 0:
-        raise ValueError("must be 1 or more; to switch it off, as MirrorMaker 2 does then, set its .enabled to false")
+        raise ValueError("must be 1 or more; to disable it, set its .enabled to false")
     return _at_least(1)(value)
 
 
@@ -126,9 +127,17 @@ def _acl_patterns(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """What a text may be, in words, for `mirrorless config explain`."""
+    """The accepted values in words, for `mirrorless config explain`."""
 
     words: str
+
+
+class Scope(Enum):
+    """Whose setting a field of a flow is: the flow's, unless the field's type says otherwise."""
+
+    FLOW = "flow"
+    WORKER = "the Connect worker"
+    SOURCE_CLIENT = "a client of the source"
 
 
 PATTERNS = ValueType("list of patterns")

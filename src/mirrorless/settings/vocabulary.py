@@ -1,7 +1,7 @@
-"""Which setting a key means, where its case, a plural or its unit is not quite right.
+"""Finds the setting that a misspelled key means: different case, a plural, or another unit.
 
 Two keys mean the same if they consist of the same words: upper or lower case, `.`, `-` or `_` between them, and an `s`
-at the end of a word make no difference. A `.ms` where there is a `.seconds` is a wrong unit.
+at the end of a word make no difference. A `.ms` instead of `.seconds` is another unit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 OWN_PREFIX: Final = "mirrorless."
 
-# Section 2.6 of the reference, and what MirrorMaker 1 and people call the same.
+# Names of MirrorMaker 1, and common misspellings.
 LEGACY: Final = {
     "topics.blacklist": "topics.exclude",
     "groups.blacklist": "groups.exclude",
@@ -47,20 +47,20 @@ _ROLES: Final = {f"{role}.": names for role, names in ROLE_KEYS.items()}
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The setting that a key means; `ms_per_unit` is set where its value is in another unit than seconds."""
+    """The setting that a key means; `ms_per_unit` is set if its value is not in seconds."""
 
     key: str
     ms_per_unit: int | None = None
 
     def in_seconds(self, text: str) -> str | None:
-        """Return a value in whole seconds, at least one, rounded up; None if it is no number."""
+        """Return a value in whole seconds, at least one, rounded up; None if it is not a number."""
         if self.ms_per_unit is None or not re.fullmatch(r"[0-9]{1,15}", text):
             return None
         return str(max(1, math.ceil(int(text) * self.ms_per_unit / 1000)))
 
 
 class Vocabulary:
-    """The keys that may stand in one kind of place; behind a prefix of `nested` stand client settings so named."""
+    """The keys that are allowed in one kind of place; after a prefix of `nested`, client settings of these names."""
 
     def __init__(self, keys: Iterable[str], nested: Mapping[str, frozenset[str]]) -> None:
         self._keys = frozenset(keys) | NAMES
@@ -68,7 +68,7 @@ class Vocabulary:
         self._nested = nested
 
     def read(self, key: str) -> Reading | None:
-        """Return what a key means; None if nothing is known of it."""
+        """Return what a key means; None if it is not known."""
         if key in self._keys:
             return Reading(key)
         if key in LEGACY:
@@ -86,17 +86,17 @@ class Vocabulary:
         return None
 
     def suggestion(self, key: str) -> str | None:
-        """Return the known key that looks most like this one."""
+        """Return the most similar known key."""
         return next(iter(difflib.get_close_matches(key, sorted(self._keys), n=1, cutoff=0.7)), None)
 
 
 def cluster_vocabulary(worker_keys: Iterable[str]) -> Vocabulary:
-    """Return the vocabulary behind a cluster's alias."""
+    """Return the vocabulary of keys after a cluster's alias."""
     return Vocabulary({*worker_keys, *COMMON_CLIENT_KEYS, *SECURITY_KEYS, BOOTSTRAP_SERVERS}, _ROLES)
 
 
 def flow_vocabulary(flow_keys: Iterable[str]) -> Vocabulary:
-    """Return the vocabulary behind a flow's name."""
+    """Return the vocabulary of keys after a flow's name."""
     nested = {f"{role}.override.": names for role, names in ROLE_KEYS.items()}
     nested |= {f"{side}.cluster.": SECURITY_KEYS | {BOOTSTRAP_SERVERS} for side in ("source", "target")}
     nested |= {f"{side}.{prefix}": names for side in ("source", "target") for prefix, names in _ROLES.items()}

@@ -1,1 +1,1 @@
-"""Proof that both sides of a flow hold the same: records, metadata, group offsets. Reads only."""
+"""Compares both sides of a flow: records, metadata, group offsets. Reads only."""

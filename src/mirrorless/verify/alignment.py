@@ -1,7 +1,7 @@
-"""Lines up two sequences of records that begin with the same one and differ somewhere. No I/O.
+"""Aligns two sequences of records that begin with the same record and differ somewhere. No I/O.
 
-Where they part, the nearest place is looked for from which on they go together again; what lies between is missing,
-extra, doubled, changed or out of order. Like `diff`, it cannot know what happened, and takes the least of it.
+Where they differ, the nearest position is searched from which on both match again; what is before it is missing,
+extra, duplicated, changed or out of order. Like `diff`, it cannot know what happened, and assumes the smallest change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SAME_HASHES: Final = 8
 
 
 class Print(NamedTuple):
-    """A record's fingerprint: its offset, hashes of what it has, and its timestamp in ms."""
+    """A record's fingerprint: its offset, hashes of its fields, and its timestamp in ms."""
 
     offset: int
     key: bytes | None
@@ -38,7 +38,7 @@ class Print(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A difference: so many records from these offsets on; `fields` as in `Difference`."""
+    """A difference: a number of records from these offsets on; `fields` as in `Difference`."""
 
     kind: DifferenceKind
     upstream: int | None
@@ -49,7 +49,7 @@ class Piece(NamedTuple):
 
 @dataclass(slots=True)
 class Ahead:
-    """Records that come next; `get` reads only as many as are asked for."""
+    """The next records; `get` reads only as many as are requested."""
 
     records: Iterator[Print]
     waiting: deque[Print]
@@ -57,7 +57,7 @@ class Ahead:
 
     @classmethod
     def of(cls, records: Iterator[Print]) -> Ahead:
-        """Look ahead in `records`."""
+        """Buffer `records`."""
         return cls(records, deque())
 
     def first(self) -> Print | None:
@@ -67,20 +67,20 @@ class Ahead:
         return self.waiting[0] if self.waiting else None
 
     def get(self, count: int) -> list[Print]:
-        """The next `count` records, or as many as there are; they stay."""
+        """The next `count` records, or as many as there are; they stay in the buffer."""
         while len(self.waiting) < count and (one := next(self.records, None)) is not None:
             self.waiting.append(one)
         return [self.waiting[at] for at in range(min(count, len(self.waiting)))]
 
     def take(self, count: int) -> None:
-        """Go on behind `count` records."""
+        """Skip `count` records."""
         for _ in range(count):
             self.waiting.popleft()
         self.taken += count
 
 
 class Alignment:
-    """Two sides that are lined up step by step."""
+    """Two sides that are aligned step by step."""
 
     def __init__(self, source: Iterator[Print], target: Iterator[Print]) -> None:
         self.source, self.target = Ahead.of(source), Ahead.of(target)
@@ -88,7 +88,7 @@ class Alignment:
         self._seen: Counter[tuple[object, ...]] = Counter()
 
     def same(self) -> bool:
-        """Go over one record if both sides have the same next."""
+        """Advance over one record if both sides have the same next record."""
         ours, theirs = self.source.first(), self.target.first()
         if ours is None or theirs is None or ours.content != theirs.content:
             return False
@@ -98,7 +98,7 @@ class Alignment:
         return True
 
     def differ(self) -> list[Piece] | None:
-        """Say what lies before the next place where both go together, and go there; None where there is no such place.
+        """Return the differences before the next position where both match, and go there; None if there is none.
 
         Both sides must have a next record.
         """
@@ -110,7 +110,7 @@ class Alignment:
         return None
 
     def surplus(self, theirs: Sequence[Print], *, upstream: int | None = None) -> list[Piece]:
-        """What the target has and the source, before `upstream`, has not: doubled where it was there before."""
+        """Records that the target has and the source, before `upstream`, has not: duplicated if they were there."""
         pieces: list[Piece] = []
         for one in theirs:
             kind = DifferenceKind.DOUBLED if self._seen[one.content] else DifferenceKind.EXTRA
@@ -121,7 +121,7 @@ class Alignment:
         return pieces
 
     def _between(self, ours: list[Print], theirs: list[Print]) -> list[Piece]:
-        """Name what lies before the place where both meet, and go there."""
+        """Classify the records before the position where both match, and go there."""
         self.source.take(len(ours))
         self.target.take(len(theirs))
         if Counter(one.content for one in ours) == Counter(one.content for one in theirs):
@@ -138,7 +138,7 @@ class Alignment:
         return pieces
 
     def _step(self, ours: list[Print], theirs: list[Print], count: int, other_count: int) -> list[Piece]:
-        """So many records of each side that stand against each other; what follows them is at hand too."""
+        """Compare so many records of each side with each other; the records after them are buffered too."""
         both = min(count, other_count)
         pieces = [
             Piece(DifferenceKind.CHANGED, one.offset, other.offset, 1, _fields(one, other))
@@ -168,9 +168,9 @@ class Alignment:
 
 
 def _meeting(ours: list[Print], theirs: list[Print], ahead: int, *, at_last: bool) -> tuple[int, int] | None:
-    """How many records of each side lie before the nearest place where both go together again.
+    """How many records of each side are before the nearest position where both match again.
 
-    `at_last` says that nobody will look further: where the target ends first, there is no such place then.
+    With `at_last` no more records will be read: if the target ends first, there is no such position then.
     """
     places: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for at, one in enumerate(theirs):
@@ -191,7 +191,7 @@ def _meeting(ours: list[Print], theirs: list[Print], ahead: int, *, at_last: boo
 
 
 def _together(ours: list[Print], theirs: list[Print], at: int, other: int) -> bool:
-    """Whether the next few records are the same; fewer will do where one side ends."""
+    """Whether the next few records are the same; fewer suffice at the end of a side."""
     for step in range(1, _CONFIRMED_BY):
         if at + step >= len(ours) or other + step >= len(theirs):
             return True

@@ -1,4 +1,4 @@
-"""Compares both sides of one flow: metadata, records, group offsets. Reads only, and goes on past every difference."""
+"""Compares both sides of one flow: metadata, records, group offsets. Reads only, and continues after differences."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _SPARK: Final = (PySparkException, Py4JError)
 class ComparisonTerms:
     """What to compare: topics whose whole name matches one of `topics`, records from `since_ms` on, a `share` of them.
 
-    Windows are of `window_records`; around differences, up to `read_records` are read one by one.
+    Windows have `window_records` records; around differences, up to `read_records` are read one by one.
     """
 
     topics: tuple[str, ...] = EVERY_TOPIC
@@ -59,7 +59,7 @@ class ComparisonTerms:
 
     @classmethod
     def read(cls, *, topics: str, since: str | None, percent: float | None) -> ComparisonTerms:
-        """Read what people give: patterns with commas, a time with its zone or in ms, and percent of the records.
+        """Parse the arguments: patterns with commas, a time with its zone or in ms, and percent of the records.
 
         Raises `ConfigurationError`.
         """
@@ -78,7 +78,7 @@ class ComparisonTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedWindow:
-    """A window as it is kept for machines; `round` counts how often its partition was paired anew."""
+    """A window of the Parquet output; `round` counts how often its partition was paired again."""
 
     topic: str
     partition: int
@@ -87,7 +87,7 @@ class ComparedWindow:
 
 
 class FlowComparison:
-    """One flow, once. `say` hears what is being done, in a few words; `windows` is filled as they are compared."""
+    """One comparison of one flow. `say` receives the current step, in a few words; `windows` the compared windows."""
 
     def __init__(self, spark: SparkSession, flow: Flow, terms: ComparisonTerms, *, say: Callable[[str], None]) -> None:
         self._spark = spark
@@ -99,7 +99,7 @@ class FlowComparison:
         self.windows: list[ComparedWindow] = []
 
     def run(self) -> VerificationResult:
-        """Compare everything; what cannot be compared is in the verdict. Raises `MirrorlessError` if nothing can."""
+        """Compare everything; the result has what could not be compared. Raises `MirrorlessError` if nothing can."""
         began_ms = int(time.time() * 1000)
         admins = Admins.of(self._flow)
         patterns = compile_patterns(self._terms.topics)
@@ -123,25 +123,25 @@ class FlowComparison:
         )
 
     def _unmatched(self, metadata: Metadata, patterns: Sequence[re.Pattern[str]]) -> Iterator[str]:
-        """What was asked for and is not there would otherwise pass for identical."""
+        """Report requested topics that do not exist, which would otherwise pass for identical."""
         if metadata.troubles:
-            return  # perhaps it is what could not be seen
+            return  # it may be a topic that is not visible
         name = self._flow.name
         if self._terms.topics == EVERY_TOPIC and not metadata.remote:
             alias = self._flow.source.alias
             yield (
-                f"nothing to compare: {alias} shows no topic that {name} replicates; "
-                "check `topics` of the flow, and that its user has DESCRIBE on them"
+                f"nothing to compare: {alias} has no visible topic that {name} replicates; "
+                "check `topics` of the flow, and that its user has DESCRIBE on these topics"
             )
         elif not patterns:
             yield "nothing to compare: --topics has no pattern"
         else:
             for one in patterns:
                 if not any(one.fullmatch(topic) for topic in metadata.remote):
-                    yield f"--topics={one.pattern}: {name} replicates no topic of this name that can be seen"
+                    yield f"--topics={one.pattern}: {name} replicates no visible topic of this name"
 
     def _groups(self, admins: Admins, metadata: Metadata) -> GroupsCompared:
-        """What fails here leaves what was found before as it is."""
+        """Compare groups; a failure here leaves the earlier results unchanged."""
         try:
             groups = GroupComparison(self._flow, source=admins.source, target=admins.target, remote=metadata.remote)
             try:
@@ -153,21 +153,21 @@ class FlowComparison:
 
     def _records(self, admins: Admins, metadata: Metadata) -> tuple[list[PartitionResult], list[Difference]]:
         configs, refused = topic_configs(admins.source, metadata.remote)
-        # Whether it is compacted decides how it is compared: the wrong way finds differences where there are none.
+        # The cleanup policy decides how it is compared: the wrong method finds differences where there are none.
         self._troubles += [
-            f"{topic}: its records are not compared, because its configs cannot be read: {one.text}"
+            f"{topic}: its records are not compared, because reading its configs failed: {one.text}"
             for topic, one in refused.items()
         ]
         remote = {topic: name for topic, name in metadata.remote.items() if topic not in refused}
         compacted = {topic for topic, one in configs.items() if _is_compacted(one)}
         results, differences, unread = self._of_topics(admins, remote, compacted)
         if unread:
-            # Retention may have overtaken the comparison: once more, from where both sides begin now.
+            # Retention may have overtaken the comparison: repeat it from where both sides begin now.
             remote = {topic: remote[topic] for topic in unread}
             self.windows = [one for one in self.windows if one.topic not in unread]
             results = [one for one in results if one.topic not in unread]
             differences = [one for one in differences if one.topic not in unread]
-            for topic, name in remote.items():  # each as soon as it is paired
+            for topic, name in remote.items():  # each topic as soon as it is paired
                 again, more, _ = self._of_topics(admins, {topic: name}, compacted)
                 results, differences = results + again, differences + more
         return sorted(results, key=lambda one: (one.topic, one.partition)), differences
@@ -175,7 +175,7 @@ class FlowComparison:
     def _of_topics(
         self, admins: Admins, remote: Mapping[str, str], compacted: set[str]
     ) -> tuple[list[PartitionResult], list[Difference], set[str]]:
-        """Results, differences, and the topics of which something could not be read."""
+        """Results, differences, and the topics that could not be read completely."""
         self._say("offsets on both sides")
         pairing = Pairing(self._flow, source=admins.source, target=admins.target, remote=remote)
         try:
@@ -204,7 +204,7 @@ class FlowComparison:
             for number in range(_ROUNDS):
                 if not todo:
                     break
-                self._say("records" if number == 0 else f"records behind differences, round {number}")
+                self._say("records" if number == 0 else f"records after differences, round {number}")
                 rest: list[OffsetRange] = []
                 for stretch, windows in self._compared(todo, states):
                     state = states[stretch.topic, stretch.partition]
@@ -219,7 +219,7 @@ class FlowComparison:
                         state.paired.trouble = str(error)
                         continue
                     if found.unexplained:
-                        state.paired.trouble = "its windows differ, but record by record both sides are the same"
+                        state.paired.trouble = "its windows differ, but all records on both sides are the same"
                         continue
                     state.not_copied += found.not_copied
                     state.differences += found.differences
@@ -248,7 +248,7 @@ class FlowComparison:
     def _compared(
         self, stretches: Sequence[OffsetRange], states: dict[Place, ComparisonState]
     ) -> list[tuple[OffsetRange, list[Window]]]:
-        """Windows of the stretches; where Spark fails, by halves of the topics, so that one does not hold up all."""
+        """Windows of the ranges; if Spark fails, half of the topics at a time, so that one does not block all."""
         try:
             found = compare_windows(self._spark, self._flow, stretches, window_records=self._terms.window_records)
         except _SPARK as error:
@@ -256,7 +256,7 @@ class FlowComparison:
             if len(topics) == 1:
                 for state in states.values():
                     if state.paired.place[0] == topics[0]:
-                        state.paired.trouble = f"Spark could not read it: {first_line(error)}"
+                        state.paired.trouble = f"Spark could not read the partition: {first_line(error)}"
                 return []
             first = set(topics[: len(topics) // 2])
             halves = (
@@ -288,7 +288,7 @@ class FlowComparison:
                 middle = len(partitions) // 2
                 halves = [self._by_keys(some) for some in (partitions[:middle], partitions[middle:])]
                 return [one for results, _ in halves for one in results], [one for _, some in halves for one in some]
-            return [failed(partitions[0], f"Spark could not read it: {first_line(error)}")], []
+            return [failed(partitions[0], f"Spark could not read the topics: {first_line(error)}")], []
         results, differences = [], []
         for one, latest in zip(partitions, found, strict=True):
             results.append(keyed_result(one, latest))
@@ -302,7 +302,7 @@ def _is_compacted(configs: Configs) -> bool:
 
 
 def first_line(error: Exception) -> str:
-    """What went wrong, in one line; of Java's errors, the last cause."""
+    """The message of an error, in one line; of Java's errors, the last cause."""
     text = str(error).strip().splitlines()
     causes = [line for line in text if line.startswith((_CAUSE, _THROWN))]
     line = causes[-1] if causes else text[0] if text else type(error).__name__
@@ -312,7 +312,7 @@ def first_line(error: Exception) -> str:
 def verify_flow(
     spark: SparkSession, flow: Flow, terms: ComparisonTerms, *, say: Callable[[str], None]
 ) -> tuple[VerificationResult, list[ComparedWindow]]:
-    """Compare one flow; where nothing can be compared, the verdict says why."""
+    """Compare one flow; if nothing can be compared, the result has the reason."""
     comparison = FlowComparison(spark, flow, terms, say=say)
     began_ms = int(time.time() * 1000)
     try:

@@ -1,4 +1,4 @@
-"""From windows that differ to the records that do: read one by one, from the first window that differs on."""
+"""Finds the records that differ in windows that differ: reads one by one, from the first window that differs on."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from mirrorless.verify.windows import Window
 
 MOST_DIFFERENCES: Final = 100
-"""Of one stretch; what follows is said to be there, and not shown."""
+"""Of one range; the existence of more is reported."""
 
 READ_RECORDS: Final = 200_000
-"""Records read one by one before the rest goes back to Spark."""
+"""Records read one by one before the rest is compared by Spark again."""
 
 
 _UNLIKE: Final = "nothing in common within 10,000 records"
@@ -34,9 +34,9 @@ class RecordReader(Protocol):
 
 @dataclass(slots=True)
 class DrillDown:
-    """The differences of a stretch. `rest` is still to be compared by windows: a record more or less moved it.
+    """The differences of a range. `rest` is still to be compared by windows: a missing or extra record shifted it.
 
-    `not_copied` are records of the source behind the target's last one. `more` as in `PartitionResult`.
+    `not_copied` are records of the source after the target's last one. `more` as in `PartitionResult`.
     """
 
     differences: list[Difference] = field(default_factory=list)
@@ -46,7 +46,7 @@ class DrillDown:
 
     @property
     def unexplained(self) -> bool:
-        """Whether nothing was found that windows could differ for: one of both readings was wrong."""
+        """Whether no record differs although windows do: one of the two reads was wrong."""
         return not self.differences and self.rest is None and not self.not_copied
 
 
@@ -58,7 +58,7 @@ def narrow(
     target: RecordReader,
     read_records: int = READ_RECORDS,
 ) -> DrillDown:
-    """Find the differences of a stretch by its windows."""
+    """Find the differences of a range by its windows."""
     return _DrillDown(stretch, windows, source, target, read_records).run()
 
 
@@ -81,7 +81,7 @@ class _DrillDown:
         return next((number for number in range(at, len(self.windows)) if not self.windows[number].same), None)
 
     def _from_window(self, at: int) -> int | None:
-        """Compare records from window `at` on; returns the next one that differs, None if none is left to look at."""
+        """Compare records from window `at` on; returns the next window that differs, None if there is none."""
         stretch, window = self.stretch, self.windows[at]
         if window.remote_records == 0 and not stretch.closed:
             self.found.not_copied = sum(one.records for one in self.windows[at:])
@@ -119,7 +119,7 @@ class _DrillDown:
                 return None
 
     def _ending(self, at: int, both: Alignment) -> None:
-        """One side has ended: what is left on the other one is counted by windows instead of read."""
+        """Handle the end of one side: what is left on the other one is counted by windows instead of read."""
         ours, theirs = both.source.first(), both.target.first()
         if theirs is not None:
             left = sum(one.remote_records for one in self.windows[at:]) - both.target.taken

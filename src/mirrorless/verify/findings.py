@@ -1,4 +1,4 @@
-"""What a comparison finds: differences with their offsets, what became of each partition, and the verdict."""
+"""Results of a comparison: differences with their offsets, the result of each partition, and of the flow."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ OF_RECORDS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One difference; `upstream` and `downstream` are the offsets of its first record, None where a side has none.
+    """One difference; `upstream` and `downstream` are the offsets of its first record, None if a side has none.
 
-    `records` is how many it takes in. `fields` are those of a record that differ: key, value, headers, timestamp.
-    `what` names the group, the config or the ACL; `source_has` and `target_has` are the two sides' values, never those
+    `records` is the number of records. `fields` are those of a record that differ: key, value, headers, timestamp.
+    `what` names the group, the config or the ACL; `translated` is a group's exact offset on the target. `source_has` and `target_has` are the two sides' values, never those
     of records.
     """
 
@@ -62,6 +62,7 @@ class Difference:
     records: int | None = None
     fields: tuple[str, ...] = ()
     what: str = ""
+    translated: int | None = None
     source_has: str | None = None
     target_has: str | None = None
 
@@ -72,14 +73,14 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """The difference in one line, without its place."""
+        """The difference in one line, without topic and partition."""
         match self.kind:
             case DifferenceKind.CHANGED:
                 return f"changed in {', '.join(self.fields)}"
             case DifferenceKind.UNLIKE:
                 return f"{self.what}"
             case DifferenceKind.SHORT:
-                return f"short: {_records(self.records)} that were copied are not there any more"
+                return f"short: {_records(self.records)} that were copied no longer exist"
             case (
                 DifferenceKind.TOPIC
                 | DifferenceKind.PARTITIONS
@@ -110,10 +111,10 @@ class PartitionResult:
     """One partition after the comparison.
 
     `records` of the source were compared, `size_bytes` are the keys and values read of both sides together. `windows`
-    is how many pieces that were, or keys; `different` how many of them differ. `not_copied` is what the source has
-    beyond what the target has. Offsets are the first and the end of what was compared on each side. `notes` say what
-    was left out and is no difference; `trouble` why nothing could be said. `more` is set where not every difference is
-    shown.
+    is the number of windows, or keys; `different` how many of them differ. `not_copied` is what the source has
+    beyond the target. Offsets are the first and the end of what was compared on each side. `notes` are about
+    what was not compared and is no difference; `trouble` says why there is no result. `more` is set if not every
+    difference is shown.
     """
 
     topic: str
@@ -129,6 +130,7 @@ class PartitionResult:
     end_upstream: int | None = None
     first_downstream: int | None = None
     end_downstream: int | None = None
+    expired_on_target: bool = False
     notes: tuple[str, ...] = ()
     trouble: str | None = None
     more: bool = False
@@ -136,7 +138,7 @@ class PartitionResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerificationResult:
-    """The result for one flow; times are ms since 1970. `troubles` are what could not be compared, a line each."""
+    """The result for one flow; times are ms since 1970. `troubles` are what could not be compared, one line each."""
 
     flow: str
     began_ms: int
@@ -148,7 +150,7 @@ class VerificationResult:
 
     @property
     def status(self) -> int:
-        """Exit status: a difference that was found counts more than what could not be compared."""
+        """Exit status: a difference takes precedence over what could not be compared."""
         if self.differences or any(one.more for one in self.partitions):
             return DIFFERENT
         return NOT_COMPARED if self.troubles else IDENTICAL
@@ -171,7 +173,7 @@ class VerificationResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicResult:
-    """One topic's partitions added up."""
+    """The sums of one topic's partitions."""
 
     topic: str
     remote_topic: str

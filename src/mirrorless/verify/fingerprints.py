@@ -1,4 +1,4 @@
-"""Reads single records around a difference, with an ordinary consumer; only hashes of them are kept."""
+"""Reads single records around a difference with a plain consumer; only hashes of them are kept."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Fingerprints:
         self._consumer = reader(
             cluster,
             isolation_level=isolation,
-            auto_offset_reset="error",  # what retention takes meanwhile must not pass for a difference
+            auto_offset_reset="error",  # records that retention deletes meanwhile are no difference
             queued_max_messages_kbytes=_BUFFER_KB,
-            fetch_wait_max_ms=_WAIT_MS,  # what is looked for is there
+            fetch_wait_max_ms=_WAIT_MS,  # the records exist
         )
 
     def read(self, topic: str, partition: int, *, first: int, end: int) -> Iterator[Print]:
-        """Yield what is committed at offsets `[first, end)`; raises `ClusterUnavailable`. One reading at a time."""
+        """Yield the committed records at offsets `[first, end)`; raises `ClusterUnavailable`. One reader at a time."""
         if first >= end:
             return
         self._consumer.assign([TopicPartition(topic, partition, first)])
@@ -53,7 +53,7 @@ class Fingerprints:
                     if error.code() == KafkaError._PARTITION_EOF:
                         return
                     if error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
-                        continue  # nothing is committed for it
+                        continue  # nothing is committed at these offsets
                     raise ClusterUnavailable(
                         f"{topic}-{partition}: {error.str()}", cluster=self._cluster.alias
                     ) from KafkaException(error)
@@ -64,7 +64,7 @@ class Fingerprints:
                 if offset == end - 1:
                     return
             if time.monotonic() > until:
-                reason = f"{topic}-{partition} could not be read: nothing came for {_TIMEOUT_S:.0f} s"
+                reason = f"{topic}-{partition} could not be read: no records for {_TIMEOUT_S:.0f} s"
                 raise ClusterUnavailable(reason, cluster=self._cluster.alias)
 
     def close(self) -> None:
@@ -73,7 +73,7 @@ class Fingerprints:
 
 
 def fingerprint(message: Message) -> Print:
-    """Hash a record; headers with their order and repeats, and what is null apart from what is empty."""
+    """Hash a record; headers in order with repeats, null distinct from empty."""
     offset = message.offset()
     assert offset is not None
     headers = message.headers()

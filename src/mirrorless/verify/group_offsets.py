@@ -1,4 +1,4 @@
-"""Committed offsets of groups on the target, or their checkpoints, against the exact translation of the source's."""
+"""Compares offsets of groups on the target, or their checkpoints, with the exact translation of the source's."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PAUSE_S: Final = 1.0
 
 @dataclass(slots=True)
 class GroupsCompared:
-    """What differs, what was left out and why, and what could not be compared."""
+    """Differences, groups that were not compared and why, and what failed."""
 
     differences: list[Difference] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -45,10 +45,10 @@ class GroupsCompared:
 class GroupComparison:
     """Compares the groups of one flow on the topics of `remote`.
 
-    Where `sync.group.offsets.enabled` is set, the target's committed offsets count, else the checkpoints. A group that
-    is reading on the source may be ahead of its last checkpoint, one that is ahead of the copy has no place there yet,
-    and one that is reading on the target goes its own way: none of these is a difference. No offset may be ahead of the
-    exact one, in any case: records would be skipped.
+    If `sync.group.offsets.enabled` is set, the target's committed offsets are compared, otherwise the checkpoints. A
+    group that consumes on the source may be ahead of its last checkpoint, one that is ahead of the copy has no offset
+    on the target yet, and one that consumes on the target commits independently: none of these is a difference. An
+    offset ahead of the exact one is always a difference: records would be skipped.
     """
 
     def __init__(self, flow: Flow, *, source: Admin, target: Admin, remote: Mapping[str, str]) -> None:
@@ -79,7 +79,7 @@ class GroupComparison:
             return found
         listed, troubles = _listed(self._source)
         found.troubles += troubles
-        # First where they would go on, then where they are: no checkpoint is newer than what it is held against.
+        # First the target's offsets, then the source's: no checkpoint is newer than what it is compared with.
         there, busy = self._theirs(list(filter(self._wants, listed)))
         committed = {
             group: {place: one for place, one in offsets.items() if self._covers(place[0])}
@@ -107,9 +107,9 @@ class GroupComparison:
         return topic in self._remote and self._wants_topic(topic)
 
     def _theirs(self, groups: list[str]) -> tuple[dict[str, dict[Place, int]], dict[str, str]]:
-        """Where the groups would go on on the target, by remote partition; and those that move there, with how.
+        """Where the groups would continue on the target, by remote partition; and those that are active there, and how.
 
-        Groups that are not in it could not be asked for, which is told.
+        Groups that are missing in it could not be queried, which is reported.
         """
         if not self._flow.sync_group_offsets_enabled:
             known = self._known_checkpoints()
@@ -124,7 +124,7 @@ class GroupComparison:
         return {group: {place: one.offset for place, one in some.items()} for group, some in found.items()}, busy
 
     def _known_checkpoints(self) -> ByGroup:
-        """Who may not see the topic would find it empty, and every group without a place on the target."""
+        """Without the right to read the topic it would appear empty, and every group without an offset."""
         name = self._checkpoints.name
         found = describe(self._target, name)
         if isinstance(found, Refusal) and (right := grant(found.code, "READ on it")):
@@ -153,7 +153,7 @@ class GroupComparison:
             answer = answers[place][one.offset]
             name = f"group {group}, {place[0]}-{place[1]}"
             if not isinstance(answer, Translated) or not answer.exact:
-                reason = "only a nearest pair is known" if isinstance(answer, Translated) else answer.reason
+                reason = "only a nearby offset pair is known" if isinstance(answer, Translated) else answer.reason
                 self._found.notes.append(f"{name}: not compared, {reason}")
                 continue
             remote = self._remote[place[0]]
@@ -162,14 +162,14 @@ class GroupComparison:
                 continue
             behind = now is None or now < answer.downstream
             if behind and answer.how is How.BEYOND:
-                self._found.notes.append(f"{name}: it is ahead of the copy, which has to get there first")
+                self._found.notes.append(f"{name}: not compared, the group is ahead of the copy")
                 continue
             if behind and answer.how is How.START:
-                reason = f"{remote} begins behind it, at {answer.downstream}, and the next checkpoint raises it"
+                reason = f"{remote} begins later, at {answer.downstream}, and the next checkpoint raises the offset"
                 self._found.notes.append(f"{name}: {reason}")
                 continue
             if moving and behind:
-                self._found.notes.append(f"{name}: it is reading, and its checkpoint follows")
+                self._found.notes.append(f"{name}: not compared, the group is active and its next checkpoint follows")
                 continue
             self._found.differences.append(
                 Difference(
@@ -180,6 +180,7 @@ class GroupComparison:
                     upstream=one.offset,
                     downstream=now,
                     what=group,
+                    translated=answer.downstream,
                     source_has=f"{one.offset} (exactly {answer.downstream} there)",
                     target_has="none" if now is None else str(now),
                 )
@@ -187,14 +188,14 @@ class GroupComparison:
 
 
 def _moving(activity: Activity | None) -> str | None:
-    """How a group may be committing meanwhile, None if it is not: brokers before 2.6 do not say what a group does."""
+    """How a group may be committing meanwhile, None if it is not: brokers before 2.6 do not report group states."""
     if activity in (Activity.EMPTY, Activity.DEAD):
         return None
     return "is active" if activity is Activity.ACTIVE else "may be active"
 
 
 def _listed(admin: Admin) -> tuple[dict[str, Activity], list[str]]:
-    """All groups; coordinators that are just loading are asked again."""
+    """All groups; coordinators that are loading are asked again."""
     for _ in range(_ATTEMPTS):
         groups, troubles = list_groups(admin)
         if not troubles:

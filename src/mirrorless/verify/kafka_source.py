@@ -1,4 +1,4 @@
-"""Spark's Kafka source with a flow's own client settings, and exactly the offsets that are asked for."""
+"""Reads exactly the given offsets with Spark's Kafka source and a flow's client settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Ranges = dict["Place", tuple[int, int]]
 """First and end offset by topic and partition."""
 
-# More than Java's 500 records a poll and 1 MB a partition: a task reads one partition, from one end to the other.
+# More than Java's 500 records per poll and 1 MB per partition: a task reads one partition from beginning to end.
 _READING: Final = {
     "kafka.max.poll.records": "5000",
     "kafka.max.partition.fetch.bytes": str(8 << 20),
@@ -29,22 +29,22 @@ _READING: Final = {
 
 
 def java_options(cluster: Cluster, *, isolation: str) -> dict[str, str]:
-    """Return the options by which Spark's executors read `cluster`; they hold secrets.
+    """Return the options with which Spark's executors read `cluster`; they contain secrets.
 
-    The settings go to Java's client as they stand in the file, references resolved: they are its own.
+    Java's client gets the settings unchanged from the file, with references resolved: they are its own.
     """
     settings = JavaSettings(cluster, "consumer")
     found = {f"kafka.{key}": settings.raw(key) for key in (BOOTSTRAP_SERVERS, *SECURITY_KEYS, *HONOURED_COMMON_KEYS)}
     return {key: value for key, value in found.items() if value is not None} | {
         **_READING,
         "kafka.isolation.level": isolation,
-        "kafka.allow.auto.create.topics": "false",  # Java's consumer would create a topic deleted meanwhile
+        "kafka.allow.auto.create.topics": "false",  # Java's consumer would create a topic that was deleted meanwhile
         "includeHeaders": "true",
     }
 
 
 def read(spark: SparkSession, options: Mapping[str, str], ranges: Ranges) -> DataFrame:
-    """Rows of these offsets, a Spark partition for each Kafka partition, in the order of its offsets."""
+    """Rows of these offsets, one Spark partition per Kafka partition, in the order of its offsets."""
     firsts: dict[str, dict[str, int]] = defaultdict(dict)
     ends: dict[str, dict[str, int]] = defaultdict(dict)
     for (topic, partition), (first, end) in ranges.items():

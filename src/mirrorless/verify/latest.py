@@ -1,10 +1,10 @@
 """Compacted topics: the latest value of each key on both sides, computed by Spark.
 
-The cleaner takes what it likes of the older values, on each side at its own time. What it leaves alone is the last
-record of each key; a tombstone goes after `delete.retention.ms`, so one that is gone is as good as one that is there.
-Both sides are cut at the last pair of offsets that is certain; a key with a newer record behind the cut, on either
-side, is not compared, because the cleaner may have taken the one before it. Neither is a key whose last record stands
-before the beginning of the copy, nor one that retention has taken from one side (`compact,delete`).
+The cleaner removes older values at any time, independently on each side. It keeps the last
+record of each key; it removes a tombstone after `delete.retention.ms`, so a missing tombstone equals an existing one.
+Both sides are cut at the last certain pair of offsets; a key with a newer record after the cut, on either
+side, is not compared, because the cleaner may have removed the record before it. Nor is a key whose last record is
+before the beginning of the copy, nor one that retention deleted on one side (`compact,delete`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import functions as F  # noqa: N812 -- as all of Spark's users have it
+from pyspark.sql import functions as F  # noqa: N812 -- the usual alias
 
 from mirrorless.verify.findings import Difference, DifferenceKind
 from mirrorless.verify.kafka_source import Ranges, java_options, read
@@ -48,7 +48,7 @@ _SIDE: Final = (
 class Latest:
     """One compacted partition: `keys` compared, how many of them differ, and the differences of the first.
 
-    Not compared are keys with a newer record behind the cut (`in_flight`), those whose last record stands before the
+    Not compared are keys with a newer record after the cut (`in_flight`), those whose last record is before the
     beginning of the copy (`earlier`), and those of which one side has deleted the record with everything before its
     first offset (`by_retention`).
     """
@@ -104,15 +104,15 @@ def compare_latest(spark: SparkSession, flow: Flow, partitions: Sequence[Paired]
 
 
 def cut_of(one: Paired) -> Pair:
-    """Up to where both sides of a partition are compared; nowhere where nothing is certain."""
+    """The offsets up to which both sides of a partition are compared; empty if no pair is certain."""
     return one.certain_end or Pair(one.source[0], one.target[0])
 
 
 class LatestLimits(NamedTuple):
-    """Offsets before which one side need not have what the other has: upstream and downstream.
+    """Offsets before which the two sides may differ: upstream and downstream.
 
-    `begin` is where the copy began. Records before `kept_upstream` the target has deleted or may have, those before
-    `kept_downstream` the source.
+    `begin` is where the copy began. Records before `kept_upstream` are or may be deleted on the target, those before
+    `kept_downstream` on the source.
     """
 
     begin_upstream: int
@@ -122,7 +122,7 @@ class LatestLimits(NamedTuple):
 
 
 def limits_of(one: Paired) -> LatestLimits:
-    """Limits of a partition; where nothing says how offsets correspond, retention has the benefit of the doubt."""
+    """Limits of a partition; if it is not known how offsets correspond, a missing record counts as deleted."""
     first, remote_first = one.source[0], one.target[0]
     cut = cut_of(one)
     kept_upstream = (pair_near(one.line, remote_first) or cut).upstream if remote_first else 0
@@ -133,7 +133,7 @@ def limits_of(one: Paired) -> LatestLimits:
 def _latest(
     spark: SparkSession, options: Mapping[str, str], ranges: Ranges, cuts: Mapping[Place, tuple[Place, int]], side: str
 ) -> DataFrame:
-    """The last record of each key before the cut, whether there is a newer one behind it, and all records' bytes."""
+    """The last record of each key before the cut, whether there is a newer one after it, and all records' bytes."""
     ranges = {place: both for place, both in ranges.items() if both[0] < both[1]}
     if not ranges:
         return spark.createDataFrame([], _SIDE.format(side))
@@ -147,7 +147,7 @@ def _latest(
         .drop("topic")
         .withColumnRenamed("name", "topic")
     )
-    rows = rows.where(F.col("key").isNotNull())  # of before the topic was compacted; the cleaner takes them
+    rows = rows.where(F.col("key").isNotNull())  # from before the topic was compacted; the cleaner removes them
     before = F.col("offset") < F.col("cut")
     record = F.struct(
         F.col("offset"),
@@ -172,7 +172,7 @@ def _latest(
 
 
 def _outcome() -> Column:
-    """What is the matter with a key; columns are those of both sides and of `LatestLimits`."""
+    """The result of a key; columns are those of both sides and of `LatestLimits`."""
     gone = F.col("offset").isNull() | F.col("tombstone")
     remote_gone = F.col("remote_offset").isNull() | F.col("remote_tombstone")
     before = F.col("offset").isNull() | (F.col("offset") < F.col("begin_upstream"))

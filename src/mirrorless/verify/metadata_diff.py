@@ -1,4 +1,4 @@
-"""Topic lists, partition counts, configs and ACLs: what `mirrorless plan` would change, as differences."""
+"""Compares topic lists, partition counts, configs and ACLs: what `mirrorless plan` would change, as differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SWITCHES = {Part.CONFIGS: "sync.topic.configs.enabled", Part.ACLS: "sync.topic.
 
 @dataclass(slots=True)
 class Metadata:
-    """The topics to compare with their remote topics, and how what is set for them differs."""
+    """The topics to compare with their remote topics, and the differences of their metadata."""
 
     remote: dict[str, str]
     differences: list[Difference] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Metadata:
 
 
 def compare_metadata(flow: Flow, admins: Admins, *, wanted: Callable[[str], bool]) -> Metadata:
-    """Compare what is set for the topics that the flow replicates and that are `wanted`.
+    """Compare the metadata of topics that the flow replicates and that are `wanted`.
 
     Raises `ClusterError` if an end does not answer, `SameClusterError` if there is only one cluster.
     """
@@ -48,7 +48,7 @@ def compare_metadata(flow: Flow, admins: Admins, *, wanted: Callable[[str], bool
         f"{part.value} are not compared: {_SWITCHES[part]} is false" for part, on in parts.items() if not on
     ]
     plan = MetadataPlanner(flow, admins).plan([part for part, on in parts.items() if on], internal_topics=False)
-    # A remote topic that cannot be described may be there: a trouble, and no difference.
+    # A remote topic that cannot be described may exist: an error, not a difference.
     for action in (one for one in plan.actions if one.topic not in hidden):
         found.differences += _differences(action, origin, counts, remote_counts, every_acl=len(origin) == len(every))
     asked = {*origin, *origin.values()}
@@ -59,12 +59,12 @@ def compare_metadata(flow: Flow, admins: Admins, *, wanted: Callable[[str], bool
 
 
 def _left_over(flow: Flow, chosen: set[str], there: Iterable[str], wanted: Callable[[str], bool]) -> Iterator[str]:
-    """Remote topics whose source topic is not replicated, or is gone: they stay, and that is no difference."""
+    """Remote topics whose source topic is not replicated or was deleted: they are kept, which is no difference."""
     policy = policy_for(flow)
     for name in sorted(set(there) - chosen):
         ours = policy.topic_source(name) == flow.source.alias and not policy.is_internal_topic(name)
         if ours and wanted(policy.original_topic(name)):
-            yield f"{name} is on {flow.target.alias}, and its source topic is not replicated, or is gone"
+            yield f"{name} exists on {flow.target.alias}, but its source topic is not replicated or was deleted"
 
 
 def _differences(
@@ -94,7 +94,7 @@ def _differences(
                     topic=topic,
                     remote_topic=action.topic,
                     what=one.name,
-                    source_has=f"{one.upstream} (a default)" if one.delete else one.upstream,
+                    source_has=f"{one.upstream} (default)" if one.delete else one.upstream,
                     target_has=one.downstream,
                 )
         case AddAcl() | RemoveAcl() if action.topic in origin or every_acl:
@@ -104,8 +104,8 @@ def _differences(
                 topic=topic,
                 remote_topic=action.topic,
                 what=str(action.acl),
-                source_has="asks for it" if added else "has it no longer",
-                target_has="has it not" if added else "has it",
+                source_has="requires it" if added else "no longer has it",
+                target_has="lacks it" if added else "has it",
             )
         case _:
-            return  # internal topics, topics that were not asked for, and the flow's own notes
+            return  # internal topics, topics that were not requested, and the flow's own notes

@@ -24,7 +24,7 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2rem; } h3 { font-
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: .25rem .6rem; border-bottom: 1px solid #e2e8f0; vertical-align: top; }
 th { font-weight: 600; background: #f7fafc; } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
-.verdict { color: #fff; border-radius: .3rem; padding: .15rem .7rem; }
+.result { color: #fff; border-radius: .3rem; padding: .15rem .7rem; }
 svg { width: 100%; height: auto; font-size: 12px; } ul { padding-left: 1.2rem; } p.small { color: #4a5568; }
 """
 
@@ -49,7 +49,7 @@ def _flow(verdict: VerificationResult) -> Iterable[str]:
     seconds = (verdict.ended_ms - verdict.began_ms) / 1000
     topics = by_topic(verdict)
     yield (
-        f'<h2>{escape(verdict.flow)} <span class="verdict" style="background:{_COLOURS[verdict.status]}">'
+        f'<h2>{escape(verdict.flow)} <span class="result" style="background:{_COLOURS[verdict.status]}">'
         f"{escape(result)}</span></h2>"
         f"<p>{verdict.records:,} records of {len(verdict.partitions):,} partitions compared, "
         f"{verdict.size_bytes / 1e6:,.1f} MB read on both sides; {len(verdict.differences):,} differences; "

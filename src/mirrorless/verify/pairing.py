@@ -1,4 +1,4 @@
-"""Finds, for every partition, from where on and up to where both sides can be compared. Reads only."""
+"""Finds for every partition the range that can be compared on both sides. Reads only."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
+from mirrorless.batches.record_counter import OffsetSearch, RecordCounter
 from mirrorless.clusters.topics import held_back, high_watermarks, last_stable_offsets, partition_counts
 from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.errors import ClusterError
+from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.offset_map import OffsetMap, taken_over
-from mirrorless.offsets.record_counter import Search, Walk, Walker
 from mirrorless.offsets.translation import How, Translated
 from mirrorless.offsets.translation_service import Translator
 from mirrorless.verify.ranges import OffsetRange, Pair, upstream_of
@@ -28,18 +29,19 @@ if TYPE_CHECKING:
 
 _WALKING_S: Final = 120.0
 _MOST_LEFT_OUT: Final = 10
-"""So many of a partition are named."""
+"""The maximum number of skipped records that are listed per partition."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Paired:
-    """One source partition and its copy. `source` and `target` are the offsets that are there, first and end.
+    """One source partition and its copy. `source` and `target` are the available offsets, first and end.
 
-    `beginning` is where our copy began, None where it did not, or went on behind MirrorMaker 2. `synced` is the end of
-    what MirrorMaker 2 said that it had copied. `stretches` are to be compared. `lost` is the pair from which on the
-    target lacks what had been copied, and `owed` how many records that is. `not_copied` are offsets of the source
-    beyond the copy, where no record was looked at. `uncounted` says why a part before the stretches is left out whose
-    records could not be counted; who compares by keys need not count.
+    `beginning` is where this program's copy began, None if it did not begin, or resumed after MirrorMaker 2. `synced`
+    is the end of MirrorMaker 2's copy according to its offset syncs. `stretches` are to be compared. `lost` is the pair
+    from which on the target lacks copied records, and `owed` their number. `not_copied` are offsets of the source
+    beyond the copy, where no record was read. `uncounted` says why a part before the stretches is not compared, whose
+    records could not be counted; a comparison by keys need not count. `expired_on_target`: retention deleted the first
+    copied records there.
     """
 
     place: Place
@@ -53,24 +55,25 @@ class Paired:
     lost: tuple[int | None, int] | None = None
     owed: int = 0
     not_copied: int = 0
+    expired_on_target: bool = False
     notes: list[str] = field(default_factory=list)
     trouble: str | None = None
     uncounted: str | None = None
 
     @property
     def known_end(self) -> Pair | None:
-        """The last pair that is certain."""
+        """The last certain pair."""
         runs = self.line.runs
         return Pair(runs[-1].end_upstream, runs[-1].end_downstream) if runs else None
 
     @property
     def certain_end(self) -> Pair | None:
-        """The same, or else the last one of MirrorMaker 2."""
+        """The same, or otherwise the last one of MirrorMaker 2."""
         return self.known_end or self.synced
 
 
 class Pairing:
-    """Pairs the partitions of one flow; `remote` has the topics to look at with their remote topics."""
+    """Pairs the partitions of one flow; `remote` has the topics to compare with their remote topics."""
 
     def __init__(self, flow: Flow, *, source: Admin, target: Admin, remote: Mapping[str, str]) -> None:
         self._flow = flow
@@ -86,10 +89,10 @@ class Pairing:
         self._target_walker.close()
 
     def pair(self, *, since_ms: int | None = None) -> list[Paired]:
-        """Pair every partition that both sides have; raises `ClusterError` where an end does not answer.
+        """Pair every partition that both sides have; raises `ClusterError` if an end does not answer.
 
-        The order of questions makes the common cut: first what was copied, then the target's ends, then the source's.
-        So the source has everything that the target has, and the target everything that was said to be copied.
+        The order of queries makes the common cut: first the progress, then the target's ends, then the source's.
+        So the source has everything that the target has, and the target everything that progress says was copied.
         """
         counts = partition_counts(self._source.metadata())
         remote_counts = partition_counts(self._target.metadata())
@@ -107,14 +110,14 @@ class Pairing:
         firsts = _first_offsets(self._source, places)
         since = None if since_ms is None else self._since(places, since_ms)
         for place, offsets in held_back(self._source, ends).items():
-            text = f"a transaction is open at {ends[place]}: {offsets} offsets from there on are not compared"
+            text = f"a transaction is open at {ends[place]}: the next {offsets} offsets are not compared"
             found[place].notes.append(text)
         for place, one in found.items():
             there = theirs[place]
             trouble = missing.get(place) or remote_missing.get(there)
             trouble = trouble or (None if place in firsts and there in remote_firsts else "its first offset is unknown")
             if trouble is None and since is not None and place not in since:
-                trouble = "its leader does not say which offset --since begins at"
+                trouble = "its leader did not return the first offset of --since"
             if trouble is not None:
                 one.trouble = trouble
                 continue
@@ -147,7 +150,7 @@ class Pairing:
         if certain is not None and certain.downstream > remote_end:
             there = one.remote_topic, partition
             if high_watermarks(self._target, [there])[0].get(there, 0) >= certain.downstream:
-                one.trouble = f"a transaction that is open on the target at {remote_end} hides what comes behind it"
+                one.trouble = f"an open transaction on the target at offset {remote_end} blocks reading beyond it"
                 return
             one.lost, one.owed = (upstream_of(one.line, remote_end), remote_end), certain.downstream - remote_end
             one.stretches.append(whole)
@@ -161,7 +164,7 @@ class Pairing:
             one.not_copied = whole.end_upstream - whole.first_upstream
 
     def _begin(self, one: Paired) -> Pair | None:
-        """The first pair that both sides still have; None, with a note or a trouble, if there is none."""
+        """The first pair that both sides still have; None, with a note or an error, if there is none."""
         first, (remote_first, remote_end) = one.source[0], one.target
         if not one.line.runs:
             return self._without_runs(one)
@@ -173,7 +176,7 @@ class Pairing:
             one.beginning = begin = _with_left_out(begin, {} if known is None else known.announced)
             if begin.downstream > remote_first:
                 last = begin.downstream - 1
-                one.notes.append(f"the target's records {remote_first} to {last} are of an earlier copy")
+                one.notes.append(f"records {remote_first} to {last} of the target are from an earlier copy")
         _note_heads(one, begin)
         if first > begin.upstream:
             moved = self._at_upstream(one, first)
@@ -184,7 +187,8 @@ class Pairing:
             upstream = upstream_of(one.line, remote_first)
             if upstream is None:
                 start = _nearest(one.line, begin, remote_first)
-                upstream = self._count(Search(one.place, start.upstream, [remote_first - start.downstream]))
+                records = [remote_first - start.downstream]
+                upstream = self._count(Walk(one.place, OffsetSearch(start.upstream, records)))
             if upstream is None:
                 if remote_first < remote_end:
                     one.trouble = f"no upstream offset is known for the target's first offset {remote_first}"
@@ -193,7 +197,7 @@ class Pairing:
         return begin
 
     def _without_runs(self, one: Paired) -> Pair:
-        """Where MirrorMaker 2 copied, and nobody else, there are only its pairs, if any."""
+        """Where only MirrorMaker 2 copied, there are only its pairs, if any."""
         first, remote_first = one.source[0], one.target[0]
         syncs = self._translator.syncs.slots.slots(one.place)
         if syncs:
@@ -202,56 +206,56 @@ class Pairing:
             return Pair(0, 0)
         for sync in reversed(syncs):
             if sync.last_upstream >= first and sync.last_downstream >= remote_first:
-                one.notes.append(f"before upstream {sync.last_upstream} nothing says how offsets correspond")
+                one.notes.append(f"before upstream offset {sync.last_upstream} it is not known how offsets correspond")
                 return Pair(sync.last_upstream, sync.last_downstream)
-        one.notes.append("nothing says how offsets correspond: compared from the first record on both sides")
+        one.notes.append("it is not known how offsets correspond: compared from the first record on both sides")
         return Pair(first, remote_first)
 
     def _at_upstream(self, one: Paired, first: int) -> Pair | None:
-        """The pair at the source's first offset, whose head is gone: by its run, or counted back from the next one."""
+        """The pair at the source's first offset after retention: by its run, or counted back from the next one."""
         run, following = one.line.at(first)
         if run is not None and first <= run.end_upstream:
             return Pair(first, run.first_downstream + first - run.first_upstream)
         if following is not None:
-            records = self._count(Walk(one.place, first, [following.first_upstream]))
+            records = self._count(Walk(one.place, RecordCounter(first, [following.first_upstream])))
             if records is not None:
                 return Pair(first, following.first_downstream - records)
-        one.trouble = f"the source begins at {first}, and nothing says where that is on the target"
+        one.trouble = f"the source begins at {first}, and the corresponding offset on the target is not known"
         return None
 
     def _behind_mirrormaker(self, one: Paired, begin: Pair) -> Pair:
-        """Go back over what MirrorMaker 2 had copied, as far as both sides have it: counted from its end.
+        """Go back over what MirrorMaker 2 copied, as far as both sides have it: counted from its end.
 
-        On both sides, for its transactions leave markers, and aborted records, on the target too.
+        On both sides, since its transactions leave markers, and aborted records, on the target too.
         """
         first, remote_first = one.source[0], one.target[0]
         if begin.upstream <= first or begin.downstream <= remote_first:
             return begin
         there = one.remote_topic, one.place[1]
         walks: tuple[Walk, ...] = (
-            Walk(one.place, first, [begin.upstream]),
-            Walk(there, remote_first, [begin.downstream]),
+            Walk(one.place, RecordCounter(first, [begin.upstream])),
+            Walk(there, RecordCounter(remote_first, [begin.downstream])),
         )
         records, remote_records = self._count(walks[0]), self._count(walks[1], self._target_walker)
         if records is not None and remote_records is not None:
             if records == remote_records:
                 return Pair(first, remote_first)
             if records > remote_records:
-                search, walker = Search(one.place, first, [records - remote_records]), self._walker
-                if (upstream := self._count(search, walker)) is not None:
+                search = Walk(one.place, OffsetSearch(first, [records - remote_records]))
+                if (upstream := self._count(search)) is not None:
                     return Pair(upstream, remote_first)
             else:
-                search, walker = Search(there, remote_first, [remote_records - records]), self._target_walker
-                if (downstream := self._count(search, walker)) is not None:
+                search = Walk(there, OffsetSearch(remote_first, [remote_records - records]))
+                if (downstream := self._count(search, self._target_walker)) is not None:
                     return Pair(first, downstream)
             walks = (*walks, search)
         reason = next((walk.trouble for walk in walks if walk.trouble is not None), "no answer")
-        one.uncounted = f"what MirrorMaker 2 copied before {begin.upstream} could not be counted: {reason}"
+        one.uncounted = f"records that MirrorMaker 2 copied before {begin.upstream} could not be counted: {reason}"
         return begin
 
     def _count(self, walk: Walk, walker: Walker | None = None) -> int | None:
         (walker or self._walker).walk([walk], deadline=time.monotonic() + _WALKING_S)
-        return walk.counts.get(walk.until[0])
+        return walk.counter.counts.get(walk.counter.until[0])
 
     def _since(self, places: Iterable[Place], since_ms: int) -> dict[Place, int]:
         """Upstream offsets of the first record at that time or later."""
@@ -261,7 +265,7 @@ class Pairing:
             try:
                 offset = self._source.result(future).offset
             except ClusterError:
-                continue  # told as the partition's trouble
+                continue  # reported as the partition's error
             found[place.topic, place.partition] = offset if offset >= 0 else 1 << 62
         return found
 
@@ -270,16 +274,16 @@ class Pairing:
         answer = self._translator.translate({one.place: [upstream]}, deadline=time.monotonic() + _WALKING_S)
         found = answer[one.place][upstream]
         if isinstance(found, Translated) and found.how in (How.BEYOND, How.EMPTY):
-            # The answer is the target's end as it was then; what was appended meanwhile does not begin here.
+            # The answer is the target's end at that time; records appended meanwhile do not begin here.
             return Pair(upstream, one.target[1])
         if isinstance(found, Translated) and found.exact:
             return Pair(upstream, min(found.downstream, one.target[1]))
-        one.trouble = f"nothing says where upstream offset {upstream} is on the target"
+        one.trouble = f"the offset on the target of upstream offset {upstream} is not known"
         return None
 
 
 def _with_left_out(begin: Pair, announced: Mapping[int, Announcement]) -> Pair:
-    """Go back over records that were left out at the very beginning: the target lacks them as it does all others."""
+    """Go back over records that were skipped at the very beginning: the target lacks them like all skipped ones."""
     start = begin.upstream
     for epoch in sorted(announced, reverse=True):
         one, before = announced[epoch], announced.get(epoch - 1)
@@ -291,14 +295,14 @@ def _with_left_out(begin: Pair, announced: Mapping[int, Announcement]) -> Pair:
 
 
 def _left_out(announced: Mapping[int, Announcement]) -> list[str]:
-    """Lines on records that the copy left out, which explain why the target lacks them."""
+    """Lines on records that the copy skipped, which explain why the target lacks them."""
     lines = [one.reason for _, one in sorted(announced.items()) if one.kind is EpochKind.LEFT_OUT]
     more = len(lines) - _MOST_LEFT_OUT
-    return [*lines[:_MOST_LEFT_OUT], *([f"{more} more were left out"] if more > 0 else [])]
+    return [*lines[:_MOST_LEFT_OUT], *([f"{more} more were skipped"] if more > 0 else [])]
 
 
 def _nearest(line: OffsetMap, begin: Pair, downstream: int) -> Pair:
-    """The last certain pair before a downstream offset, where to begin to count from; `begin` if there is none."""
+    """The last certain pair before a downstream offset, to begin counting from; `begin` if there is none."""
     run, following = line.at_downstream(downstream)
     if run is None or run.end_upstream <= begin.upstream or not line.countable(run, following):
         return begin
@@ -312,6 +316,7 @@ def _note_heads(one: Paired, begin: Pair) -> None:
     if begin.upstream < first < end:
         one.notes.append(f"retention: the source begins at {first}")
     if begin.downstream < remote_first < remote_end:
+        one.expired_on_target = True
         one.notes.append(f"retention: the target begins at {remote_first}")
 
 
@@ -322,5 +327,5 @@ def _first_offsets(admin: Admin, places: Iterable[Place]) -> dict[Place, int]:
         try:
             found[place.topic, place.partition] = admin.result(future).offset
         except ClusterError:
-            continue  # told as the partition's trouble
+            continue  # reported as the partition's error
     return found

@@ -1,4 +1,4 @@
-"""Bars by topic, as SVG within a page: no library and no script needed to see them."""
+"""Bar charts by topic, as SVG within a page: no library and no script needed to view them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LABEL, _WIDTH, _BAR, _ROW = 240, 760, 14, 24
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A topic's bar: parts with their colours, and what stands behind it."""
+    """A topic's bar: parts with their colours, and the text after it."""
 
     label: str
     parts: tuple[tuple[int, str], ...]
@@ -26,7 +26,7 @@ class Bar:
 
     @property
     def total(self) -> int:
-        """Its length, in its own unit."""
+        """Its length, in its unit."""
         return sum(number for number, _ in self.parts)
 
 
@@ -48,7 +48,7 @@ def bars(title: str, found: Sequence[Bar], *, shares: bool = False) -> str:
         for size, colour in bar.parts:
             width = room * size / whole
             if size:
-                width = max(width, 2.0)  # one bad window among thousands is to be seen
+                width = max(width, 2.0)  # one different window among thousands must be visible
             rows.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_BAR}" fill="{colour}"/>')
             x += width
         rows.append(f'<text x="{_LABEL + room + 8}" y="{y + 12}">{escape(bar.text)}</text>')

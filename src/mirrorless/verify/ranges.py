@@ -1,7 +1,7 @@
-"""Pieces of a partition whose records must be the same, one by one, on both sides. No I/O.
+"""Ranges of a partition whose records must be the same, one by one, on both sides. No I/O.
 
-The copy is dense and in order, so the n-th committed record of the source at or behind a pair of offsets is the n-th
-one of the target. Pairs are what is certain of a partition: its offset runs, and where the copy is.
+The copy is dense and in order, so the n-th committed record of the source at or after a pair of offsets is the n-th
+one of the target. Pairs are the certain knowledge about a partition: its offset runs, and the end of the copy.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from mirrorless.offsets.offset_map import OffsetMap
 
 MOST_PIECES: Final = 32
-"""Pieces that one partition is cut into at most; each is a task of its own."""
+"""Maximum number of pieces of a partition; each is a task."""
 
 PIECE_RECORDS: Final = 1_000_000
 
 
 class Pair(NamedTuple):
-    """The first committed record at or behind `upstream` is the one at or behind `downstream`."""
+    """The first committed record at or after `upstream` is the one at or after `downstream`."""
 
     upstream: int
     downstream: int
@@ -29,9 +29,9 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetRange:
-    """A source partition's offsets from `first_upstream` to `end_upstream`, and those of its copy; ends are not in it.
+    """A source partition's offsets from `first_upstream` to `end_upstream`, and those of its copy; ends are exclusive.
 
-    Both sides begin with the same record. A `closed` one ends with the same record too; in an open one the source may
+    Both sides begin with the same record. A `closed` range ends with the same record too; in an open one the source may
     have more, which is not copied yet.
     """
 
@@ -74,7 +74,7 @@ def upstream_of(line: OffsetMap, downstream: int) -> int | None:
 
 
 def pair_near(line: OffsetMap, downstream: int) -> Pair | None:
-    """An exact pair at `downstream`, or the next one behind it that is known."""
+    """An exact pair at `downstream`, or the next known one after it."""
     if (upstream := upstream_of(line, downstream)) is not None:
         return Pair(upstream, downstream)
     _, following = line.at_downstream(downstream)
@@ -92,9 +92,9 @@ def pair_at_upstream(line: OffsetMap, upstream: int) -> Pair | None:
 def pieces(
     stretch: OffsetRange, line: OffsetMap, *, share: float = 1.0, least_records: int = 10_000
 ) -> Iterator[OffsetRange]:
-    """Cut a closed stretch at exact pairs, so that tasks can share it; keep about `share` of it, spread evenly.
+    """Split a closed range at exact pairs, so that tasks can share it; keep about `share` of it, spread evenly.
 
-    What lies between two pairs that are not known stays in one piece, and is then kept as a whole.
+    A part without exact pairs in it stays in one piece, and is then kept as a whole.
     """
     length = stretch.end_downstream - stretch.first_downstream
     wanted = max(least_records if share < 1 else PIECE_RECORDS, -(-int(length * share) // MOST_PIECES), 1)

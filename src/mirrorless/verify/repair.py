@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from mirrorless.verify.findings import Difference, PartitionResult, VerificationResult
 
 _APPLY: Final = frozenset({DifferenceKind.TOPIC, DifferenceKind.PARTITIONS, DifferenceKind.CONFIG, DifferenceKind.ACL})
-_RETENTION: Final = "retention: the target begins"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +99,13 @@ def _latest(some: Iterable[Difference]) -> Iterator[Step]:
 
 
 def _group(one: Difference) -> str:
-    exact = (one.source_has or "").partition("exactly ")[2].partition(" ")[0]
-    where = f"--group {one.what} --topic {one.remote_topic}:{one.partition} --to-offset {exact}"
+    where = f"--group {one.what} --topic {one.remote_topic}:{one.partition} --to-offset {one.translated}"
     return f"stop the group on the target, then kafka-consumer-groups --reset-offsets {where} --execute"
 
 
 def _retention(partitions: Iterable[PartitionResult]) -> Iterator[Step]:
     for one in partitions:
-        if any(note.startswith(_RETENTION) for note in one.notes):
+        if one.expired_on_target:
             yield Step(
                 f"{one.topic}-{one.partition}",
                 "records deleted by retention (no difference)",

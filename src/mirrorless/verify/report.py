@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 RESULTS: Final = ("identical", "differences", "could not compare")
 """By exit status."""
 METRICS: Final = ("records-compared", "differences", "not-compared")
-"""What of `summary` are metrics."""
+"""Values of `summary` that are metrics."""
 
 _S3: Final = "s3://"
 _PARTITIONS: Final[dict[str, pa.DataType]] = {
@@ -41,6 +41,7 @@ _PARTITIONS: Final[dict[str, pa.DataType]] = {
     "end_upstream": pa.int64(),
     "first_downstream": pa.int64(),
     "end_downstream": pa.int64(),
+    "expired_on_target": pa.bool_(),
     "notes": pa.list_(pa.string()),
     "trouble": pa.string(),
     "more": pa.bool_(),
@@ -56,6 +57,7 @@ _DIFFERENCES: Final[dict[str, pa.DataType]] = {
     "records": pa.int64(),
     "fields": pa.list_(pa.string()),
     "what": pa.string(),
+    "translated": pa.int64(),
     "source_has": pa.string(),
     "target_has": pa.string(),
 }
@@ -120,15 +122,15 @@ def to_json(verdicts: Sequence[VerificationResult], plans: Sequence[Sequence[Ste
 
 
 def write(location: str, content: bytes) -> None:
-    """Write a file, on disk or at `s3://bucket/key`; raises `OSError`, with what S3 answered."""
+    """Write a file, on disk or at `s3://bucket/key`; raises `OSError`, with the error of S3."""
     if location.startswith(_S3):
         bucket, _, key = location.removeprefix(_S3).partition("/")
-        # pyarrow's own S3 looks for the bucket's region, and whether it is there: rights that nothing else here needs.
+        # pyarrow's own S3 client queries the bucket's region and existence: rights that nothing else here needs.
         try:
             with client("s3", region=None) as s3:
                 s3.put_object(Bucket=bucket, Key=key, Body=content)
         except ValueError as error:
-            raise OSError(f"{location} cannot be written: {error}") from None
+            raise OSError(f"writing {location} failed: {error}") from None
         return
     Path(location).parent.mkdir(parents=True, exist_ok=True)
     Path(location).write_bytes(content)

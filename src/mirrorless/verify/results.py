@@ -1,8 +1,8 @@
-"""What became of one partition, from what was counted and found in it."""
+"""Computes the result of one partition from its counts and differences."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mirrorless.verify.findings import Difference, DifferenceKind, Method, PartitionResult
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ComparisonState:
-    """A partition while it is compared; counts as in `PartitionResult`."""
+    """A partition during the comparison; counts as in `PartitionResult`."""
 
     paired: Paired
     differences: list[Difference]
@@ -30,7 +30,7 @@ class ComparisonState:
 
 
 def touched(windows: Sequence[Window], differences: Sequence[Difference]) -> int:
-    """How many windows have a difference in them; those behind a missing record differ only by being moved."""
+    """How many windows contain a difference; windows after a missing record differ only because they are shifted."""
     if not differences:
         return 0
     return max(1, sum(any(_lies_in(one, window) for one in differences) for window in windows))
@@ -45,7 +45,7 @@ def _lies_in(one: Difference, window: Window) -> bool:
 
 
 def shortage(one: Paired) -> Iterator[Difference]:
-    """What the target lacks although it was copied."""
+    """Copied records that the target lacks."""
     if one.lost is not None:
         yield Difference(
             kind=DifferenceKind.SHORT,
@@ -58,16 +58,24 @@ def shortage(one: Paired) -> Iterator[Difference]:
         )
 
 
-def result(state: ComparisonState) -> PartitionResult:
-    """Of a partition that was compared by windows."""
-    one = state.paired
-    not_copied = max(0, state.not_copied - one.owed) if one.lost is not None else state.not_copied
-    first, last = (one.stretches[0], one.stretches[-1]) if one.stretches else (None, None)
+def _of(one: Paired, method: Method) -> PartitionResult:
     return PartitionResult(
         topic=one.place[0],
         partition=one.place[1],
         remote_topic=one.remote_topic,
-        method=Method.WINDOWS,
+        method=method,
+        expired_on_target=one.expired_on_target,
+        notes=tuple(one.notes),
+    )
+
+
+def result(state: ComparisonState) -> PartitionResult:
+    """The result of a partition that was compared by windows."""
+    one = state.paired
+    not_copied = max(0, state.not_copied - one.owed) if one.lost is not None else state.not_copied
+    first, last = (one.stretches[0], one.stretches[-1]) if one.stretches else (None, None)
+    return replace(
+        _of(one, Method.WINDOWS),
         records=state.records,
         size_bytes=state.size_bytes,
         windows=state.windows,
@@ -77,45 +85,34 @@ def result(state: ComparisonState) -> PartitionResult:
         end_upstream=None if last is None else last.end_upstream,
         first_downstream=None if first is None else first.first_downstream,
         end_downstream=None if last is None else last.end_downstream,
-        notes=tuple(one.notes),
         more=state.more,
     )
 
 
 def failed(one: Paired, trouble: str | None) -> PartitionResult:
-    """Of a partition about which nothing can be said."""
-    return PartitionResult(
-        topic=one.place[0],
-        partition=one.place[1],
-        remote_topic=one.remote_topic,
-        method=Method.NONE,
-        notes=tuple(one.notes),
-        trouble=trouble,
-    )
+    """The result of a partition that could not be compared."""
+    return replace(_of(one, Method.NONE), trouble=trouble)
 
 
 def unread_result(one: Paired) -> PartitionResult:
-    """Of a compacted partition of which nothing is known to be copied."""
+    """The result of a compacted partition of which nothing is known to be copied."""
     if one.target[0] == one.target[1]:
         return keyed_result(one, Latest())
-    return failed(one, "nothing says how far the copy is")
+    return failed(one, "it is not known how far the copy is")
 
 
 def keyed_result(one: Paired, latest: Latest) -> PartitionResult:
-    """Of a compacted partition."""
+    """The result of a compacted partition."""
     cut = cut_of(one)
     notes = list(one.notes)
     if latest.in_flight:
-        notes.append(f"{latest.in_flight} keys with newer records behind the cut are not compared")
+        notes.append(f"{latest.in_flight} keys with newer records after the cut are not compared")
     if latest.earlier:
         notes.append(f"{latest.earlier} keys whose last record is older than the copy are not compared")
     if latest.by_retention:
         notes.append(f"{latest.by_retention} keys were deleted by retention on one side only")
-    return PartitionResult(
-        topic=one.place[0],
-        partition=one.place[1],
-        remote_topic=one.remote_topic,
-        method=Method.LATEST,
+    return replace(
+        _of(one, Method.LATEST),
         records=latest.keys,
         size_bytes=latest.size_bytes,
         windows=latest.keys,

@@ -1,8 +1,8 @@
-"""Number, digest and offsets of every window of a stretch, computed by Spark on both sides and joined.
+"""Count, digest and offsets of every window of a range, computed by Spark on both sides and joined.
 
-A window is so many records, counted from where the stretch begins, so holes of the source do not matter. Its digest is
-the exclusive or of each record's hash, which takes in the record's number: a record that is missing, doubled, changed
-or elsewhere gives another one.
+A window has a fixed number of records, counted from the beginning of the range, so gaps in offsets do not matter. Its
+digest is the exclusive or of each record's hash, which includes the record's number: a missing, duplicated, changed
+or moved record results in another digest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import defaultdict
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import functions as F  # noqa: N812 -- as all of Spark's users have it
+from pyspark.sql import functions as F  # noqa: N812 -- the usual alias
 
 from mirrorless.verify.kafka_source import Ranges, java_options, read
 
@@ -31,7 +31,7 @@ _KEY: Final = ("layer", "topic", "partition", "window")
 
 
 class Window(NamedTuple):
-    """One window of a stretch on both sides; `records` is 0 and offsets are None where a side has nothing there."""
+    """One window of a range on both sides; `records` is 0 and offsets are None if a side has no records in it."""
 
     number: int
     records: int
@@ -46,7 +46,7 @@ class Window(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Whether both sides hold the same in it."""
+        """Whether both sides are the same in it."""
         return self.records == self.remote_records and self.digest == self.remote_digest
 
 
@@ -88,7 +88,7 @@ def numbered(rows: DataFrame, layer: int) -> DataFrame:
 def headers_hash() -> Column:
     """Hash of the headers with their order and repeats, and 0 without any.
 
-    Spark's hash passes over nulls; where they stand, the joined values tell. Not by `transform`, which would keep Spark
+    Spark's hash skips nulls; the joined values show where they are. Not by `transform`, which would keep Spark
     from compiling the whole stage.
     """
     values = F.col("headers.value")
@@ -98,7 +98,7 @@ def headers_hash() -> Column:
 
 
 def record_hash(*first: Column) -> Column:
-    """Hash of everything that a record is; Spark's hash passes over nulls, so that something is null is hashed too."""
+    """Hash of all fields of a record; Spark's hash skips nulls, so whether a field is null is hashed too."""
     nulls = (F.col("key").isNull(), F.col("value").isNull())
     return F.xxhash64(*first, *nulls, F.col("key"), F.col("value"), headers_hash(), F.col("timestamp"))
 
@@ -146,7 +146,7 @@ def _union(one: DataFrame, other: DataFrame) -> DataFrame:
 
 
 def _layers(stretches: Sequence[OffsetRange]) -> list[dict[Place, int]]:
-    """Spark reads one range of a partition at a time: the k-th stretches of all partitions are read together."""
+    """Spark reads one range of a partition at a time: the k-th ranges of all partitions are read together."""
     layers: list[dict[Place, int]] = []
     depth: dict[Place, int] = defaultdict(int)
     for index, one in enumerate(stretches):

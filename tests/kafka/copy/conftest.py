@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def troubles(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Why partitions were resumed, one text for each time; a resume loses nothing, so nothing else tells of it."""
     heard: list[str] = []
-    later = ErrorPolicy.later
+    retry_later = ErrorPolicy.retry_later
 
     def note(self: ErrorPolicy, copy: PartitionCopy, error: BaseException | str) -> None:
         heard.append(str(error))
-        later(self, copy, error)
+        retry_later(self, copy, error)
 
-    monkeypatch.setattr(ErrorPolicy, "later", note)
+    monkeypatch.setattr(ErrorPolicy, "retry_later", note)
     return heard

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
     from tests.support.world import World
 
-FIX = "stop it, both at once copy everything twice; {} until its nodes are gone, or have written no progress for 150 s"
+FIX = (
+    "stop MirrorMaker 2, otherwise both copy every record; {} until its nodes have stopped, or have written no "
+    "progress for 150 s"
+)
 OURS = Progress(last_offset=5, sequence=6, epoch=0, last_downstream=5)
 
 
@@ -75,7 +78,7 @@ def test_while_it_writes_progress(world: World, planner: LeasePlanner, monkeypat
             rows(planner)
     assert str(raised.value) == (
         f"cluster {world.target_alias}: MirrorMaker 2 copies this flow too, {world.topics[0]}-0 among others: "
-        + FIX.format("this copy rests")
+        + FIX.format("replication pauses")
     )
     monkeypatch.setattr(mirrormaker2, "QUIET_S", 0.0)
     assert rows(planner) == 1
@@ -143,7 +146,7 @@ def test_its_nodes_are_waited_for_where_it_was_the_last_to_copy(
         assert rows(planner) == 1
     assert str(raised.value) == (
         f"cluster {world.target_alias}: MirrorMaker 2 runs (group {group} has members), and was the last to copy "
-        f"{world.topics[0]}-0 among others: " + FIX.format("these partitions rest")
+        f"{world.topics[0]}-0 among others: " + FIX.format("these partitions wait")
     )
 
 

@@ -96,7 +96,7 @@ def test_a_slot_that_cannot_be_opened_is_opened_at_the_next_lease(
         (rows,) = planner.plan(place.load())
 
     def no_token(*_: Any, **__: Any) -> Any:  # noqa: ANN401
-        raise ClusterUnavailable("there is no token to log in with", cluster="B")
+        raise ClusterUnavailable("no token for the login", cluster="B")
 
     def no_file(_: FlowRef) -> Flow:
         raise ConfigurationError("cannot be read", file="mm2.properties")
@@ -151,8 +151,8 @@ def test_partitions_that_the_target_lacks_are_told_after_a_while(world: World, m
     with closing(LeasePlanner(flow, bounded=False)) as planner:
         counts = {topic: 2, unmade: 3}
         assert planner._not_made(counts, {topic: 1, unmade: 0}) == (
-            f"4 partitions are not copied, since {world.target_alias} lacks them, among them {topic}-1: "
-            "topic discovery says why it cannot make them"
+            f"4 partitions are not copied, since {world.target_alias} lacks them, among them {topic}-1; the log of "
+            "topic discovery has the reason"
         )
         assert planner._not_made(counts, counts) == ""
         monkeypatch.setattr(planning, "_DISCOVERIES", 2)

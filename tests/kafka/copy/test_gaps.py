@@ -83,7 +83,7 @@ def test_retention_was_faster(world: World, copied: str) -> None:
         assert report.state == "halted"
         assert report.error == (
             f"{copied}-0 at offset 100: the source begins at 250, 150 offsets were deleted before they were copied; "
-            "mirrorless.on.gap=continue goes on behind it, mirrorless offsets reset begins the topic anew"
+            "set mirrorless.on.gap=continue to skip the gap, or run `mirrorless offsets reset` to restart the topic"
         )
         assert report.gaps == 0
     assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 100)
@@ -93,7 +93,7 @@ def test_retention_was_faster(world: World, copied: str) -> None:
     assert (report.state, report.records, report.gaps) == ("caught up", 50, 1)
     assert report.events == (
         f"{copied}-0: epoch 1: retention was faster than the copy: the source begins at 250, 150 offsets were deleted "
-        "before they were copied; the copy goes on at 250"
+        "before they were copied; the copy continues at 250"
     )
     assert values(read(world.target, world.remote(copied))[0]) == numbers(0, 100) + numbers(250, 300)
     assert world.copy() == []
@@ -197,7 +197,7 @@ def test_what_the_target_has_again_is_not_copied_twice(world: World, copied: str
     world.write_settings(**{"mirrorless.on.gap": "continue"})
     report = copy_of(world, copied)
     assert (report.state, report.records, report.gaps) == ("caught up", 10, 0)
-    assert "it has them again, and the copy goes on at 100" in report.events
+    assert "it has them again, and the copy continues at 100" in report.events
     assert world.assert_equal(copied) == 110
     world.write_settings(**{"mirrorless.on.gap": "halt"})
     fill(world.source, copied, numbers(110, 120))
@@ -241,5 +241,5 @@ def test_another_writer_in_the_remote_topic_is_told(world: World, copied: str) -
     fill(world.source, copied, numbers(100, 110))
     report = copy_of(world, copied)
     assert (report.state, report.records, report.foreign) == ("caught up", 10, 3)
-    assert report.events.startswith(f"{world.remote(copied)}-0: 3 offsets before 103 were taken by another writer")
+    assert report.events.startswith(f"{world.remote(copied)}-0: another writer took 3 offsets before 103")
     assert world.copy() == []

@@ -74,16 +74,6 @@ def test_quotas_are_kept(world: World, side: str, troubles: list[str]) -> None:
     assert not any(waited.values())  # the other side has no quota
 
 
-def test_a_limit_of_bytes_per_second_is_kept(world: World) -> None:
-    topic = world.topic(partitions=2)
-    fill_two_megabytes(world, topic)
-    world.discover()
-    size = sum(len(b"%d" % n * 2_000) for n in range(400))
-    world.write_settings(**{"mirrorless.max.bytes.per.second": str(size // 5)})
-    assert seconds(world.copy) > 3
-    assert world.assert_equal(topic) == 400
-
-
 def test_partitions_take_turns_where_not_all_can_be_served_in_a_second(world: World) -> None:
     topic = world.topic(partitions=8)
     fill(world.source, topic, (b"%d" % n * 2_000 for n in range(1_600)), partitions=8, batch_size=50_000)

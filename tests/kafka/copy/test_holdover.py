@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 from click.testing import CliRunner
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from mirrorless.cli import root
 from mirrorless.copy.engines import lease_run
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.lease_run import run_lease
 from mirrorless.copy.planning.lease_planner import LeasePlanner
-from tests.kafka.copy.test_every_batch import limit
 from tests.support.feed import Feed
 from tests.support.world import World, delete, fill, read, values
 
@@ -216,20 +215,6 @@ def test_copies_under_way_are_kept_and_every_record_is_counted_once(world: World
     assert on_target(world, idle) == 0
 
 
-def test_what_the_target_lost_of_a_quiet_partition_is_noticed_by_the_next_lease(world: World, worker: Worker) -> None:
-    lost, other = world.topic(), world.topic()
-    fill(world.source, lost, [b"a"] * 10)
-    worker.lease()
-    first = worker.lease_object
-    delete(world.target, world.remote(lost))
-    reports = {report.topic: report for report in worker.lease()}
-    assert worker.lease_object is first
-    while reports[lost].state == "resuming":  # a target's loss is believed at the sixth look
-        reports = {report.topic: report for report in worker.lease()}
-    assert (reports[lost].state, reports[other].state) == ("halted", "caught up")
-    assert "offsets reset" in (reports[lost].error or "")
-
-
 def test_a_reset_in_between_is_obeyed(world: World, worker: Worker) -> None:
     topic = world.topic()
     fill(world.source, topic, [b"a", b"b"])
@@ -250,37 +235,3 @@ def test_a_changed_configuration_is_obeyed(world: World, worker: Worker) -> None
     worker.lease()
     assert worker.lease_object is not first
     assert world.assert_equal(topic) == 1
-
-
-def test_trouble_in_between_is_left_to_the_next_lease(world: World, worker: Worker) -> None:
-    topic = world.topic()
-    fill(world.source, topic, [b"a"] * 10)
-    worker.lease()
-    admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
-    admin.delete_topics([topic])[topic].result()
-    wait_for(lambda: not worker.control.held())
-    wait_for(lambda: topic not in admin.list_topics().topics)
-    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
-    fill(world.source, topic, [b"b"] * 20)
-    (report,) = worker.lease()
-    assert report.state == "halted"
-    assert on_target(world, topic) == 10
-
-
-def test_a_partition_that_halted_gets_its_chance_and_the_others_go_on(world: World, worker: Worker) -> None:
-    good, bad = world.topic(), world.topic()
-    fill(world.source, bad, [b"x" * 2_000])
-    world.discover()
-    world.write_settings(**{"sync.topic.configs.enabled": "false"})
-    limit(world.target, world.remote(bad), 1_000)
-    reports = {report.topic: report for report in worker.lease()}
-    assert (reports[bad].state, reports[good].state) == ("halted", "caught up")
-    first = worker.copies()
-    fill(world.source, good, [b"a"] * 10)
-    wait_for(lambda: on_target(world, good) == 10)
-    limit(world.target, world.remote(bad), 1_000_000)
-    reports = {report.topic: report for report in worker.lease()}
-    assert (reports[bad].state, reports[bad].records) == ("caught up", 1)
-    assert worker.copies()[good, 0] is first[good, 0]
-    assert worker.copies()[bad, 0] is not first[bad, 0]
-    assert world.assert_equal(good) == 10

@@ -15,7 +15,6 @@ from mirrorless.cli.offsets.reset import reset
 from mirrorless.cli.plan import plan
 from mirrorless.cli.status import status
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.internal_topics import checkpoints_topic, heartbeats_topic, offset_syncs_topic
 from mirrorless.clusters.replay import Replay
 from mirrorless.copy.engines.control import Control
@@ -86,7 +85,7 @@ def test_deleted_topics_do_not_come_back_with_the_brokers_defaults(world: World,
     beats, syncs, checkpoints = heartbeats_topic(flow).name, offset_syncs_topic(flow), checkpoints_topic(flow).name
     key = SourcePartition(world.source_alias, topic, 0).progress_key()
     heartbeats, writer = Heartbeats(flow), SyncWriter(syncs)
-    progress_writer = ProgressWriter(topic=world.progress_topic, config=for_confluent(flow.target, role="producer"))
+    progress_writer = ProgressWriter(topic=world.progress_topic, cluster=flow.target)
     with closing(Checkpoints(flow)) as passes:
         heartbeats.beat(timestamp_ms=1)
         assert passes.emit().emitted == 1
@@ -109,8 +108,8 @@ def test_deleted_topics_do_not_come_back_with_the_brokers_defaults(world: World,
     assert shape(creating, checkpoints) == (1, "compact")
     # What only topic discovery creates is reported as missing, in a line.
     assert shape(creating, syncs.name) is shape(creating, world.progress_topic) is None
-    missing = "the topic is missing; topic discovery creates it again"
-    assert (writer.error or "").endswith(f"an offset sync was not written to {syncs.name}: {missing}")
+    missing = "the topic does not exist; topic discovery recreates it"
+    assert (writer.error or "").endswith(f"writing an offset sync to {syncs.name} failed: {missing}")
     assert (progress_writer.error or "").endswith(missing)
     world.discover()
     assert shape(creating, syncs.name) == (1, "compact")
@@ -129,8 +128,8 @@ def test_progress_that_was_deleted_under_a_copy_is_written_again(world: World, c
         delete(creating, world.progress_topic)
         fill(world.source, topic, [b"new"])  # partition 1 has nothing new, and nothing else says where it is
         piles = planner.plan(flow)
-        assert f"{world.progress_topic} on {world.target_alias} was deleted and created again" in planner.waiting
-        assert "the progress of 2 partitions was written into it again" in planner.waiting
+        assert f"{world.progress_topic} on {world.target_alias} was deleted and recreated" in planner.waiting
+        assert "the progress of 2 partitions was written to it again" in planner.waiting
         planner.plan(flow)
         assert planner.waiting == ""
     assert shape(creating, world.progress_topic) == (2, "compact")
@@ -154,7 +153,7 @@ def test_a_copy_without_progress_names_the_cause_and_continues_behind_its_last_o
     error = report.error or ""
     assert "does not announce; the topic was probably deleted, or emptied by retention" in error
     assert "cleanup.policy must be compact" in error
-    assert "begins the topic anew" not in error
+    assert "to restart the topic" not in error
     syncs = offset_syncs_topic(world.place().load())
     with closing(Replay(topic=syncs.name, cluster=syncs.cluster, admin=Admin(syncs.cluster))) as replay:
         found = [OffsetSync.parse(entry.key, entry.value) for entry in replay.read()]
@@ -213,7 +212,7 @@ def test_heartbeats_are_not_written_into_what_is_not_theirs(world: World, creati
         delete(creating, name)
     create(creating, name, cleanup_policy="delete")
     refused = Heartbeats(flow).refused or ""
-    assert f"{name} on {world.target_alias} has cleanup.policy=delete; no heartbeats are written into it" in refused
+    assert f"{name} on {world.target_alias} has cleanup.policy=delete; no heartbeats are written to it" in refused
     assert f"--entity-name {name} --add-config cleanup.policy=compact" in refused
     delete(creating, name)
     create(creating, name, cleanup_policy="compact")
@@ -224,11 +223,11 @@ def test_heartbeats_are_not_written_into_what_is_not_theirs(world: World, creati
         client.produce(name, key=b"sensor-%d" % number, value=b"up")
     assert client.flush(30) == 0
     assert (Heartbeats(flow).refused or "").startswith(
-        f"{name} on {world.target_alias} is in use for something else: 10 of its last 10 records are no heartbeats"
+        f"{name} on {world.target_alias} is used for something else: 10 of its last 10 records are not heartbeats"
     )
     (failed,) = [one for one in examine(flow, [Function.HEARTBEAT]) if one.check == On.HEARTBEATS]
     assert failed.status is Status.FAILED
-    assert failed.text.startswith(f"{name} is in use for something else: 10 of its last 10 records are no heartbeats")
+    assert failed.text.startswith(f"{name} is used for something else: 10 of its last 10 records are not heartbeats")
     found = look(flow.target, name, count=100)
     assert (found.records, found.foreign, found.last and found.last.timestamp_ms) == (49, 48, 1)
     delete(creating, name)

@@ -65,8 +65,8 @@ def test_the_sources(world: World, more: int) -> None:
         report = copy_of(world, topic)
         assert report.state == "halted"
         assert report.error == (
-            f"{topic}-0 at offset 60: the source's log was cut at 60 and written anew from there; "
-            "mirrorless.on.gap=continue goes on behind it, mirrorless offsets reset begins the topic anew"
+            f"{topic}-0 at offset 60: the source's log was truncated at 60 and written again from there; "
+            "set mirrorless.on.gap=continue to skip the gap, or run `mirrorless offsets reset` to restart the topic"
         )
 
     world.write_settings(**{"mirrorless.on.gap": "continue"})

@@ -53,8 +53,8 @@ def test_a_paused_flow_has_no_leases_until_it_is_resumed(world: World) -> None:
     assert result.output == f"{world.flow}: PAUSED ({topic} on {world.target_alias})\n"
     assert reader.partitions({"lease": 1}, {"lease": 2}) == []
     assert control.complaint() == (
-        f"flow {world.flow} is paused, as {topic} says; "
-        f"nothing is copied until `mirrorless resume FILE --flow '{world.flow}'`"
+        f"flow {world.flow} is paused, according to topic {topic}; run `mirrorless resume FILE --flow '{world.flow}'` "
+        "to resume replication"
     )
     assert [seen.key for seen in read(world.target, topic)[0]] == [key(CONNECTOR)]
 

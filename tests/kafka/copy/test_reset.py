@@ -115,7 +115,7 @@ def test_a_remote_topic_that_is_not_there_yet_is_told(world: World, copied: str)
     delete(world.target, world.remote(copied))
     result = CliRunner().invoke(root, ["offsets", "reset", str(world.file), "--topic", copied, "--yes"])
     assert result.exit_code != 0
-    assert f"{world.remote(copied)} is not there yet" in str(result.exception)
+    assert f"{world.remote(copied)} does not exist yet" in str(result.exception)
 
 
 @pytest.mark.parametrize(("to", "first"), [("latest", 200), ("170", 170), ("40", 40)])

@@ -95,8 +95,8 @@ def test_a_target_that_lost_records_stops_the_partition_and_says_so(world: World
     assert reports[topic].state == "halted"
     assert reports[topic].error == (
         f"{topic}-0: the remote partition ends at 50, before the acknowledged record 59: "
-        "the target lost records, or the remote topic was created again; "
-        "mirrorless.on.gap=continue goes on behind it, mirrorless offsets reset begins the topic anew"
+        "the target lost records, or the remote topic was deleted and recreated; "
+        "set mirrorless.on.gap=continue to skip the gap, or run `mirrorless offsets reset` to restart the topic"
     )
     assert reports[other].state == "caught up"
     assert world.assert_equal(other) == 100

@@ -106,7 +106,7 @@ def test_progress_of_a_topic_that_was_made_again_is_not_that_of_the_old_one(worl
             (topic, 0): Progress(last_offset=41)
         }
         delete(world.target, world.progress_topic)
-        with pytest.raises(ClusterUnavailable, match=f"there is no topic {world.progress_topic} yet"):
+        with pytest.raises(ClusterUnavailable, match=f"topic {world.progress_topic} does not exist yet"):
             reader.read()
         make(world, world.progress_topic, 2)
         assert reader.read() == {}

@@ -35,7 +35,7 @@ def test_a_topic_that_is_deleted_on_the_source(world: World) -> None:
         assert planner.news == ""
         delete(world.source, topic)
         planner.plan(flow)
-        line = f"{topic} was copied and is not on {world.source_alias} any more: it was deleted, "
+        line = f"{topic} was copied but is no longer on {world.source_alias}: the topic was deleted, "
         assert planner.news.startswith(line)
         planner.plan(flow)
         assert planner.news == ""

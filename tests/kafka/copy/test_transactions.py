@@ -82,8 +82,8 @@ def test_an_open_transaction_that_holds_others_back_is_told(world: World, monkey
     monkeypatch.setattr(progress_tracker, "_LONG_OPEN_S", 1.0)
     (report,) = world.copy_unbounded(seconds=4)
     assert (report.records, report.state, report.lag_records) == (1, "waiting", 6)
-    assert f"{topic}-0: a transaction has been open at offset 1 for " in str(report.error)
-    assert "what lies behind it, 6 offsets, is copied once it ends" in str(report.error)
+    assert f"{topic}-0: transaction open for " in str(report.error)
+    assert "at offset 1 blocks the next 6 offsets; they are copied when it commits or aborts" in str(report.error)
     assert status_of(world.place().load()).lag_records == 6
     client.abort_transaction()
     (report,) = world.copy_unbounded(seconds=4)

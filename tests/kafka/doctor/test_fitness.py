@@ -88,7 +88,7 @@ def test_a_cluster_that_is_down_leaves_checks_undone(world: World) -> None:
     for check in ("rights", "internal topics", "replication factors", "clock", "message size", "MirrorMaker 2"):
         undone = found[world.target_alias, check]
         assert undone.status is Status.NOT_CHECKED
-        assert undone.text == f"{world.target_alias} cannot be reached"
+        assert undone.text == f"{world.target_alias} is unreachable"
     assert found[None, "cluster ids"].status is Status.NOT_CHECKED
     assert found[world.source_alias, "READ on replicated topics"].status is Status.OK
 
@@ -102,8 +102,8 @@ def test_more_replicas_than_brokers(world: World) -> None:
         f"replication.factor=2, offset.storage.replication.factor=3; {world.target_alias} has 1 broker"
     )
     assert failed.fix == (
-        "set replication.factor, offset.storage.replication.factor to 1, or to -1 for what "
-        f"{world.target_alias} has by default"
+        "set replication.factor, offset.storage.replication.factor to 1, or to -1 for the default of "
+        f"{world.target_alias}"
     )
     assert found[world.target_alias, "progress topic"].status is Status.NOT_CHECKED
     assert found[world.source_alias, "replication factors"].status is Status.OK
@@ -131,7 +131,7 @@ def test_records_that_are_too_large_for_the_target(world: World, there: bool) ->
     failed = findings(world, **{"config.properties.exclude": "max.message.bytes"})[world.target_alias, "message size"]
 
     assert failed.status is Status.FAILED
-    assert failed.text == f"{world.remote(topic)} takes 1,048,588 bytes, {topic} 2,000,000"
+    assert failed.text == f"{world.remote(topic)} accepts 1,048,588 bytes, {topic} 2,000,000"
     assert failed.fix is not None
     assert failed.fix.endswith("to 2000000")
 
@@ -157,7 +157,7 @@ def test_records_that_are_too_far_ahead_for_the_target(world: World) -> None:
     own = {"config.properties.exclude": "message.timestamp.after.max.ms"}
     fine = findings(world, **own)[world.target_alias, "timestamps"]
     assert fine.status is Status.OK
-    assert fine.text.endswith("; it takes records at most 60 min ahead of now")
+    assert fine.text.endswith("; the target accepts records at most 60 min ahead of now")
     for partition, hours in enumerate((50.1, 0)):
         send(world, topic, hours=hours, partition=partition)
 
@@ -173,7 +173,7 @@ def test_a_topic_that_is_named_and_not_there(world: World) -> None:
 
     warned = findings(world)[world.source_alias, "topics"]
     assert warned.status is Status.WARNING
-    assert warned.text == "misspelt cannot be seen, and would not be replicated"
+    assert warned.text == "topics not visible and not replicated: misspelt"
 
 
 def test_a_target_that_replaces_timestamps(world: World) -> None:
@@ -213,7 +213,7 @@ def test_a_topic_that_would_not_be_created_hides_no_failed_check_of_another(worl
     failed = findings(world, **{"config.properties.exclude": "max.message.bytes"})[world.target_alias, "message size"]
 
     assert failed.status is Status.FAILED
-    assert failed.text.startswith(f"{world.remote(kept)} takes 1,048,588 bytes, {kept} 2,000,000; not checked: ")
+    assert failed.text.startswith(f"{world.remote(kept)} accepts 1,048,588 bytes, {kept} 2,000,000; not checked: ")
     assert f"{world.remote(refused)} would not be created" in failed.text
 
 
@@ -232,7 +232,7 @@ def test_fewer_replicas_than_in_sync_ones_are_asked_for(world: World, there: boo
         "min.insync.replicas=2"
     )
     raising = (
-        "add replicas to the topics that are there (kafka-reassign-partitions)"
+        "add replicas to the existing topics (kafka-reassign-partitions)"
         if there
         else "set replication.factor to 2 or more"
     )
@@ -270,8 +270,8 @@ def test_retention_that_is_shorter_on_the_target(world: World, there: bool) -> N
         else f"{world.remote(short)} 7 days ({short}: no limit)"
     )
     assert warned.text == (
-        f"{world.target_alias} keeps the records of 1 of 2 topics for a shorter time, or fewer bytes of them, than "
-        f"{world.source_alias}: {kept}"
+        f"retention of 1 of 2 topics is shorter on {world.target_alias} than on {world.source_alias}, so their records "
+        f"are deleted sooner: {kept}"
     )
     assert warned.fix == (
         f"set retention.ms on the remote topics, or raise log.retention.ms of {world.target_alias}'s brokers"

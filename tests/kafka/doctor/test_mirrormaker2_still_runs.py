@@ -61,8 +61,8 @@ def test_progress_that_is_newer_than_ours(world: World) -> None:
 
     warned = found(world)["MirrorMaker 2"]
     assert warned.status is Status.WARNING
-    assert warned.text.startswith("it wrote progress 2")
-    assert warned.fix == "stop it before this flow runs: both at once copy everything twice"
+    assert warned.text.startswith("MirrorMaker 2 wrote progress 2")
+    assert warned.fix == "stop MirrorMaker 2 before this flow runs: otherwise both copy every record"
 
 
 def test_progress_that_we_went_on_from_or_that_is_old(world: World) -> None:
@@ -84,7 +84,7 @@ def test_progress_between_ours_of_the_same_partition(world: World) -> None:
 
     warned = found(world)["MirrorMaker 2"]
     assert warned.status is Status.WARNING
-    assert warned.text.startswith("it wrote progress 2")
+    assert warned.text.startswith("MirrorMaker 2 wrote progress 2")
 
 
 def test_a_broker_that_does_not_say_who_is_in_the_group(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,17 +96,19 @@ def test_a_broker_that_does_not_say_who_is_in_the_group(world: World, monkeypatc
         raise ClusterUnavailable("connection reset", cluster=world.target_alias)
 
     monkeypatch.setattr(mirrormaker2, "nodes_run", breaks)
-    assert found(world)["MirrorMaker 2"].text.startswith("it wrote progress 2")
+    assert found(world)["MirrorMaker 2"].text.startswith("MirrorMaker 2 wrote progress 2")
 
     def says_nothing(*_: object) -> list[str]:
         raise NotSaid("connection reset")
 
     monkeypatch.setattr(Probes, "refused_groups", says_nothing)
-    assert found(world)["MirrorMaker 2"].text.startswith("it wrote progress 2")
+    assert found(world)["MirrorMaker 2"].text.startswith("MirrorMaker 2 wrote progress 2")
 
     progress(world, OURS)
     group = f"{world.source_alias}-mm2"
-    assert found(world)["MirrorMaker 2"].text == f"no sign of it; may not see group {group} (connection reset)"
+    assert found(world)["MirrorMaker 2"].text == (
+        f"no sign of MirrorMaker 2; could not read group {group} (connection reset)"
+    )
 
 
 def test_members_of_its_group(world: World) -> None:
@@ -133,7 +135,7 @@ def test_a_task_that_says_it_runs(world: World) -> None:
     running = json.dumps({"state": "RUNNING", "worker_id": "here:8083", "generation": 3}).encode()
     write(world, status, b"status-task-MirrorSourceConnector-0", running)
 
-    assert f"{status} says since" in found(world)["MirrorMaker 2"].text
+    assert f"{status} has status RUNNING, written" in found(world)["MirrorMaker 2"].text
 
 
 def make(world: World, topic: str) -> None:
@@ -152,5 +154,5 @@ def test_progress_under_another_connector_s_name(world: World) -> None:
 
     warned = found(world)["progress to take over"]
     assert warned.status is Status.WARNING
-    assert warned.text == "1 positions are those of connector orders-mirror, and are not taken over"
+    assert warned.text == "1 offsets belong to connector orders-mirror and are not taken over"
     assert found(world)["MirrorMaker 2"].status is Status.OK

@@ -161,7 +161,7 @@ CASES: Mapping[Lacking, tuple[Does, Says, str]] = {
     Lacking(Side.TARGET, On.PROGRESS, Operation.WRITE): (
         (discovered,),
         copied,
-        "cluster {t}: mm2-offsets.{s}.internal: this run's mark was not written: " + REFUSED + "; grant WRITE on it",
+        "cluster {t}: mm2-offsets.{s}.internal: writing this run's mark failed: " + REFUSED + "; grant WRITE on it",
     ),
     Lacking(Side.TARGET, On.PROGRESS, Operation.READ): (
         (discovered,),
@@ -171,7 +171,7 @@ CASES: Mapping[Lacking, tuple[Does, Says, str]] = {
     Lacking(Side.SOURCE, On.OFFSET_SYNCS, Operation.WRITE): (
         (discovered,),
         copied,
-        "cluster {s}: an offset sync was not written to mm2-offset-syncs.{t}.internal: "
+        "cluster {s}: writing an offset sync to mm2-offset-syncs.{t}.internal failed: "
         + REFUSED
         + "; grant WRITE on it",
     ),
@@ -193,7 +193,7 @@ CASES: Mapping[Lacking, tuple[Does, Says, str]] = {
     Lacking(Side.SOURCE, On.TOPICS, Operation.DESCRIBE_CONFIGS): (
         (),
         discovers,
-        "{topic}: not created, because its configs cannot be read on {s}: "
+        "{topic}: not created, because reading its configs failed on {s}: "
         + NAMED
         + "; grant DESCRIBE_CONFIGS on the topic",
     ),
@@ -205,7 +205,7 @@ CASES: Mapping[Lacking, tuple[Does, Says, str]] = {
     Lacking(Side.SOURCE, On.CLUSTER, Operation.DESCRIBE): (
         (),
         syncs_acls,
-        "*: ACLs are not kept in step: no right to see the ACLs of cluster {s}; grant DESCRIBE on the cluster",
+        "*: ACLs are not synced: no right to see the ACLs of cluster {s}; grant DESCRIBE on the cluster",
     ),
     Lacking(Side.TARGET, On.CLUSTER, Operation.ALTER): (
         (discovered, add_reader),
@@ -225,7 +225,7 @@ CASES: Mapping[Lacking, tuple[Does, Says, str]] = {
     Lacking(Side.TARGET, On.CHECKPOINTS, Operation.CREATE): (
         (),
         checkpointed,
-        "cluster {t}: topic {s}.checkpoints.internal cannot be created: " + NAMED + "; grant CREATE on it",
+        "cluster {t}: cannot create topic {s}.checkpoints.internal: " + NAMED + "; grant CREATE on it",
     ),
     Lacking(Side.SOURCE, On.OFFSET_SYNCS, Operation.READ): (
         (all_copied,),
@@ -241,8 +241,8 @@ CASES: Mapping[Lacking, tuple[Does, Says, str]] = {
     Lacking(Side.TARGET, On.CHECKPOINTS, Operation.WRITE): (
         (all_copied,),
         checkpointed,
-        "Checkpoint{{consumerGroupId={group}, topicPartition={remote}-0, upstreamOffset=1, downstreamOffset=1, "
-        "metadata=}} was not written: " + REFUSED + "; grant WRITE on it",
+        "writing Checkpoint{{consumerGroupId={group}, topicPartition={remote}-0, upstreamOffset=1, downstreamOffset=1, "
+        "metadata=}} failed: " + REFUSED + "; grant WRITE on it",
     ),
     Lacking(Side.TARGET, On.GROUPS, Operation.READ): (
         (all_copied,),

@@ -71,11 +71,11 @@ def test_a_copied_id_is_named_and_nothing_is_written(world: World) -> None:
     assert failed.status is Status.FAILED
     assert failed.text == (
         f"{world.source_alias} ({world.source.bootstrap_servers}) and {world.target_alias} "
-        f"({world.target.bootstrap_servers}) have the same cluster id, {world.source.cluster_id}, but not the same "
-        "brokers and topics: one of them was formatted with a copied id"
+        f"({world.target.bootstrap_servers}) have the same cluster id, {world.source.cluster_id}, but different "
+        "brokers and topics: one of the clusters was formatted with a copied id"
     )
     assert failed.fix == refused.value.fix
-    assert f"{world.target_alias}.mirrorless.cluster.id = NAME" in failed.fix
+    assert f"set {world.target_alias}.mirrorless.cluster.id to any name" in failed.fix
     assert "nothing was written" in str(refused.value)
     assert topics_of(world.target) == before
 
@@ -92,8 +92,8 @@ def test_two_clusters_that_are_told_apart_by_a_name(world: World) -> None:
     found = findings(world)["cluster ids"]
     assert found.status is Status.OK
     assert found.text == (
-        f"they differ: {name}, {world.target.cluster_id}; both report {world.target.cluster_id}, and "
-        "mirrorless.cluster.id tells them apart"
+        f"cluster ids differ: {name}, {world.target.cluster_id}; both report {world.target.cluster_id}, and "
+        "mirrorless.cluster.id distinguishes them"
     )
     assert remembers(world, topic, producer_id(name, topic, 0))
     assert not remembers(world, topic, producer_id(world.source.cluster_id, topic, 0))
@@ -140,8 +140,8 @@ def test_defaults_of_the_target_that_remote_topics_get(world: World) -> None:
     planned = CliRunner().invoke(plan, [str(world.file)])
 
     shorter = (
-        f"{world.target_alias} keeps the records of 1 of 1 topics for a shorter time, or fewer bytes of them, than "
-        f"{world.source_alias}: {world.remote(topic)} 1 minute ({topic}: 7 days)"
+        f"retention of 1 of 1 topics is shorter on {world.target_alias} than on {world.source_alias}, so their records "
+        f"are deleted sooner: {world.remote(topic)} 1 minute ({topic}: 7 days)"
     )
     assert (found["retention"].status, found["retention"].text) == (Status.WARNING, shorter)
     assert found["retention"].fix is not None

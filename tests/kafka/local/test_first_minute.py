@@ -138,7 +138,7 @@ def test_the_file_to_begin_with_works_when_pasted(first_minute: FirstMinute, tmp
     assert "create primary.orders: 2 partitions, replication factor 1" in planned.output
     found = {(one.cluster, one.check): one for one in examine(load(file).flow(FLOW))}
     assert [one for one in found.values() if one.status is Status.FAILED] == []
-    assert found["backup", "replication factors"].text.startswith("backup has 1 broker, fewer than default")
+    assert found["backup", "replication factors"].text.startswith("backup has 1 broker, fewer than the default")
 
     heard = Heard()
     with without_copy(file, heard) as run:
@@ -183,10 +183,14 @@ def test_a_factor_that_is_set_and_cannot_be_met_is_one_error(first_minute: First
     with without_copy(file, heard) as run:
         topics, *_ = run.first()
         progress, remote = [one.error or "" for one in topics.reported() if one.error is not None]
-        assert progress.endswith("set offset.storage.replication.factor to what backup has brokers for, or to -1")
-        assert remote.endswith("set replication.factor to what backup has brokers for, or to -1 (and 2 more topics)")
+        assert progress.endswith(
+            "set offset.storage.replication.factor to at most the number of brokers of backup, or to -1"
+        )
+        assert remote.endswith(
+            "set replication.factor to at most the number of brokers of backup, or to -1 (and 2 more topics)"
+        )
         # That it is missing follows from that, so it is not told as another trouble.
-        run.job._control.complain("cluster backup: there is no topic progress yet")
+        run.job._control.complain("cluster backup: topic progress does not exist yet")
         assert run.trouble == ""
         run.job._control.complain("cluster primary: no answer")
         assert run.trouble == "cluster primary: no answer"
@@ -204,15 +208,17 @@ def test_a_factor_that_is_set_and_cannot_be_met_is_one_error(first_minute: First
             factor_key="checkpoints.topic.replication.factor",
         ),
     )
-    assert str(refused).endswith("; set checkpoints.topic.replication.factor to what backup has brokers for, or to -1")
+    assert str(refused).endswith(
+        "; set checkpoints.topic.replication.factor to at most the number of brokers of backup, or to -1"
+    )
 
 
 def test_a_file_of_another_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "mm2.properties").write_text("clusters = mine\n")
     for arguments, said in (
-        (["a", "b", "--config", "mm2.properties"], "did not write it; choose another name"),
+        (["a", "b", "--config", "mm2.properties"], "not written by `mirrorless kafka up`; choose another name"),
         (["a", "--config", "new.properties"], "a flow needs two clusters; name both"),
-        (["a", "b", "--config", "none/new.properties"], "there is no such folder; create it"),
+        (["a", "b", "--config", "none/new.properties"], "the folder does not exist; create it"),
     ):
         began = time.monotonic()
         with started(tmp_path, ["kafka", "up", *arguments]) as (up, lines):

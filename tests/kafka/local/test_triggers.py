@@ -133,7 +133,7 @@ def test_offset_syncs_wake_checkpoints_and_what_is_none_is_told_once(world: Worl
     assert heard.checkpoints[0]["refused"] == 1
     assert heard.values["records-refused"] == [1]
     ((_, told),) = heard.troubles
-    assert told.startswith(f"checkpoint: a record cannot be handled: record_topic {syncs}, record_partition 0, ")
+    assert told.startswith(f"checkpoint: a record cannot be processed: record_topic {syncs}, record_partition 0, ")
     translated = MirrorClient(world.place().load().target).translate_offsets(world.source_alias, group)
     assert {place: offset for place, (offset, _) in translated.items()} == {(world.remote(topic), 0): 42}
 

@@ -51,7 +51,7 @@ def test_that_there_is_no_authorizer_is_said_once(world: World) -> None:
         eventually(lambda: len(heard.passes) >= 4)
     assert heard.troubles == []
     assert heard.notes == [
-        f"{world.flow}: ACLs are not kept in step: cluster {world.source_alias} has no authorizer",
+        f"{world.flow}: ACLs are not synced: cluster {world.source_alias} has no authorizer",
     ]
 
 

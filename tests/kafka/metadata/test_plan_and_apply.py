@@ -48,7 +48,7 @@ def test_a_plan_becomes_true_and_then_there_is_nothing_left_to_do(secured: Secur
     last = planned(file)
     assert f"{secured.alias('a')}->{secured.alias('b')}: no changes, " in last.output
     assert (
-        f"  leave out {secured.remote('clicks', 'b')} (cycle: it has been on {secured.alias('b')} already)\n"
+        f"  leave out {secured.remote('clicks', 'b')} (cycle: was already replicated from {secured.alias('b')})\n"
         in last.output
     )
     assert "  leave out __consumer_offsets (internal: " in last.output or "__consumer_offsets" not in last.output
@@ -69,7 +69,7 @@ def test_machines_get_both_values_of_a_config(secured: Secured) -> None:
             "action": "AlterConfigs",
             "topic": secured.remote("orders", "a"),
             "differences": [{"name": "retention.ms", "upstream": "1000000", "downstream": "5", "delete": False}],
-            "reason": f"so that it is as {secured.name('orders')} is",
+            "reason": f"to match {secured.name('orders')}",
         }
     ]
     assert {"topic", "kind", "reason"} == set(flow["left_out"][0])

@@ -94,8 +94,8 @@ def test_an_acl_on_every_topic_is_not_replicated_and_told_once(secured: Secured,
         secured.acl(policy_for(flow).format_remote_topic(flow.source.alias, named.topic), "READ")
     }
     assert [note for note in found.notes if str(star) in note] == [
-        f"not replicated: {star}, because * is every topic of {flow.source.alias}, not a topic's name; to grant it on "
-        f"{flow.target.alias}, add it there for the topics that are meant"
+        f"not replicated: {star}, because * matches every topic of {flow.source.alias}; to grant it on "
+        f"{flow.target.alias}, add the ACL there for the intended topics"
     ]
 
 
@@ -208,7 +208,7 @@ def test_pruning_leaves_what_came_from_another_cluster_under_the_same_alias(secu
     assert found.applied == ()
     assert (
         f"1 ACLs that {flow.name} added when {flow.source.alias} was another cluster, or its remote topics had other "
-        "names, are left as they are" in found.notes
+        "names, are not changed" in found.notes
     )
 
 
@@ -225,7 +225,7 @@ def test_without_the_right_to_see_acls_nothing_is_added_or_removed(secured: Secu
     (problem,) = found.problems
     assert (found.went_well, found.topics_are_there) == (False, True)
     assert problem.reason == (
-        f"ACLs are not kept in step: no right to see the ACLs of cluster {secured.alias(blind)}; "
+        f"ACLs are not synced: no right to see the ACLs of cluster {secured.alias(blind)}; "
         "grant DESCRIBE on the cluster"
     )
     assert own(secured, "b") == {secured.acl(secured.remote("orders", "a"), "READ")}

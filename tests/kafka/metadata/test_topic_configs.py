@@ -52,7 +52,7 @@ def test_what_was_changed_by_hand_is_reverted_and_what_is_excluded_is_left(secur
             ConfigDifference(name="retention.ms", upstream="1000000", downstream="5"),
             ConfigDifference(name="segment.ms", upstream="604800000", downstream="6000000", delete=True),
         ),
-        reason=f"so that it is as {secured.name('orders')} is",
+        reason=f"to match {secured.name('orders')}",
     )
     after = {"retention.ms": "1000000", "min.insync.replicas": "1"}
     eventually(lambda: secured.overrides("b", remote) == after)
@@ -157,7 +157,8 @@ def test_a_topic_is_created_without_the_configs_that_the_target_refuses(secured:
     assert (first.error, second.error, second.note) == (None, None, None)
     assert first.note is not None
     assert first.note.startswith(
-        f"created without what {secured.alias('b')} refuses: remote.storage.enable=true: Tiered Storage functionality"
+        f"created without configs that {secured.alias('b')} refuses: remote.storage.enable=true: Tiered Storage "
+        "functionality"
     )
     eventually(lambda: {name, other} <= secured.topics("b").keys())
     assert secured.overrides("b", name) == {"retention.ms": "1000000", "cleanup.policy": "delete"}

@@ -1,4 +1,4 @@
-"""While a source topic is another one than the copied one, its remote topic is left alone."""
+"""While a source topic is another one than the copied one, its remote topic is not changed."""
 
 from __future__ import annotations
 
@@ -59,9 +59,7 @@ def test_configs_and_partitions_wait_for_the_copy(world: World, *, noticed: bool
     fill(world.source, topic, [b"new"])
     if noticed:
         assert [report.state for report in world.copy()] == ["halted"]
-    line = (
-        f"{remote} is left alone (configs, partitions, ACLs, group offsets): {topic} was deleted and created again on "
-    )
+    line = f"{remote} is not changed (configs, partitions, ACLs, group offsets): {topic} was deleted and recreated on "
 
     planned = call("plan", str(world.file), "--json")
     (plan,) = json.loads(planned.stdout)["flows"].values()
@@ -90,8 +88,8 @@ def test_a_plan_says_so_where_nothing_would_change(world: World) -> None:
     world.copy()
     create_again(world.source, topic)
     planned = call("plan", str(world.file))
-    assert f"note: {world.remote(topic)} is left alone" in planned.stdout
-    assert f"{world.remote(other)} is left alone" not in planned.stdout
+    assert f"note: {world.remote(topic)} is not changed" in planned.stdout
+    assert f"{world.remote(other)} is not changed" not in planned.stdout
 
 
 def test_partitions_that_the_new_topic_does_not_have_hold_nothing_back(world: World) -> None:
@@ -102,4 +100,4 @@ def test_partitions_that_the_new_topic_does_not_have_hold_nothing_back(world: Wo
     fill(world.source, topic, [b"new"])
     world.write_settings(**{"mirrorless.on.gap": "continue"})
     world.copy_to_the_end()
-    assert "left alone" not in call("plan", str(world.file)).stdout
+    assert "is not changed" not in call("plan", str(world.file)).stdout

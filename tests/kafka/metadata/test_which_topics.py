@@ -104,7 +104,7 @@ def test_a_topic_whose_configs_may_not_be_read_is_not_created_with_others(secure
     (problem,) = found.problems
     assert problem.topic == orders
     assert problem.reason == (
-        f"not created, because its configs cannot be read on {secured.alias('a')}: "
+        f"not created, because reading its configs failed on {secured.alias('a')}: "
         "Broker: Topic authorization failed (TOPIC_AUTHORIZATION_FAILED); grant DESCRIBE_CONFIGS on the topic"
     )
     assert secured.remote("orders", "a") not in secured.topics("b")
@@ -119,7 +119,7 @@ def test_a_user_who_sees_no_topic_of_the_source_is_told_so(secured: Secured) -> 
     assert [one.action.topic for one in found.applied] == [f"mm2-offsets.{secured.alias('a')}.internal"]
     source = secured.alias("a")
     assert found.notes == (
-        f"{source} shows no topics; if it has some, grant DESCRIBE on those to replicate to the flow's user",
+        f"no topics are visible on {source}; if it has any, grant the flow's user DESCRIBE on those to replicate",
     )
 
 
@@ -131,7 +131,8 @@ def test_more_replicas_than_brokers_are_told_for_each_topic(secured: Secured) ->
     (failure,) = found.failures
     assert failure.error is not None
     assert failure.error.endswith(
-        f"(INVALID_REPLICATION_FACTOR); set replication.factor to what {secured.alias('b')} has brokers for, or to -1"
+        f"(INVALID_REPLICATION_FACTOR); set replication.factor to at most the number of brokers of "
+        f"{secured.alias('b')}, or to -1"
     )
     created = [one.action.topic for one in found.applied if one.error is None]
     assert created == [f"mm2-offsets.{secured.alias('a')}.internal"]

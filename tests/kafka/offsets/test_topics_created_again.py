@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 OLD, NEW = 100, 150
-REASON = "the source topic was deleted and created again, and nothing of the new topic was copied"
+REASON = "the source topic was deleted and recreated, and nothing of the new topic was copied"
 
 
 def passed(flow: Flow, *, forward: Flow | None = None) -> tuple[PassReport, GroupSyncReport]:
@@ -78,7 +78,7 @@ def test_groups_stay_where_they_are_until_the_new_topic_is_copied(world: World, 
         status, answers, errors = translated(world, group)
         assert (status, answers) == (1, [])
         assert (
-            f"{remote}: offsets are not translated: {topic} was deleted and created again on {world.source_alias}: its"
+            f"{remote}: offsets are not translated: {topic} was deleted and recreated on {world.source_alias}: its"
             in errors
         )
 
@@ -111,8 +111,7 @@ def test_a_halt_is_known_while_the_source_is_down(world: World) -> None:
     status, answers, errors = translated(world, topic)
     assert (status, answers) == (1, [])
     assert (
-        f"{topic} was deleted and created again on {world.source_alias}; no record of the new topic is copied yet"
-        in errors
+        f"{topic} was deleted and recreated on {world.source_alias}; no record of the new topic is copied yet" in errors
     )
 
 

@@ -175,7 +175,7 @@ def test_everything_goes_over(releases: Releases, tmp_path: Path, source: str, t
     synced = sync_configs(world.place().load())
     assert synced.went_well
     assert [note.partition(";")[0] for note in synced.notes] == [
-        f"the target's brokers do not know {name}" for name in unknown
+        f"the target's brokers do not support config {name}" for name in unknown
     ]
     assert own_configs(world, codecs) == {"retention.ms": "2000000000", "max.message.bytes": "2000000"}
 

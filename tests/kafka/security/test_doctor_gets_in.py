@@ -65,7 +65,7 @@ def test_a_port_where_nobody_listens(secured: Secured) -> None:
     failed = failure(secured.source_settings() | {"bootstrap.servers": f"127.0.0.1:{port}"})
 
     assert failed.check == PORTS
-    assert failed.text == f"127.0.0.1:{port} cannot be connected to (Connection refused)"
+    assert failed.text == f"127.0.0.1:{port} refuses connections (Connection refused)"
 
 
 def test_one_bootstrap_server_of_two_is_down(secured: Secured) -> None:
@@ -81,12 +81,12 @@ def test_one_bootstrap_server_of_two_is_down(secured: Secured) -> None:
 @pytest.mark.parametrize(
     ("listener", "text", "fix"),
     [
-        ("expired", "the broker's certificate has expired", "it must be renewed there"),
+        ("expired", "the broker's certificate has expired", "renew it on the broker"),
         (
             "elsewhere",
             "the broker's certificate is not for 127.0.0.1",
-            "name the broker in bootstrap.servers as its certificate does, "
-            "or set ssl.endpoint.identification.algorithm to nothing",
+            "use the certificate's name in bootstrap.servers, or set ssl.endpoint.identification.algorithm to an empty "
+            "value",
         ),
     ],
 )
@@ -102,7 +102,7 @@ def test_tls_where_there_is_none(secured: Secured) -> None:
     failed = failure(secured.source_settings() | {"bootstrap.servers": secured.source.bootstrap_servers})
 
     assert failed.check == TLS
-    assert failed.text.endswith("the broker does not speak TLS here")
+    assert failed.text.endswith("the broker does not use TLS on this port")
 
 
 def test_a_wrong_password(secured: Secured) -> None:
@@ -120,5 +120,5 @@ def test_no_certificate_of_our_own(secured: Secured) -> None:
     failed = failure(settings)
 
     assert failed.check == LOGIN
-    assert failed.text.endswith("the broker asks for a certificate")
-    assert failed.fix == "name a store with ours in ssl.keystore.location"
+    assert failed.text.endswith("the broker requires a client certificate")
+    assert failed.fix == "set ssl.keystore.location to a key store"

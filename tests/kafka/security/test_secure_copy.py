@@ -130,14 +130,14 @@ def test_a_wrong_password_stops_a_flow_with_the_same_line(secured: Secured, tmp_
 
 def test_an_expired_certificate(secured: Secured) -> None:
     assert refusal(secured.target_settings("expired")) == (
-        "the broker's certificate has expired; it must be renewed there"
+        "the broker's certificate has expired; renew it on the broker"
     )
 
 
 def test_a_wrong_host_name(secured: Secured) -> None:
     assert refusal(secured.target_settings("elsewhere")) == (
-        "the broker's certificate is not for 127.0.0.1; name the broker in bootstrap.servers as its certificate does, "
-        "or set ssl.endpoint.identification.algorithm to nothing"
+        "the broker's certificate is not for 127.0.0.1; use the certificate's name in bootstrap.servers, or set "
+        "ssl.endpoint.identification.algorithm to an empty value"
     )
 
 
@@ -145,20 +145,20 @@ def test_an_authority_that_nobody_trusts(secured: Secured) -> None:
     settings = {key: value for key, value in secured.source_settings().items() if "truststore" not in key}
 
     line = refusal(settings)
-    assert line.startswith("nobody whom we trust signed the broker's certificate (")
-    assert line.endswith("; name a store with its authority in ssl.truststore.location")
+    assert line.startswith("the broker's certificate is not signed by a trusted CA (")
+    assert line.endswith("; set ssl.truststore.location to a store with its CA")
 
 
 def test_no_certificate_of_our_own(secured: Secured) -> None:
     settings = {key: value for key, value in secured.target_settings().items() if "keystore" not in key}
 
-    assert refusal(settings) == ("the broker asks for a certificate; name a store with ours in ssl.keystore.location")
+    assert refusal(settings) == ("the broker requires a client certificate; set ssl.keystore.location to a key store")
 
 
 def test_tls_where_there_is_none(secured: Secured) -> None:
     settings = secured.source_settings() | {"bootstrap.servers": secured.source.bootstrap_servers}
 
-    assert refusal(settings) == "the broker does not speak TLS here; correct security.protocol or the port"
+    assert refusal(settings) == "the broker does not use TLS on this port; correct security.protocol or the port"
 
 
 def test_a_mechanism_that_the_broker_does_not_have(secured: Secured) -> None:

@@ -165,25 +165,25 @@ def test_one_line_for_each_mistake(authority: Authority, client: Path, tmp_path:
     covered = authority.as_pem(client, password=OF_THE_KEY)
     (tmp_path / "text").write_text("hello")
     (tmp_path / "cut.jks").write_bytes(jks.read_bytes()[:100])
-    unfit = "cannot be opened: the store's password does not fit, or the file is damaged"
+    unfit = "cannot be opened: the store's password is wrong, or the file is damaged"
 
     assert line(key(jks, "JKS", WRONG)).endswith(f"A.ssl.keystore.location={jks}: {unfit}")
     assert line(trust(trusted, "JKS", WRONG)).endswith(f"A.ssl.truststore.location={trusted}: {unfit}")
     assert line(key(tmp_path / "cut.jks", "JKS", None)).endswith("is a damaged JKS store")
     assert line(key(jks, "JKS", ssl_key_password=WRONG)).endswith(
-        "its key cannot be opened: the key's password does not fit"
+        "its key cannot be opened: the key's password is wrong"
     )
     assert line(key(covered, "PEM", None)).endswith("its key is encrypted; set ssl.key.password")
-    assert line(key(covered, "PEM", None, ssl_key_password=WRONG)).endswith("ssl.key.password does not fit")
-    assert line(key(trusted, "JKS")).endswith("has no key; a key store holds both")
-    assert line(trust(tmp_path / "text", "PEM", None)).endswith("holds no PEM: no -----BEGIN ...-----")
+    assert line(key(covered, "PEM", None, ssl_key_password=WRONG)).endswith("ssl.key.password is wrong")
+    assert line(key(trusted, "JKS")).endswith("has no key; a key store needs both")
+    assert line(trust(tmp_path / "text", "PEM", None)).endswith("is not PEM: no -----BEGIN ...-----")
     assert line(trust(tmp_path / "none", "JKS")).endswith("none: cannot be read: No such file or directory")
     assert line(trust(authority.certificate, "PEM")).endswith("a PEM file has no store password; remove it")
     assert "BCFKS is not supported; use JKS or PKCS12 or PEM" in line(trust(trusted, "BCFKS"))
 
 
 def test_a_pkcs12_store_and_a_wrong_password(client: Path) -> None:
-    assert "the store's password does not fit" in line(key(client, "PKCS12", WRONG))
+    assert "the store's password is wrong" in line(key(client, "PKCS12", WRONG))
 
 
 def test_a_key_of_somebody_else(authority: Authority, client: Path, tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ def test_a_topic_that_mirrormaker_2_copied_and_whose_head_is_gone(world: World, 
     assert (found.status, found.differences, found.troubles) == (IDENTICAL, (), ())
     (result,) = found.partitions
     assert (result.first_upstream, result.first_downstream, result.records) == (60, 60, 140)
-    assert result.notes == ("before upstream 60 nothing says how offsets correspond",)
+    assert result.notes == ("before upstream offset 60 it is not known how offsets correspond",)
 
 
 def test_what_mirrormaker_2_copied_in_transactions_before_it_was_taken_over(world: World, spark: SparkSession) -> None:

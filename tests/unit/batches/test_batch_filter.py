@@ -79,4 +79,4 @@ def test_what_may_be_appended_unopened(batch: BatchHeader, *, fits: bool) -> Non
 
 def test_a_codec_that_nobody_knows_is_refused() -> None:
     assert refusal(header(5)) is None
-    assert refusal(header(5, attributes=6)) == "the batch 5 to 5 has the compression codec unknown (6)"
+    assert refusal(header(5, attributes=6)) == "the batch 5 to 5 has compression codec unknown (6)"

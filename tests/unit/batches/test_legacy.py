@@ -203,9 +203,9 @@ def test_a_bad_message_within_a_set_is_told_with_the_offset_of_the_set() -> None
     ("message", "reason"),
     [
         (sealed(1, 9, None, attributes=GZIP), "without value"),
-        (sealed(1, 9, b"", attributes=4), "codec 4 is not known in format v1"),
+        (sealed(1, 9, b"", attributes=4), "unknown compression codec 4 for format v1"),
         (sealed(1, 9, b"nothing", attributes=GZIP), "cannot be read"),
-        (sealed(1, 9, compressed_elsewhere(GZIP, b"short"), attributes=GZIP), "without messages in it"),
+        (sealed(1, 9, compressed_elsewhere(GZIP, b"short"), attributes=GZIP), "without inner messages"),
         (
             sealed(1, 9, compressed_elsewhere(GZIP, plain(1, [(50, One())])), attributes=GZIP),
             "its last inner offset is 50",
@@ -214,10 +214,10 @@ def test_a_bad_message_within_a_set_is_told_with_the_offset_of_the_set() -> None
             sealed(1, 9, compressed_elsewhere(GZIP, wrapped(1, GZIP, [(0, One())])), attributes=GZIP),
             "within a compressed",
         ),
-        (struct.pack(">qiIbb", 9, 3, 0, 1, 0), "claims a size of 3 bytes"),
+        (struct.pack(">qiIbb", 9, 3, 0, 1, 0), "has an invalid size of 3 bytes"),
         (
             struct.pack(">qiI", 9, 14, zlib.crc32(b"\x01\x00" + bytes(8))) + b"\x01\x00" + bytes(8),
-            "no room for a timestamp",
+            "is too short for a timestamp",
         ),
         (
             struct.pack(">qiI", 9, 14, zlib.crc32(b"\x00\x00" + b"\x01" * 8)) + b"\x00\x00" + b"\x01" * 8,

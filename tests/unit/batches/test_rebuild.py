@@ -255,9 +255,9 @@ def test_a_record_that_never_fits_comes_alone() -> None:
 @pytest.mark.parametrize(
     ("batch", "reason"),
     [
-        ((batch_of([Sent(7)])[0]._replace(record_count=2), batch_of([Sent(7)])[1]), "only 1 of 2 records are there"),
-        ((batch_of([Sent(7)], codec=4)[0], b"not zstd"), "codec 4 cannot read it"),
-        ((batch_of([Sent(7)], attributes=5)[0], batch_of([Sent(7)])[1]), "compression codec 5 is not known"),
+        ((batch_of([Sent(7)])[0]._replace(record_count=2), batch_of([Sent(7)])[1]), "only 1 of 2 records are complete"),
+        ((batch_of([Sent(7)], codec=4)[0], b"not zstd"), "cannot decompress codec 4"),
+        ((batch_of([Sent(7)], attributes=5)[0], batch_of([Sent(7)])[1]), "unknown compression codec 5"),
     ],
 )
 def test_what_cannot_be_read_stops_behind_what_came_before(batch: Batch, reason: str) -> None:

@@ -226,7 +226,7 @@ MECHANISMS = "PLAIN or SCRAM-SHA-256 or SCRAM-SHA-512 or OAUTHBEARER or AWS_MSK_
         ),
         (
             sasl("PLAIN", f"{SCRAM} required username=al password=swordfish;"),
-            "A.sasl.jaas.config=***: PLAIN goes with PlainLoginModule; name that login module",
+            "A.sasl.jaas.config=***: PLAIN requires login module PlainLoginModule",
         ),
         (
             sasl("SCRAM-SHA-256", f"{SCRAM} required username=al password=swordfish tokenauth=true;"),
@@ -259,7 +259,7 @@ MECHANISMS = "PLAIN or SCRAM-SHA-256 or SCRAM-SHA-512 or OAUTHBEARER or AWS_MSK_
         ),
         (
             TLS | {"ssl.keystore.key": "swordfish"},
-            "A.ssl.keystore.certificate.chain: is not set; key and certificates go together",
+            "A.ssl.keystore.certificate.chain: is not set; key and certificates must be set together",
         ),
         (
             TLS | {"ssl.keystore.key": "swordfish", "ssl.keystore.certificate.chain": "x"},
@@ -267,15 +267,15 @@ MECHANISMS = "PLAIN or SCRAM-SHA-256 or SCRAM-SHA-512 or OAUTHBEARER or AWS_MSK_
         ),
         (
             TLS | {"ssl.truststore.certificates": "swordfish", "ssl.truststore.type": "PEM"},
-            "A.ssl.truststore.certificates=swordfish: holds no PEM: no -----BEGIN ...-----",
+            "A.ssl.truststore.certificates=swordfish: is not PEM: no -----BEGIN ...-----",
         ),
         (
             TLS | {"ssl.truststore.certificates": "x", "ssl.truststore.location": "/ca"},
-            "A.ssl.truststore.location=/ca: does not go with ssl.truststore.certificates; remove one of them",
+            "A.ssl.truststore.location=/ca: cannot be combined with ssl.truststore.certificates; remove one of them",
         ),
         (
             TLS | {"ssl.enabled.protocols": "TLSv1,TLSv1.1"},
-            "A.ssl.enabled.protocols=TLSv1,TLSv1.1: must have TLSv1.2; TLSv1.3 is used wherever the broker has it",
+            "A.ssl.enabled.protocols=TLSv1,TLSv1.1: must include TLSv1.2; TLSv1.3 is used if the broker supports it",
         ),
         (TLS | {"ssl.protocol": "SSLv3"}, "A.ssl.protocol=SSLv3: is not supported; use TLSv1.2 or TLSv1.3"),
         (TLS | {"ssl.cipher.suites": "x"}, "A.ssl.cipher.suites: this setting is not supported here; remove it"),

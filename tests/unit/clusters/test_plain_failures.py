@@ -6,7 +6,7 @@ import pytest
 
 from mirrorless.clusters.connection_errors import Plainly
 
-PLAIN = "a:9092: the broker does not speak TLS here; correct security.protocol or the port"
+PLAIN = "a:9092: the broker does not use TLS on this port; correct security.protocol or the port"
 CLOSED = (
     "ssl://a:9092/bootstrap: SSL handshake failed: Disconnected: SSL connection closed by peer (after 3ms in state X)"
 )
@@ -34,4 +34,4 @@ def test_what_comes_after_a_guess_is_the_same_thing() -> None:
 
 def test_a_wrong_port_is_said_once() -> None:
     said = "a:9092/bootstrap: Connect to ipv4#127.0.0.1:9092 failed: Connection refused (after 0ms in state CONNECT)"
-    assert plainly().say(said) == "a:9092: Connection refused; check that the address is right and a broker is up there"
+    assert plainly().say(said) == "a:9092: Connection refused; check the address, and that the broker is up"

@@ -211,7 +211,7 @@ def test_a_broker_that_has_not_heard_of_the_topic_yet_is_asked_again(topic: Worl
 @pytest.mark.parametrize(
     ("refusal", "line"),
     [
-        (GONE, "cluster B: there is no topic t yet"),
+        (GONE, "cluster B: topic t does not exist yet"),
         (
             Refusal(KafkaError.TOPIC_AUTHORIZATION_FAILED, "Broker: Topic authorization failed"),
             "cluster B: t: Broker: Topic authorization failed; grant READ on it",

@@ -177,10 +177,10 @@ def test_a_token_that_cannot_be_renewed_is_used_as_long_as_it_lives() -> None:
 @pytest.mark.parametrize(
     ("answer", "line"),
     [
-        (b"<html>", "gives out no token: its answer is not JSON"),
+        (b"<html>", "returned no token: its answer is not JSON"),
         ([], "answered without an access_token"),
         ({"access_token": ""}, "answered without an access_token"),
-        ({"access_token": "opaque"}, "the token does not say how long it lives: no expires_in, and no exp in it"),
+        ({"access_token": "opaque"}, "the token has no lifetime: no expires_in, and no exp claim"),
     ],
 )
 def test_an_endpoint_that_answers_something_else(endpoint: Endpoint, answer: object, line: str) -> None:
@@ -203,10 +203,10 @@ def test_a_wrong_secret_and_an_endpoint_that_is_not_there(endpoint: Endpoint) ->
         return str(caught.value)
 
     assert ask(endpoint.url) == (
-        "cluster A: there is no token to log in with: "
+        "cluster A: no token for the login: "
         f"token endpoint {endpoint.url} answered 401 Unauthorized; check clientId and clientSecret"
     )
-    assert "gives out no token: [Errno 111] Connection refused" in ask("http://127.0.0.1:1/token")
+    assert "returned no token: [Errno 111] Connection refused" in ask("http://127.0.0.1:1/token")
 
 
 @pytest.mark.parametrize("host", ["idp.example.com", "10.0.0.1", "[fd00::1]", "localhost.example.com"])
@@ -225,14 +225,14 @@ def test_a_secret_is_not_sent_by_http_but_to_loopback(host: str) -> None:
     ("client", "line"),
     [
         ({}, "A.sasl.jaas.config: is not set; use OAuthBearerLoginModule required;"),
-        ({"sasl_jaas_config": f"{MODULE};"}, "A.sasl.jaas.config=***: says nothing about tokens; set sasl.oauth"),
+        ({"sasl_jaas_config": f"{MODULE};"}, "A.sasl.jaas.config=***: has no token settings; set sasl.oauth"),
         (
             {"sasl_jaas_config": f"{MODULE};", "sasl_login_callback_handler_class": OIDC},
-            "A.sasl.oauthbearer.token.endpoint.url: is not set; name where tokens are given out",
+            "A.sasl.oauthbearer.token.endpoint.url: is not set; set it to the URL of the token endpoint",
         ),
         (
             {"sasl_jaas_config": f"{MODULE};", "sasl_login_callback_handler_class": "my.Handler"},
-            "A.sasl.login.callback.handler.class=my.Handler: no Java class is loaded",
+            "A.sasl.login.callback.handler.class=my.Handler: Java classes are not loaded",
         ),
         (
             {"sasl_jaas_config": f"{MODULE} clientId=me;", "sasl_oauthbearer_token_endpoint_url": "https://x"},
@@ -251,7 +251,7 @@ def test_a_secret_is_not_sent_by_http_but_to_loopback(host: str) -> None:
         ),
         (
             {"sasl_jaas_config": f"{MODULE};", "sasl_oauthbearer_jwt_retriever_class": "my.Retriever"},
-            "A.sasl.oauthbearer.jwt.retriever.class=my.Retriever: no Java class is loaded",
+            "A.sasl.oauthbearer.jwt.retriever.class=my.Retriever: Java classes are not loaded",
         ),
     ],
 )
@@ -294,7 +294,7 @@ def test_iam_signs_for_the_brokers_region(client: dict[str, str]) -> None:
 def test_iam_needs_a_region_and_knows_its_options(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(ValueError, match="the brokers' names do not say which region; set AWS_REGION"):
+    with pytest.raises(ValueError, match="the brokers' names have no region; set AWS_REGION"):
         Iam.of({}, servers="kafka.example.com:9098")
     with pytest.raises(ValueError, match="option awsRoleExternalId is not supported; remove it"):
         Iam.of({"awsRoleExternalId": "x"}, servers=MSK)

@@ -25,11 +25,11 @@ class Leader:
 
     def __init__(self, behind: Sequence[int], *, room: int, seconds: float = 0.01) -> None:
         self.copies = [
-            PartitionCopy(LeaseRow(topic="t", partition=number, remote_topic="A.t", source_end=0), 1 << 61, {})
-            for number in range(len(behind))
+            PartitionCopy(
+                LeaseRow(topic="t", partition=number, remote_topic="A.t", source_end=0), 1 << 61, {}, source_end=records
+            )
+            for number, records in enumerate(behind)
         ]
-        for copy, records in zip(self.copies, behind, strict=True):
-            copy.source_end = records
         self.line = FetchQueue()
         for copy in self.copies:
             self.line.join(copy)
@@ -53,7 +53,7 @@ class Leader:
             if not copy.is_behind or copy in self.holes or (batch > room and served):
                 continue
             brought = min(max(batch, room // batch * batch), copy.source_end - copy.fetch_from)
-            copy.fetch_from += brought
+            copy.advance(copy.fetch_from + brought, -1)
             room -= brought
             served.add(copy.place)
             if not some:
@@ -64,6 +64,12 @@ class Leader:
         self.asked.append(len(asked))
         self.now += self.seconds
         return served
+
+
+def produce(copy: PartitionCopy, records: int) -> None:
+    """Have a response show that the source has more records."""
+    end = copy.source_end + records
+    copy.note_response(stable=end, high=end, empty=False, bounded=False)
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=60), st.integers(1, 50))
@@ -105,7 +111,7 @@ def test_nobody_waits_for_longer_than_a_turn_of_the_line() -> None:
     longest = 0
     for answer in range(400):
         for copy in busy:
-            copy.source_end += 1
+            produce(copy, 1)
         leader.fetch()
         if answer > 100:
             longest = max(longest, *(answer - leader.served_at[copy.place] for copy in busy))
@@ -124,10 +130,10 @@ def test_a_batch_for_which_there_is_seldom_room_has_its_turn() -> None:
     large = leader.copies[77]
     leader.batches = dict.fromkeys(leader.copies, 10) | {large: 1_000}
     for copy in leader.copies:
-        copy.source_end = 10 if copy is not large else 100_000
+        produce(copy, (10 if copy is not large else 100_000) - copy.source_end)
     for _ in range(40):
         for copy in leader.copies:
-            copy.source_end += 10 if copy is not large else 0
+            produce(copy, 10 if copy is not large else 0)
         leader.fetch()
     assert leader.served_at[large.place] > 0
 

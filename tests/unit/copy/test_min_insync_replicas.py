@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import pytest
 
 from mirrorless.copy.partition.min_insync_replicas import too_few_replicas
-from mirrorless.copy.partition.state import PartitionState
-from mirrorless.copy.slot.error_policy import ErrorPolicy
 from mirrorless.protocol.cluster_client import ClusterClient
 
 if TYPE_CHECKING:
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 PLACE = ("A.t", 0)
 
 
-def wire(loop: EventLoop, *, in_sync: list[int], replicas: list[int]) -> ClusterClient:
+def cluster(loop: EventLoop, *, in_sync: list[int], replicas: list[int]) -> ClusterClient:
     found = ClusterClient(loop, cluster="backup", config={"bootstrap_servers": ["127.0.0.1:1"]})
     one = SimpleNamespace(isr_nodes=in_sync, replica_nodes=replicas)
     found._manager.cluster._partitions = {"A.t": {0: one}}
@@ -29,7 +27,7 @@ def wire(loop: EventLoop, *, in_sync: list[int], replicas: list[int]) -> Cluster
     ("code", "name"), [(19, "NOT_ENOUGH_REPLICAS (19)"), (20, "NOT_ENOUGH_REPLICAS_AFTER_APPEND (20)")]
 )
 def test_all_replicas_in_sync_and_too_few(loop: EventLoop, code: int, name: str) -> None:
-    error = too_few_replicas(wire(loop, in_sync=[1], replicas=[1]), PLACE, code)
+    error = too_few_replicas(cluster(loop, in_sync=[1], replicas=[1]), PLACE, code)
 
     assert error.lasting
     assert error.text == (
@@ -39,52 +37,11 @@ def test_all_replicas_in_sync_and_too_few(loop: EventLoop, code: int, name: str)
 
 
 def test_replicas_that_fell_out_of_sync(loop: EventLoop) -> None:
-    error = too_few_replicas(wire(loop, in_sync=[1], replicas=[1, 2]), PLACE, 19)
+    error = too_few_replicas(cluster(loop, in_sync=[1], replicas=[1, 2]), PLACE, 19)
 
     assert not error.lasting
     assert error.text == (
         "append: NOT_ENOUGH_REPLICAS (19): backup refuses appends to A.t-0: 1 of its 2 replicas are in sync, fewer "
-        "than its min.insync.replicas; it is tried again"
+        "than its min.insync.replicas; it is retried"
     )
-    assert not too_few_replicas(wire(loop, in_sync=[], replicas=[]), ("A.t", 7), 19).lasting
-
-
-@pytest.mark.parametrize(
-    ("in_sync", "attempts", "state"),
-    [([1], 0, PartitionState.RESUMING), ([1], 6, PartitionState.HALTED), ([], 6, PartitionState.RESUMING)],
-)
-def test_it_halts_where_waiting_is_of_no_use(
-    loop: EventLoop, in_sync: list[int], attempts: int, state: PartitionState
-) -> None:
-    target = wire(loop, in_sync=in_sync, replicas=[1])
-    quiet: Any = SimpleNamespace(
-        refresh_leaders=lambda: None,
-        interrupted=lambda _: None,
-        stopped=lambda *_: None,
-        withdraw=lambda _: None,
-        moved=lambda _: None,
-    )
-    target.refresh_leaders = quiet.refresh_leaders  # type: ignore[method-assign]
-    error_policy = ErrorPolicy(
-        source=quiet, target=target, tracker=quiet, limits=quiet, pass_gaps=False, leave_out=False
-    )
-    error_policy.appender = quiet
-    copy: Any = _Copy(attempts)
-
-    error_policy.refused(copy, cast("Any", None), 19, None)
-
-    assert copy.state is state
-    assert "append: NOT_ENOUGH_REPLICAS (19): backup refuses appends to A.t-0" in copy.error
-    assert (copy in error_policy.to_resume) == (state is PartitionState.RESUMING)
-
-
-class _Copy:
-    """As much of a partition's copy as the decision takes."""
-
-    place, remote_place = ("t", 0), PLACE
-    in_doubt, verifies, retry_at = False, False, 0.0
-
-    def __init__(self, attempts: int) -> None:
-        self.attempts = attempts
-        self.state = PartitionState.COPYING
-        self.error = ""
+    assert not too_few_replicas(cluster(loop, in_sync=[], replicas=[]), ("A.t", 7), 19).lasting

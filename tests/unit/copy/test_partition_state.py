@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mirrorless.batches.stamp import Stamped
+from mirrorless.copy.partition.handover import Handover, can_continue
 from mirrorless.copy.partition.lease_rows import LeaseRow
+from mirrorless.copy.partition.pending import Pending
 from mirrorless.copy.partition.send_window import BATCHES_IN_FLIGHT
-from mirrorless.copy.partition.state import Left, PartitionCopy, PartitionState, Pending
+from mirrorless.copy.partition.state import PartitionCopy
 from mirrorless.copy.partition.stats import PartitionStats
 from mirrorless.copy.progress.records import Announcement, Halt, Known, Progress
 from mirrorless.errors import Gap, GapKind
@@ -44,7 +46,7 @@ def test_acknowledgements_move_the_progress() -> None:
 def test_markers_behind_the_last_record_count_as_done_once_all_is_acknowledged() -> None:
     copy = copy_at(0)
     pending = batch(copy, 4)
-    copy.fetch_from = 6
+    copy.advance(6, -1)
     assert copy.progress() == Progress(last_offset=-1, sequence=0, epoch=0, last_downstream=-1)
     copy.acknowledge(pending, 0, now_ms=0)
     assert copy.progress() == Progress(last_offset=5, sequence=4, epoch=0, last_downstream=3)
@@ -53,9 +55,9 @@ def test_markers_behind_the_last_record_count_as_done_once_all_is_acknowledged()
 def test_what_failed_is_never_progress() -> None:
     copy = copy_at(0)
     batch(copy, 4)
-    copy.fetch_from = 6
+    copy.advance(6, -1)
     copy.window.answered()  # it failed
-    copy.in_doubt = True
+    copy.interrupt("refused", now=0)
     assert copy.progress() == Progress(last_offset=-1, sequence=0, epoch=0, last_downstream=-1)
 
 
@@ -73,6 +75,15 @@ def test_one_batch_alone_until_the_target_knows_the_producer() -> None:
         assert copy.in_flight == sent
         assert copy.window.has_room(now_ms)
         batch(copy, 1, timestamp_ms=now_ms)
+    assert not copy.window.has_room(now_ms)
+
+
+def test_one_batch_alone_after_every_resume() -> None:
+    copy, now_ms = copy_at(0), 10 * DAY_MS
+    arrive(copy, batch(copy, 1, timestamp_ms=now_ms), 0, now_ms=now_ms)
+    copy.interrupt("the leader moved", now=0)
+    copy.resume_at(1, epoch=0, sequence=1, last_downstream=0, node=2)
+    batch(copy, 1, timestamp_ms=now_ms)
     assert not copy.window.has_room(now_ms)
 
 
@@ -106,8 +117,8 @@ def test_a_batch_that_took_the_place_of_a_refused_one_is_a_hole() -> None:
     copy = copy_at(0)
     batch(copy, 3)
     second = batch(copy, 2)
-    copy.in_doubt = True  # the first one was refused
-    with pytest.raises(Gap, match=r"t-0 at offset 0: the target appended upstream offset 3 at its offset 0") as gap:
+    copy.interrupt("the first one was refused", now=0)
+    with pytest.raises(Gap, match=r"t-0 at offset 0: the target appended source offset 3 at its offset 0") as gap:
         copy.acknowledge(second, 0, now_ms=0)
     assert (gap.value.kind, gap.value.records) == (GapKind.TARGET_HOLE, 3)
 
@@ -116,13 +127,13 @@ def test_a_target_that_takes_a_later_batch_without_the_one_before_is_a_gap() -> 
     copy = copy_at(0)
     batch(copy, 3)
     second = batch(copy, 3)
-    with pytest.raises(Gap, match=r"t-0 at offset 3: the target took records with sequence 3 to its offset 0"):
+    with pytest.raises(Gap, match=r"t-0 at offset 3: target acknowledged sequence 3 at offset 0, expected"):
         copy.acknowledge(second, 0, now_ms=0)
 
 
 def test_an_offset_that_was_given_before_means_another_log() -> None:
     copy = copy_at(1_000, sequence=1_000, last_downstream=999)
-    with pytest.raises(Gap, match="the remote topic was created again"):
+    with pytest.raises(Gap, match="the remote topic was probably deleted and recreated"):
         copy.acknowledge(batch(copy, 3), 0, now_ms=0)
 
 
@@ -130,7 +141,7 @@ def test_answers_to_what_was_sent_before_a_failure_are_left_to_the_resume() -> N
     copy = copy_at(0)
     batch(copy, 3)
     second = batch(copy, 3)
-    copy.in_doubt = True
+    copy.interrupt("refused", now=0)
     copy.acknowledge(second, 3, now_ms=0)
     assert copy.stats.records == 0
 
@@ -161,28 +172,34 @@ def test_a_copy_goes_on_where_nobody_else_said_something(known: Known, goes_on: 
     copy = copy_at(10)
     copy.acknowledge(batch(copy, 3), 0, now_ms=0)
     row = LeaseRow(topic="t", partition=0, remote_topic="A.t", source_end=1_000, known=known.to_json())
-    assert copy.goes_on(row) is goes_on
+    assert can_continue(copy, row) is goes_on
 
 
 def test_a_copy_goes_on_only_if_the_target_was_heard_of() -> None:
     row = LeaseRow(topic="t", partition=0, remote_topic="A.t", source_end=1_000, known=Known(progress=at(9)).to_json())
     copy = copy_at(10)
-    assert not copy.goes_on(row)
+    assert not can_continue(copy, row)
     batch(copy, 3)
-    assert copy.goes_on(row)
-    copy.state = PartitionState.HALTED
-    assert not copy.goes_on(row)
-    copy.state, copy.in_doubt = PartitionState.COPYING, True
-    assert not copy.goes_on(row)
+    assert can_continue(copy, row)
+    copy.halt_with("refused", finish_queue=True)
+    assert not can_continue(copy, row)
+
+
+def test_a_copy_with_a_failed_append_does_not_continue() -> None:
+    row = LeaseRow(topic="t", partition=0, remote_topic="A.t", source_end=1_000, known=Known(progress=at(9)).to_json())
+    copy = copy_at(10)
+    batch(copy, 3)
+    copy.interrupt("refused", now=0)
+    assert not can_continue(copy, row)
 
 
 def test_a_void_epoch_of_its_own_does_not_end_a_copy() -> None:
     copy = copy_at(10)
-    copy.announced[1] = TURNED
+    copy.learn_epoch(TURNED)
     copy.acknowledge(batch(copy, 3), 0, now_ms=0)
     known = Known(progress=at(12), announced={1: TURNED})
     row = LeaseRow(topic="t", partition=0, remote_topic="A.t", source_end=1_000, known=known.to_json())
-    assert copy.goes_on(row)
+    assert can_continue(copy, row)
 
 
 @pytest.mark.parametrize(
@@ -199,4 +216,4 @@ def test_a_void_epoch_of_its_own_does_not_end_a_copy() -> None:
 def test_what_a_copy_leaves_counts_within_its_epoch(
     reached: Progress | None, known: Progress | None, beyond: Progress | None
 ) -> None:
-    assert Left(PartitionStats(), reached, None).beyond(known) == beyond
+    assert Handover(PartitionStats(), reached, None).newest(known) == beyond

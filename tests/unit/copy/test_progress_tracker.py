@@ -62,7 +62,7 @@ def test_many_are_written_in_turns(tracker: ProgressTracker, progress_writer: Sl
     looks = 1
     while len(progress_writer.partitions) < PARTITIONS:
         for copy in copies:  # whoever moves on meanwhile has its turn again behind the others
-            copy.fetch_from += 1
+            copy.advance(copy.fetch_from + 1, -1)
             tracker.moved(copy)
         tracker.tick(began + 0.2 * looks)
         looks += 1
@@ -74,7 +74,7 @@ def test_one_is_written_once_a_second(tracker: ProgressTracker, progress_writer:
     copy = copy_of(0)
     began = time.monotonic()
     for seconds in (0.0, 0.2, 0.9, 1.2):
-        copy.fetch_from += 1
+        copy.advance(copy.fetch_from + 1, -1)
         tracker.moved(copy)
         tracker.tick(began + seconds)
     assert progress_writer.partitions == [0, 0]

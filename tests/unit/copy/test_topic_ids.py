@@ -63,7 +63,7 @@ def test_it_is_another_one(said: Known | None, topic_id: str | None, *, another:
 def test_a_topic_is_another_one_as_long_as_one_of_its_partitions_is() -> None:
     progress = {("t", 0): known(OLD, NEW), ("t", 1): known(OLD), ("same", 0): known(NEW)}
     found = created_again(progress, ids={"t": NEW, "same": NEW}, partitions={"t": 2, "same": 1}, alias="A")
-    assert found == {"t": f"t was deleted and created again on A: its id is {NEW}, the copied topic has the id {OLD}"}
+    assert found == {"t": f"t was deleted and recreated on A: its id is {NEW}, the id of the copied topic is {OLD}"}
 
 
 def test_partitions_that_the_new_topic_does_not_have_count_no_longer() -> None:
@@ -73,4 +73,4 @@ def test_partitions_that_the_new_topic_does_not_have_count_no_longer() -> None:
 
 def test_without_the_source_the_copy_s_halts_count() -> None:
     progress = {("t", 0): known(OLD, halt=halt(GapKind.CREATED_AGAIN)), ("u", 0): known(OLD)}
-    assert created_again(progress, ids={}, partitions=None, alias="A") == {"t": "t was deleted and created again on A"}
+    assert created_again(progress, ids={}, partitions=None, alias="A") == {"t": "t was deleted and recreated on A"}

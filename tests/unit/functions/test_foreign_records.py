@@ -89,8 +89,8 @@ def test_one_event_with_many_is_one_line(world: World) -> None:
     world.monitor(foreign(*range(48)))
     (line,) = world.lines
     assert line.startswith(
-        f"heartbeat_monitor: 48 records cannot be handled, the last one: record_topic {TOPIC}, record_partition 0, "
-        "record_offset 47, reason no heartbeat: "
+        f"heartbeat_monitor: 48 records cannot be processed, the last one: record_topic {TOPIC}, record_partition 0, "
+        "record_offset 47, reason not a heartbeat: "
     )
 
 
@@ -103,10 +103,10 @@ def test_many_events_with_one_are_one_line_and_a_count_after_a_while(
         now[0] += 1
         world.monitor(foreign(offset))
     (line,) = world.lines
-    assert "a record cannot be handled: " in line
+    assert "a record cannot be processed: " in line
     now[0] += AGAIN_S
     world.monitor(foreign(48))
-    assert "48 records cannot be handled, the last one: " in world.lines[1]
+    assert "48 records cannot be processed, the last one: " in world.lines[1]
 
 
 def test_the_schedule_logs_them_once_until_they_are_gone(world: World) -> None:
@@ -114,7 +114,7 @@ def test_the_schedule_logs_them_once_until_they_are_gone(world: World) -> None:
     for number in (48, 48, 50):
         world.look(number)
         world.monitor(schedule)
-    text = f"{TOPIC}: 48 of its last 50 records are no heartbeats of MirrorMaker"
+    text = f"{TOPIC}: 48 of its last 50 records are not heartbeats"
     (line,) = world.lines
     assert text in line
     for number in (0, 3):

@@ -163,7 +163,7 @@ def test_clusters_that_are_away_are_told_each_before_the_time_limit(
 def test_a_topic_that_is_not_for_heartbeats_is_reported_once_and_looked_at_again_each_minute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reasons = {"A->B": "heartbeats on B is in use for something else"}
+    reasons = {"A->B": "heartbeats on B is used for something else"}
     beats = Beats(tmp_path, monkeypatch, lambda _pair, _now: False, refused=reasons.get)
     for _ in range(2):
         assert beat(beats.invocation) == {"beats": 60, "refused": ["A->B"]}

@@ -22,7 +22,7 @@ def run(number: int, state: str, *, minutes: float = 0, lasted: float | None = N
 
 
 def test_without_a_run_one_is_started() -> None:
-    assert decide(STARTED, [], now=NOON) == Decision(start=True, reason="there was no run yet")
+    assert decide(STARTED, [], now=NOON) == Decision(start=True, reason="no run yet")
 
 
 @pytest.mark.parametrize("state", ["STARTING", "RUNNING", "WAITING"])
@@ -44,13 +44,13 @@ def test_runs_that_fail_at_once_are_followed_by_growing_pauses(failures: int, pa
     pause = timedelta(minutes=pause_minutes)
     early = decide(STARTED, runs, now=ended + pause - timedelta(seconds=1))
     assert not early.start
-    assert early.reason.startswith("the last runs failed at once; the next one starts at ")
+    assert early.reason.startswith("the last runs failed at once; the next run starts at ")
     assert decide(STARTED, runs, now=ended + pause).start
 
 
 def test_of_two_runs_the_younger_is_stopped() -> None:
     runs = [run(2, "RUNNING", minutes=1), run(1, "RUNNING", minutes=9)]
-    assert decide(STARTED, runs, now=NOON) == Decision(stop=("jr_2",), reason="jr_1 was there first")
+    assert decide(STARTED, runs, now=NOON) == Decision(stop=("jr_2",), reason="jr_1 started first")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_paused_flow_has_no_run(state: TargetState) -> None:
 def test_where_a_run_s_end_is_final_no_other_is_started() -> None:
     last = JobRun(id="jr_1", state="FAILED", started=NOON, ended=NOON, final=True)
     decision = decide(STARTED, [last], now=NOON + timedelta(hours=1))
-    assert decision == Decision(reason="jr_1 is FAILED, and the next one would be")
+    assert decision == Decision(reason="jr_1 is FAILED, and the next run would end the same way")
 
 
 @pytest.mark.parametrize(("failures", "pause_s"), [(1, 2), (2, 4), (3, 8), (4, 16), (5, 30), (9, 30)])

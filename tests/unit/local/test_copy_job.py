@@ -43,7 +43,7 @@ def main(given, *, control, folder, told):
 """
 PASSES = """
 def main(given, *, control, folder, told):
-    raise RuntimeError("Spark says: mirrorless.errors.ClusterUnavailable: cluster A: there is no token to log in with")
+    raise RuntimeError("Spark says: mirrorless.errors.ClusterUnavailable: cluster A: no token for the login")
 """
 
 LEAVES_BEHIND = """
@@ -171,7 +171,7 @@ def test_an_accident_is_no_end_until_there_were_too_many(tmp_path: Path) -> None
         assert jobs.ended() == (run, "FAILED")
         assert jobs.job.latest()[-1].final == (number == 9)
     assert jobs.job.failure == "a worker was killed"
-    assert jobs.job.trouble == "its query ended; the others go on"
+    assert jobs.job.trouble == "the query ended; other flows continue"
     assert jobs.over()
 
 
@@ -270,7 +270,7 @@ def test_what_the_first_report_waits_for(tmp_path: Path) -> None:
     jobs.job._control.complain("")
     assert jobs.job.waits_for == "starting the workers of the first lease"
     jobs.job.ask_to_stop()
-    assert jobs.job.waits_for == "finishing what is in flight"
+    assert jobs.job.waits_for == "finishing in-flight work"
     jobs.ended()
 
 

@@ -109,7 +109,7 @@ def test_only_files_with_the_pinned_digests_are_kept(
     if wrong is None:
         assert class_path(pinned) == str(cache / "two-1" / "one-1.jar")
         return
-    with pytest.raises(PrerequisiteError, match=f"^Two was not downloaded: {wrong}; check which mirror"):
+    with pytest.raises(PrerequisiteError, match=f"^Two was not downloaded: {wrong}; check the mirror"):
         class_path(pinned)
     assert not list(cache.iterdir())
 
@@ -124,5 +124,5 @@ def test_the_first_of_two_downloads_at_once_wins(cache: Path, tmp_path: Path, mo
 def test_a_cache_that_cannot_be_written_is_named(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_java(RETRIEVES, tmp_path, monkeypatch)
     cache.touch()
-    with pytest.raises(PrerequisiteError, match=r"cannot be put into .*MIRRORLESS_CACHE"):
+    with pytest.raises(PrerequisiteError, match=r"cannot be written to .*MIRRORLESS_CACHE"):
         class_path(TWO)

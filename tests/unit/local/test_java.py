@@ -83,7 +83,7 @@ def test_what_does_not_run_is_no_java(tmp_path: Path) -> None:
 def test_an_answer_without_a_version_is_quoted(tmp_path: Path) -> None:
     java = fake_java(tmp_path)
     java.write_text("#!/bin/sh\necho hello\n")
-    with pytest.raises(PrerequisiteError, match="says 'hello'"):
+    with pytest.raises(PrerequisiteError, match="prints no version but 'hello'"):
         check_java(java)
 
 

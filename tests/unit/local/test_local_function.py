@@ -170,12 +170,12 @@ def test_an_attempt_says_whether_it_went_well(tmp_path: Path) -> None:
 
 def test_warnings_at_the_end_of_a_run_are_not_told(tmp_path: Path) -> None:
     made = Made(tmp_path)
-    made.given.sink.tell("warning", "the time limit is near", left=["group g"])
+    made.given.sink.tell("warning", "the timeout is near", left=["group g"])
     made.ended.set()
     made.function.sink.fresh()
-    made.given.sink.tell("warning", "the time limit is nearer")
+    made.given.sink.tell("warning", "the timeout is nearer")
     made.given.sink.tell("info", "all is well")
-    assert [text for _, text in made.heard.troubles] == ["checkpoint: the time limit is near: left ['group g']"]
+    assert [text for _, text in made.heard.troubles] == ["checkpoint: the timeout is near: left ['group g']"]
 
 
 def test_what_a_call_is_given_is_its_environment_and_nobody_elses(
@@ -202,5 +202,5 @@ def test_what_a_call_is_given_is_its_environment_and_nobody_elses(
 def test_a_function_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     spec = FunctionSpec(name="checkpoint", folder=tmp_path / "none", timeout_s=1, variables={})
     made = Made(tmp_path)
-    with pytest.raises(PrerequisiteError, match=r"^function checkpoint: .*app.py is not there"):
+    with pytest.raises(PrerequisiteError, match=r"^function checkpoint: .*app.py does not exist"):
         LocalFunction(spec, made.given, made.function.sink, flow="a->b", ended=made.ended.is_set)

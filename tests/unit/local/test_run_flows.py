@@ -216,5 +216,5 @@ def test_what_a_run_waits_for_is_said_from_its_beginning(told: Told) -> None:
     assert told.of("Waiting", "waiting") == [
         "comparing both clusters, creating topics",
         "starting Spark",
-        "translating the offsets of groups",
+        "translating group offsets",
     ]

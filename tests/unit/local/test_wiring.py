@@ -145,7 +145,7 @@ def test_a_rate_is_so_many_seconds(rate: str, seconds: int) -> None:
     "rate", ["cron(0 1 * * ? *)", "rate(0 minutes)", "rate(1 week)", "at(2026-01-01T00:00:00)", ""]
 )
 def test_what_is_no_rate_is_an_error(rate: str) -> None:
-    with pytest.raises(PrerequisiteError, match="is no rate that can be run on this machine"):
+    with pytest.raises(PrerequisiteError, match="is not supported on this machine"):
         seconds_of(rate)
 
 
@@ -180,7 +180,7 @@ def test_what_the_templates_have_and_the_wiring_does_not_know_is_an_error(
     assert known in text
     template.write_text(text.replace(known, unknown))
     monkeypatch.setattr(reading, "deployment", lambda: tmp_path)
-    with pytest.raises(PrerequisiteError, match=rf"^{template_name}: .*`mirrorless run` has to learn it$"):
+    with pytest.raises(PrerequisiteError, match=rf"^{template_name}: .*by `mirrorless run`$"):
         wired(tmp_path)
 
 

@@ -48,8 +48,8 @@ def test_an_acl_on_every_topic_is_left_out_and_told(policy: str) -> None:
     assert plan_acls(flow, acls=acls, remote={"t": "A.t"}) == ([], [])
     (note,) = acl_notes(flow, acls)
     assert note == (
-        "not replicated: ALLOW READ on * to User:x, DENY READ on * to User:x, because * is every topic of A, not a "
-        "topic's name; to grant it on B, add it there for the topics that are meant"
+        "not replicated: ALLOW READ on * to User:x, DENY READ on * to User:x, because * matches every topic of A; to "
+        "grant it on B, add the ACL there for the intended topics"
     )
     assert acl_notes(flow.model_copy(update={"acls_patterns": ("prefixed",)}), acls) == []
     write = AclSnapshot(source=frozenset([replace(every, operation="WRITE")]), target=NONE)
@@ -65,13 +65,13 @@ def test_an_acl_on_every_topic_that_was_added_before_is_removed_or_told(policy: 
     unrecorded = replace(recorded, created=NONE)
 
     (removed,), _ = plan_acls(flow, acls=recorded, remote={})
-    assert removed == RemoveAcl(acl=ours, reason="A->B had added it, and an ACL on every topic is no longer replicated")
+    assert removed == RemoveAcl(acl=ours, reason="A->B added it, and an ACL on every topic is no longer replicated")
     assert "earlier release" not in acl_notes(flow, recorded)[0]
     assert [type(action) for action in plan_acls(flow, acls=gone, remote={})[0]] == [ForgetAcl]
     assert plan_acls(flow, acls=unrecorded, remote={}) == ([], [])
     assert acl_notes(flow, unrecorded)[0].endswith(
         f"; B has ALLOW READ on {name} to User:x, which an earlier release or MirrorMaker 2 may have added: remove it "
-        "with kafka-acls, unless it is meant"
+        "with kafka-acls unless it is intended"
     )
 
 
@@ -82,8 +82,8 @@ def test_a_prefix_that_keeps_its_name_opens_no_topic_that_the_source_does_not_ha
     assert plan_acls(IDENTITY, acls=acls, remote={"t-a": "t-a"}) == ([], [])
     (note,) = acl_notes(IDENTITY, acls)
     assert note == (
-        "not replicated: ALLOW READ on t (prefix) to User:x, because on B the prefix covers topics that A does not "
-        "have, among them t-secret; add it on B for the topics that are meant"
+        "not replicated: ALLOW READ on t (prefix) to User:x, because on B the prefix matches topics that A does not "
+        "have, among them t-secret; add the ACL on B for the intended topics"
     )
     there = replace(acls, target=frozenset([prefixed]), created=frozenset([prefixed]))
     assert plan_acls(IDENTITY, acls=there, remote={"t-a": "t-a"}) == ([], [])  # as it is: its source has it still
@@ -104,7 +104,7 @@ def test_a_prefix_that_covers_no_common_remote_prefix_is_a_problem() -> None:
     actions, problems = plan_acls(IDENTITY, acls=AclSnapshot(source=frozenset([prefixed]), target=NONE), remote=remote)
 
     assert actions == []
-    assert problems == [Problem(topic="t-", reason=f"no prefix covers the remote topics of: {prefixed}")]
+    assert problems == [Problem(topic="t-", reason=f"no prefix matches the remote topics of: {prefixed}")]
 
 
 def test_an_operation_of_a_later_kafka_is_a_problem() -> None:
@@ -113,7 +113,7 @@ def test_an_operation_of_a_later_kafka_is_a_problem() -> None:
     actions, (problem,) = plan_acls(FLOW, acls=acls, remote={})
 
     assert actions == []
-    assert "that this version does not know: ALLOW UNKNOWN on t to User:x" in problem.reason
+    assert "this version does not support this type of ACL: ALLOW UNKNOWN on t to User:x" in problem.reason
 
 
 @pytest.mark.parametrize(

@@ -61,11 +61,7 @@ def test_difference(
         chosen, remote={"t": "A.t"}, source={"t": {"x": upstream}}, target={"A.t": {"x": downstream}}
     )
 
-    expected = (
-        []
-        if difference is None
-        else [AlterConfigs(topic="A.t", differences=(difference,), reason="so that it is as t is")]
-    )
+    expected = [] if difference is None else [AlterConfigs(topic="A.t", differences=(difference,), reason="to match t")]
     assert actions == expected
     assert notes == []
 
@@ -80,7 +76,7 @@ def test_what_the_target_does_not_know_is_noted_once_for_all_topics() -> None:
     )
 
     assert actions == []
-    assert notes == ["the target's brokers do not know x; 2 topics go without, among them A.t"]
+    assert notes == ["the target's brokers do not support config x; it is not set on 2 topics, among them A.t"]
 
 
 def test_a_topic_that_one_side_could_not_describe_is_left_alone() -> None:

@@ -25,11 +25,11 @@ def test_topics_are_divided() -> None:
     assert divide(FLOW, ["u", "t2", "t1", "B.t1", "__t"]) == (
         {"t1": "A.t1", "t2": "A.t2"},
         (
-            LeftOutTopic(topic="B.t1", kind=LeftOut.CYCLE, reason="it has been on B already"),
+            LeftOutTopic(topic="B.t1", kind=LeftOut.CYCLE, reason="was already replicated from B"),
             LeftOutTopic(
                 topic="__t",
                 kind=LeftOut.INTERNAL,
-                reason="Kafka's, Connect's or MirrorMaker's own",
+                reason="internal topic of Kafka, Connect or MirrorMaker",
             ),
             LeftOutTopic(topic="u", kind=LeftOut.FILTER, reason="no pattern of topics matches"),
         ),

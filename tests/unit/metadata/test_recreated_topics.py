@@ -34,7 +34,7 @@ def test_only_the_topics_that_were_created_again_are_left_alone() -> None:
     assert found.actions == others
     before, note = found.notes
     assert before == "before"
-    assert note.startswith("A.t is left alone (configs, partitions, ACLs, group offsets): t is another topic; ")
+    assert note.startswith("A.t is not changed (configs, partitions, ACLs, group offsets): t is another topic; ")
 
 
 def test_where_that_may_not_be_known_everything_is_changed_and_a_note_says_so() -> None:

@@ -53,9 +53,9 @@ def test_each_cluster_has_one_warning() -> None:
         "A.u": 1,
     }
     assert warnings == (
-        "A has 2 brokers, fewer than default replication factors ask for (offset-syncs.topic.replication.factor=3): "
+        "A has 2 brokers, fewer than the default replication factors (offset-syncs.topic.replication.factor=3): "
         "new topics get 2; set the factors to confirm this",
-        "B has 1 broker, fewer than default replication factors ask for (offset.storage.replication.factor=3, "
+        "B has 1 broker, fewer than the default replication factors (offset.storage.replication.factor=3, "
         "errors.deadletterqueue.topic.replication.factor=3, replication.factor=2): new topics get 1; "
         "set the factors to confirm this",
     )

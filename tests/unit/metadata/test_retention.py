@@ -69,8 +69,8 @@ def test_a_default_of_the_target_that_is_shorter() -> None:
     assert unread == ""
     assert [one.replicas for one in found] == [2, 2]  # replication.factor
     assert line(FLOW, found) == (
-        "B keeps the records of 2 of 2 topics for a shorter time, or fewer bytes of them, than A: "
-        "A.t 1 minute (t: 7 days), A.u 1 minute (u: 7 days); set use.defaults.from=source, or retention.ms on the "
+        "retention of 2 of 2 topics is shorter on B than on A, so their records are deleted sooner: A.t 1 minute (t: 7 "
+        "days), A.u 1 minute (u: 7 days); set use.defaults.from=source, or retention.ms on the "
         "source topics, or raise log.retention.ms of B's brokers"
     )
     assert line(FROM_SOURCE, pairs(FROM_SOURCE, source, {}, MINUTE)[0]) is None
@@ -139,8 +139,8 @@ def test_the_worst_come_first() -> None:
     told = line(apart, pairs(apart, source, target, MINUTE)[0])
 
     assert told is not None
-    assert told.startswith("B keeps the records of 5 of 5 topics ")
-    assert " than A: A.t4 1 day (t4: 10 days), A.t3 3 days (t3: 10 days), A.t2 5 days " in told
+    assert told.startswith("retention of 5 of 5 topics ")
+    assert ", so their records are deleted sooner: A.t4 1 day (t4: 10 days), A.t3 3 days (t3: 10 days), " in told
     assert " and 2 more; " in told
 
 

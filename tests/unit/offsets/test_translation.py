@@ -48,7 +48,7 @@ def test_between_two_runs_with_records_and_holes_it_is_counted() -> None:
 
 
 def test_before_the_first_run() -> None:
-    assert Known([sync(199, 149, 100)]).at(99) == Unknown("it lies before every offset sync that is left")
+    assert Known([sync(199, 149, 100)]).at(99) == Unknown("the offset is before the oldest offset sync")
     # The copy began at upstream 100, and nothing stood on the target before it.
     assert Known([sync(199, 99, 100)]).at(7) == Translated(0, How.BEFORE)
     # Where the copy began is known from the progress topic, and the source has it still.

@@ -39,8 +39,8 @@ def test_credentials_that_are_still_expired_cost_some_values_only(
             metrics.put({"lag-seconds": number})
     assert [service.sent.get_nowait() for _ in range(service.sent.qsize())] == [2, 4]
     assert [record.getMessage() for record in caplog.records] == [
-        f"a->b: metrics are not published: {expired}",
-        "a->b: metrics are not published: cloudwatch answered Throttling",
+        f"a->b: publishing metrics failed: {expired}",
+        "a->b: publishing metrics failed: cloudwatch answered Throttling",
     ]
 
 

@@ -57,6 +57,6 @@ def test_functions_numbers_are_the_flows() -> None:
 
 def test_a_port_that_is_taken_is_one_line() -> None:
     with Prometheus(0, address="127.0.0.1") as first:
-        expected = f"port {first.port} for metrics cannot be used: Address already in use; name another one"
+        expected = f"cannot listen on port {first.port} for metrics: Address already in use; use another port"
         with pytest.raises(PrerequisiteError, match=f"^{re.escape(expected)}$"):
             Prometheus(first.port, address="127.0.0.1")

@@ -53,9 +53,9 @@ def test_in_the_json_of_connect(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("mirrorless.cluster.id = x", "is set for a cluster; write A.mirrorless.cluster.id"),
-        ("A->B.mirrorless.cluster.id = x", "is set for a cluster; write A.mirrorless.cluster.id"),
-        ("B.mirrorless.cluster.id =", "is empty; name the cluster, or remove the line"),
+        ("mirrorless.cluster.id = x", "must be set for a cluster; write A.mirrorless.cluster.id"),
+        ("A->B.mirrorless.cluster.id = x", "must be set for a cluster; write A.mirrorless.cluster.id"),
+        ("B.mirrorless.cluster.id =", "is empty; set a name for the cluster, or remove the line"),
         ("B.mirrorless.clusterid = x", "did you mean mirrorless.cluster.id?"),
     ],
 )

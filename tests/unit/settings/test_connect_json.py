@@ -94,7 +94,7 @@ def test_what_two_connectors_say_differently_is_the_copying_one_s(tmp_path: Path
     assert settings.flow("A->B").topics == ("orders", "pay.*")
     place = f"{tmp_path / '0.json'}#MirrorCheckpointConnector"
     other = f"{tmp_path / '1.json'}#MirrorSourceConnector"
-    assert f"{place}: topics: is passed over, because {other} sets it otherwise" in settings.warnings
+    assert f"{place}: topics: is ignored, because {other} sets another value" in settings.warnings
 
 
 def test_the_progress_topic_is_the_worker_s_if_it_is_named_and_the_name_is_the_connector_s(tmp_path: Path) -> None:
@@ -122,16 +122,16 @@ def test_two_progress_topics_on_one_target_are_refused(tmp_path: Path, key: str)
         load(*files)
     first, second = (f"{tmp_path / f'{number}.json'}#{name}" for number, name in enumerate("ac"))
     assert str(raised.value) == (
-        f"{second}: offset.storage.topic=of-c: {first} has of-a; give each a configuration of its own"
+        f"{second}: offset.storage.topic=of-c: {first} has of-a; use a separate configuration file for each"
     )
 
 
-def test_without_the_progress_topic_a_warning_says_that_it_starts_anew(tmp_path: Path) -> None:
+def test_without_the_progress_topic_a_warning_says_that_it_starts_from_scratch(tmp_path: Path) -> None:
     settings = load(*write(tmp_path, connector(SOURCE) | {"name": "orders"}))
 
     assert settings.warnings == (
-        f"{tmp_path / '0.json'}: connector orders: offset.storage.topic is not set; to go on where Connect stopped, "
-        "set it to the worker's, and without it the copy has a progress topic of its own",
+        f"{tmp_path / '0.json'}: connector orders: offset.storage.topic is not set, so the copy uses a "
+        "new progress topic; to resume where Connect stopped, set it to the worker's offset.storage.topic",
     )
 
 
@@ -143,7 +143,7 @@ def test_without_its_name_the_connector_is_called_as_in_dedicated_mode_and_a_war
 
     assert settings.flow("A->B").connector_name == "MirrorSourceConnector"
     assert (
-        f"{tmp_path / '0.json'}: connector without a name: name is missing; add the connector's name to go on where "
+        f"{tmp_path / '0.json'}: connector without a name: name is missing; add the connector's name to resume where "
         "Connect stopped"
     ) in settings.warnings
 
@@ -172,9 +172,9 @@ def test_a_connector_without_a_copy_and_a_stranger_are_left_out_with_a_warning(t
 
     assert [flow.name for flow in settings.flows] == ["A->B"]
     file = tmp_path / "0.json"
-    assert f"{file}: connector jdbc: is none of MirrorMaker 2's and is left out" in settings.warnings
+    assert f"{file}: connector jdbc: ignored, not a connector of MirrorMaker 2" in settings.warnings
     assert (
-        f"{file}: connector MirrorCheckpointConnector: is left out, as there is no MirrorSourceConnector of B->A"
+        f"{file}: connector MirrorCheckpointConnector: is ignored, as B->A has no MirrorSourceConnector"
         in settings.warnings
     )
 
@@ -193,15 +193,15 @@ def test_the_target_s_alias_has_a_default_and_spelling_is_put_right(tmp_path: Pa
     [
         ("{", "is not JSON at line 1: Expecting property name enclosed in double quotes"),
         ("[" * 100_000, "is not JSON that can be read: RecursionError"),
-        ([1], "element 1 of the list is no connector"),
-        ({}, 'is no connector: it has neither "connector.class" nor "config"'),
-        ({"clusters": "A, B"}, 'is no connector: it has neither "connector.class" nor "config"'),
-        ([], "no connector of MirrorMaker 2 is in it; known: MirrorSourceConnector, "),
-        ({"a": {"status": {}}}, "a: has no settings; ask for ?expand=info"),
-        (connector(HEARTBEAT), "MirrorHeartbeatConnector alone copies nothing; add the MirrorSourceConnector of A->B"),
+        ([1], "element 1 of the list is not a connector"),
+        ({}, 'is not a connector: it has neither "connector.class" nor "config"'),
+        ({"clusters": "A, B"}, 'is not a connector: it has neither "connector.class" nor "config"'),
+        ([], "the file has no connector of MirrorMaker 2; supported: MirrorSourceConnector, "),
+        ({"a": {"status": {}}}, "a: has no settings; request it with ?expand=info"),
+        (connector(HEARTBEAT), "MirrorHeartbeatConnector does not copy records; add the MirrorSourceConnector of A->B"),
         (
             [connector(SOURCE), connector(SOURCE)],
-            "are both a MirrorSourceConnector of A->B; give each a configuration of its own",
+            "are both a MirrorSourceConnector of A->B; use a separate configuration file for each",
         ),
         (
             [connector(SOURCE), connector(CHECKPOINT), connector(CHECKPOINT)],
@@ -209,9 +209,9 @@ def test_the_target_s_alias_has_a_default_and_spelling_is_put_right(tmp_path: Pa
         ),
         (connector(SOURCE | {"source.cluster.alias": ""}), "source.cluster.alias: is missing; name the source cluster"),
         (connector(SOURCE | {"source.cluster.alias": "a b"}), "must be one word without -> and commas"),
-        (connector(SOURCE | {"topics": ["a"]}), "topics: must be a text, a number, true or false"),
-        (connector(SOURCE | {"tasks.max": "x"}), "tasks.max=x: must be a whole number of 32 bits"),
-        (connector(SOURCE | {"transforms": "mask"}), "transforms=mask: records are copied as they are"),
+        (connector(SOURCE | {"topics": ["a"]}), "topics: must be a string, a number, true or false"),
+        (connector(SOURCE | {"tasks.max": "x"}), "tasks.max=x: must be a whole number in the range of 32 bits"),
+        (connector(SOURCE | {"transforms": "mask"}), "transforms=mask: records are copied unchanged"),
         (connector(SOURCE | {"source.cluster.bootstrap.servers": "a"}), "bootstrap.servers=a: a is not host:port"),
     ],
 )
@@ -253,7 +253,7 @@ def test_what_the_copying_connector_does_not_say_is_its_default(tmp_path: Path, 
     )
     (key,) = said
     place = f"{tmp_path / '1.json'}#MirrorCheckpointConnector"
-    assert f"{place}: {key}: is passed over, because the MirrorSourceConnector does not set it" in settings.warnings
+    assert f"{place}: {key}: is ignored, because the MirrorSourceConnector does not set it" in settings.warnings
 
 
 def test_checkpoints_that_are_switched_off_are_not_written(tmp_path: Path) -> None:

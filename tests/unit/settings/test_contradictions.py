@@ -18,18 +18,18 @@ B.bootstrap.servers = b:9092
 A->B.enabled = true
 """
 NO_CHECKPOINTS = (
-    "A->B: emit.offset-syncs.enabled=false: no offset can be translated, so no checkpoints are written; "
-    "set emit.checkpoints.enabled=false too if that is meant"
+    "A->B: emit.offset-syncs.enabled=false: offsets cannot be translated, so no checkpoints are written; "
+    "set emit.checkpoints.enabled=false too if this is intended"
 )
 
 COMMITTED_ONLY = (
     "A->B: consumer.isolation.level=read_uncommitted has no effect: records of aborted transactions are never copied, "
-    "and those behind an open one once it ends"
+    "and records after an open transaction are copied once it ends"
 )
 
 
 def no_effect(reason: str) -> str:
-    return f"A->B: sync.group.offsets.enabled=true commits checkpoints: no effect with {reason}"
+    return f"A->B: sync.group.offsets.enabled=true has no effect with {reason}"
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,8 @@ IDENTITY = "replication.policy.class=org.apache.kafka.connect.mirror.IdentityRep
 def removes(flow: str, other: str) -> str:
     return (
         f"{flow}: mirrorless.acls.prune=true removes an ACL that is gone from {flow[0]}, though {other} may have "
-        "added it for a topic of the same name; C lacks it until the next pass of that flow; set it to false"
+        "added it for a topic of the same name; C lacks the ACL until the next sync run of that flow; set "
+        "mirrorless.acls.prune=false"
     )
 
 

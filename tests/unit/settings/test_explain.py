@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
+from mirrorless import settings
 from mirrorless.clusters.java_settings import HONOURED_COMMON_KEYS
 from mirrorless.settings.client_meanings import CLIENT_MEANINGS
 from mirrorless.settings.explain import Explanation, client_explanations, explanations
-from mirrorless.settings.load import FLOW_KEYS, WORKER_KEYS
-from mirrorless.settings.model import Flow
+from mirrorless.settings.model import FLOW_KEYS, SOURCE_CLIENT_KEYS, WORKER_KEYS, Flow
 
 PAGE = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text(encoding="utf-8")
 ALL = [*explanations(), *client_explanations()]
@@ -22,10 +23,20 @@ def test_a_setting_is_in_the_page_with_its_default_and_meaning(one: Explanation)
     assert one.row in PAGE.splitlines()
 
 
-def test_every_field_of_a_flow_can_be_set() -> None:
-    fields = {*FLOW_KEYS.values(), *WORKER_KEYS.values(), "auto_offset_reset", "source", "target"}
+def test_every_field_of_a_flow_can_be_set_by_a_key_of_its_own() -> None:
+    keys = [*FLOW_KEYS, *WORKER_KEYS, *SOURCE_CLIENT_KEYS]
+    assert len(set(keys)) == len(keys)
+    fields = {*FLOW_KEYS.values(), *WORKER_KEYS.values(), *SOURCE_CLIENT_KEYS.values()}
+    assert {"source", "target", *fields} == set(Flow.model_fields)
 
-    assert fields == set(Flow.model_fields)
+
+def test_no_other_module_of_the_settings_declares_which_field_a_key_sets() -> None:
+    """A key with words in another order than its field's stands beside the field in the model only."""
+    fields = {*FLOW_KEYS.values(), *WORKER_KEYS.values(), *SOURCE_CLIENT_KEYS.values()} - {"topics", "groups"}
+    for module in Path(settings.__file__).parent.glob("*.py"):
+        if module.name != "model.py":
+            strings = {node.value for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Constant)}
+            assert not fields & strings, module.name
 
 
 def test_every_honoured_client_setting_is_explained() -> None:

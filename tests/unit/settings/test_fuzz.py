@@ -27,8 +27,9 @@ from mirrorless.settings import Settings, load
 from mirrorless.settings.client_keys import COMMON_CLIENT_KEYS, CONSUMER_KEYS, PRODUCER_KEYS, SECURITY_KEYS
 from mirrorless.settings.client_meanings import CLIENT_MEANINGS
 from mirrorless.settings.explain import explain
-from mirrorless.settings.load import FLOW_KEYS, WORKER_KEYS, understand
+from mirrorless.settings.load import understand
 from mirrorless.settings.mirrormaker1 import location
+from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
 from mirrorless.settings.patterns import compile_patterns, tidy_patterns
 from mirrorless.settings.unsupported_keys import NAMES
 

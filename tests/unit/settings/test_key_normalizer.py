@@ -8,7 +8,7 @@ import pytest
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings import Settings, load
-from mirrorless.settings.load import FLOW_KEYS, WORKER_KEYS
+from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
 from mirrorless.settings.patterns import compile_patterns
 from mirrorless.settings.vocabulary import _words, flow_vocabulary
 
@@ -90,9 +90,9 @@ def test_addresses_of_all_kinds(folder: Path, address: str) -> None:
         ("A -> B . replication.factor = 3", None),
         ("A->B .replication . factor=3", None),
         # quotes
-        ('A->B.replication.factor = "3"', "read without the quotes around it"),
-        ("A->B.replication.factor = '3'", "read without the quotes around it"),
-        ("A->B.replication.factor = \u201c3\u201d", "read without the quotes around it"),
+        ('A->B.replication.factor = "3"', "quotes are ignored"),
+        ("A->B.replication.factor = '3'", "quotes are ignored"),
+        ("A->B.replication.factor = \u201c3\u201d", "quotes are ignored"),
         # case
         ("Replication.factor = 3", "read as replication.factor"),
         ("REPLICATION.FACTOR = 3", "read as replication.factor"),
@@ -175,20 +175,20 @@ def test_a_wrong_unit_of_a_setting_without_a_field(folder: Path) -> None:
         ("topics", '"orders,payments"', ("orders", "payments"), ["quotes"]),
         ("topics", '"orders", "payments"', ("orders", "payments"), ["quotes"]),
         ("topics", "'orders.*'", ("orders.*",), ["quotes"]),
-        ("topics", "*", (".*",), ["* is no regular expression, read as .*"]),
+        ("topics", "*", (".*",), ["* is not a regular expression, read as .*"]),
         (
             "topics.blacklist",
             '"*.internal,__.*"',
             (r".*\.internal", "__.*"),
-            ["read as topics.exclude", "quotes", r"*.internal is no regular expression, read as .*\.internal"],
+            ["read as topics.exclude", "quotes", r"*.internal is not a regular expression, read as .*\.internal"],
         ),
-        ("topics.exclude", "*-dlq", (r".*\-dlq",), [r"*-dlq is no regular expression, read as .*\-dlq"]),
-        ("groups", "*.team.*", (r".*\.team.*",), [r"*.team.* is no regular expression, read as .*\.team.*"]),
+        ("topics.exclude", "*-dlq", (r".*\-dlq",), [r"*-dlq is not a regular expression, read as .*\-dlq"]),
+        ("groups", "*.team.*", (r".*\.team.*",), [r"*.team.* is not a regular expression, read as .*\.team.*"]),
         (
             "topics",
             "orders*",
             ("orders*",),
-            ["orders* means order and any number of s; for all that begin so write orders.*"],
+            ["orders* means order and any number of s; to match any suffix, write orders.*"],
         ),
     ],
 )
@@ -223,7 +223,7 @@ def test_the_right_key_wins_over_a_wrong_one_wherever_they_stand(folder: Path) -
     for text in ("topics = x\ntopics.whitelist = y\n", "topics.whitelist = y\ntopics = x\n"):
         settings = loaded(folder, BASE + text)
         assert settings.flow("A->B").topics == ("x",)
-        line = "topics.whitelist=y: is passed over, because topics is set too"
+        line = "topics.whitelist=y: is ignored, because topics is set too"
         assert any(warning.endswith(line) for warning in settings.warnings)
 
 
@@ -260,7 +260,7 @@ def test_aliases_that_differ_by_case_only_are_two(folder: Path) -> None:
         ("replicaton.factor = 3", "is not known and has no effect; did you mean replication.factor?"),
         ("A->B.tpics = x", "is not known and has no effect; did you mean A->B.topics?"),
         ("wibble = 3", "is not known and has no effect"),
-        ("A.topics = x", "has no effect, because it belongs to flows; write A->B.topics"),
+        ("A.topics = x", "has no effect, because it is a setting of flows; write A->B.topics"),
         ("consumer.group.id = 1", "has no effect at top level, nor in MirrorMaker 2; write A.consumer.group.id"),
         (
             "A->B.offset.storage.topic = x",
@@ -268,7 +268,7 @@ def test_aliases_that_differ_by_case_only_are_two(folder: Path) -> None:
         ),
         (
             "A->B.security.protocol = SSL",
-            "has no effect, nor in MirrorMaker 2, because it does not say which end; write "
+            "has no effect, nor in MirrorMaker 2, because it names neither end of the flow; write "
             "A->B.source.cluster.security.protocol or A->B.target.cluster.security.protocol",
         ),
     ],
@@ -284,7 +284,9 @@ def test_what_does_nothing_is_said(folder: Path, written: str, line: str) -> Non
 
 @pytest.mark.parametrize("key", ["transforms", "A->B.transforms", "A->B.transforms.mask.type", "predicates"])
 def test_what_would_change_records_is_refused(folder: Path, key: str) -> None:
-    with pytest.raises(ConfigurationError, match=rf"{key}=x: records are copied as they are, so nothing can change"):
+    with pytest.raises(
+        ConfigurationError, match=rf"{key}=x: records are copied unchanged, so no transformation can change"
+    ):
         loaded(folder, f"{BASE}{key} = x")
 
 

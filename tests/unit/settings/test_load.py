@@ -182,7 +182,8 @@ def test_only_enabled_flows_are_there_in_the_order_of_the_clusters(loaded: Calla
     assert [flow.name for flow in settings.flows] == ["us.east->us", "eu->us.east"]
     assert settings.flow("eu -> us.east").topics == ("dotted",)
     with pytest.raises(
-        ConfigurationError, match=r"us->us\.east\.enabled: no such flow .*: us\.east->us, eu->us\.east$"
+        ConfigurationError,
+        match=r"us->us\.east\.enabled: this flow is not enabled; enabled: us\.east->us, eu->us\.east$",
     ):
         settings.flow("us->us.east")
 

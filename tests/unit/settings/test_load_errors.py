@@ -26,7 +26,7 @@ def refusal(tmp_path: Path, text: str) -> ConfigurationError:
     return caught.value
 
 
-NUMBER = "must be a whole number of 32 bits"
+NUMBER = "must be a whole number in the range of 32 bits"
 FACTOR = "must be 1 or more, or -1 for the broker's default"
 
 
@@ -108,8 +108,7 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
         ),
         pytest.param(
             f"{BASE}emit.heartbeats.interval.seconds = -1",
-            "emit.heartbeats.interval.seconds=-1: must be 1 or more; to switch it off, as MirrorMaker 2 does then, set "
-            "its .enabled to false",
+            "emit.heartbeats.interval.seconds=-1: must be 1 or more; to disable it, set its .enabled to false",
             id="negative interval",
         ),
         pytest.param(
@@ -146,7 +145,7 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
         ),
         pytest.param(
             f"clusters = A, B, A\n{SERVERS}",
-            "clusters=A, B, A: names A twice; give each cluster an alias of its own",
+            "clusters=A, B, A: names A twice; use a different alias for each cluster",
             id="alias twice",
         ),
         pytest.param(
@@ -190,7 +189,7 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
         ),
         pytest.param(
             f"{BASE}mirrorless.x = 5",
-            "mirrorless.x=5: unknown setting; known: mirrorless.lease.seconds, mirrorless.connector.name, "
+            "mirrorless.x=5: unknown setting; known: mirrorless.connector.name, mirrorless.lease.seconds, "
             "mirrorless.start.timestamp, "
             "mirrorless.on.gap, mirrorless.max.bytes.per.second, mirrorless.cloudwatch.topics, "
             "mirrorless.acls.patterns, mirrorless.acls.prune, mirrorless.sync.index.records",
@@ -203,13 +202,13 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
         ),
         pytest.param(
             f"{BASE}A->B.source.cluster.alias = dc1",
-            "A->B.source.cluster.alias=dc1: MirrorMaker 2 names remote topics and progress by it; call the cluster so "
-            "in clusters",
+            "A->B.source.cluster.alias=dc1: remote topics and progress are named by this alias; use the same alias in "
+            "clusters",
             id="an alias for MirrorMaker 2 alone",
         ),
         pytest.param(
             f"{BASE}B.mirrorless.lease.seconds = 5",
-            "B.mirrorless.lease.seconds=5: is set for a flow, not for a cluster; write mirrorless.lease.seconds",
+            "B.mirrorless.lease.seconds=5: must be set for a flow, not for a cluster; write mirrorless.lease.seconds",
             id="own key of a cluster",
         ),
     ],

@@ -147,16 +147,16 @@ def test_a_provider_may_have_a_name_and_limits_of_its_own(tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("A.client.id = ${azure:x:y}", "A.client.id: no config provider azure is declared; known without: env, file"),
+        ("A.client.id = ${azure:x:y}", "A.client.id: config provider azure is not declared; built in: env, file"),
         (
             "config.providers = v\nconfig.providers.v.class = my.Vault",
-            "config.providers.v.class=my.Vault: no Java class is loaded; use one of EnvVarConfigProvider",
+            "config.providers.v.class=my.Vault: Java classes are not loaded; use one of EnvVarConfigProvider",
         ),
         (
             "config.providers=v\nconfig.providers.v.class=x.FileConfigProvider\nconfig.providers.v.param.x=1",
-            "config.providers.v.param.x: this restriction cannot be honoured; remove it",
+            "config.providers.v.param.x: this restriction is not supported; remove it",
         ),
-        ("tasks.max = ${env:MM2_NONE}", "tasks.max=${env:MM2_NONE}: the environment has no variable MM2_NONE"),
+        ("tasks.max = ${env:MM2_NONE}", "tasks.max=${env:MM2_NONE}: environment variable MM2_NONE is not set"),
         ("tasks.max = ${file:/none:a}", "tasks.max=${file:/none:a}: /none cannot be read: No such file or directory"),
         ("tasks.max = ${file:a}", "tasks.max=${file:a}: must be ${file:path:key}"),
     ],

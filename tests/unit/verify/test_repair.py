@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mirrorless.verify.findings import Difference, DifferenceKind, Method, PartitionResult, VerificationResult
 from mirrorless.verify.repair import repair_plan
 
@@ -66,3 +68,25 @@ def test_a_compacted_partition_is_copied_again_where_its_end_is_lost() -> None:
     found = advised(short(0, 64), missing(0), method=Method.LATEST)
     assert found["orders-0 short"].endswith("--partition 0 --offset 64")
     assert found["orders-0 missing at source offset 7"].startswith("produce the source record at 7")
+
+
+def test_a_group_is_moved_to_its_exact_offset() -> None:
+    moved = replace(missing(2), kind=DifferenceKind.GROUP_OFFSET, what="billing", translated=41, source_has="50")
+    assert advised(moved)["orders-2 group billing"].endswith(
+        "--group billing --topic a.orders:2 --to-offset 41 --execute"
+    )
+
+
+def test_retention_that_deleted_records_on_the_target_is_raised() -> None:
+    expired = PartitionResult(
+        topic="orders", partition=0, remote_topic="a.orders", method=Method.WINDOWS, expired_on_target=True
+    )
+    verdict = VerificationResult(
+        flow="a->b",
+        began_ms=0,
+        ended_ms=0,
+        partitions=(expired, replace(expired, partition=1, expired_on_target=False)),
+        differences=(),
+    )
+    (step,) = repair_plan(verdict, file="mm2.properties")
+    assert (step.place, step.action[:16]) == ("orders-0", "raise retention.")

@@ -156,15 +156,15 @@ def run(monkeypatch: pytest.MonkeyPatch, metadata: Metadata, *, topics: str = ".
             {},
             ".*",
             (
-                "nothing to compare: a shows no topic that a->b replicates; check `topics` of the flow, and that its "
-                "user has DESCRIBE on them",
+                "nothing to compare: a has no visible topic that a->b replicates; check `topics` of the flow, and that "
+                "its user has DESCRIBE on these topics",
             ),
         ),
-        ({}, "ordres", ("--topics=ordres: a->b replicates no topic of this name that can be seen",)),
+        ({}, "ordres", ("--topics=ordres: a->b replicates no visible topic of this name",)),
         (
             {"orders": "a.orders"},
             "orders,paymnets",
-            ("--topics=paymnets: a->b replicates no topic of this name that can be seen",),
+            ("--topics=paymnets: a->b replicates no visible topic of this name",),
         ),
         ({}, "", ("nothing to compare: --topics has no pattern",)),
     ],
@@ -195,5 +195,5 @@ def test_a_topic_whose_configs_cannot_be_read_is_left_out(
     found = run(monkeypatch, Metadata({"customers": "a.customers", "orders": "a.orders"}))
     assert compared.asked == [{"orders": "a.orders"}]
     assert found.troubles == (
-        "customers: its records are not compared, because its configs cannot be read: Topic authorization failed",
+        "customers: its records are not compared, because reading its configs failed: Topic authorization failed",
     )

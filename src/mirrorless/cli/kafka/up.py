@@ -39,14 +39,14 @@ def up(names: tuple[str, ...], brokers: int, config: str | None) -> None:
     try:
         if file is not None:
             refuse_foreign(file, names=names)
-        _say(f"starting {', '.join(names)}: this takes about ten seconds")
+        _say(f"starting {', '.join(names)}: this takes some ten seconds")
         specs = [ClusterSpec(name=name, brokers=brokers) for name in names]
         with start_clusters(specs, say=_say, is_up=is_up) as clusters:
             if file is not None:
                 servers = {name: cluster.bootstrap_servers for name, cluster in clusters.items()}
                 write_ready_settings(file, servers, brokers=brokers)
                 _say(f"{file} is ready: mirrorless run {file}")
-            _say("press Ctrl-C to stop them")
+            _say("Ctrl-C stops them")
             threading.Event().wait()
     except KeyboardInterrupt:
         pass

@@ -1,1 +1,1 @@
-"""What runs leases, and talks with their slots while they run."""
+"""Runs leases, and communicates with their slots while they run."""

@@ -1,6 +1,6 @@
-"""How a local run talks with its slots: a folder with a stop mark, and a file of reports for every lease and slot.
+"""Communication of a local run with its slots: a folder with a stop mark, and a file of reports per lease and slot.
 
-On AWS the driver alone has such a folder, for what its own processes say to each other: slots may run on other
+On AWS only the driver has such a folder, for its own processes: slots may run on other
 machines, their leases are ended by time, and their reports come back through Spark.
 """
 
@@ -22,32 +22,32 @@ _UNREACHABLE = "unreachable"
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The folder of one flow's run; without one, nothing stops a lease early and nobody watches it.
+    """The folder of one flow's run; without one, nothing ends a lease early and reports are not displayed.
 
-    `for_slots` is false where the slots do not have the folder.
+    `for_slots` is false if the slots do not have the folder.
     """
 
     folder: str | None = None
     for_slots: bool = True
 
     def ask_to_stop(self) -> None:
-        """Let every lease end as soon as what is in flight has arrived."""
+        """Let every lease end as soon as in-flight work is finished."""
         if self.folder is not None:
             (Path(self.folder) / _STOP).touch()
 
     def begin(self) -> None:
-        """Take a stop that was asked for back: another run begins."""
+        """Remove an earlier stop request: another run begins."""
         for path in self._paths(_STOP, f"{_HELD}*"):
             path.unlink(missing_ok=True)
 
     def stopping(self) -> bool:
-        """Whether a stop was asked for."""
+        """Whether a stop was requested."""
         return self.folder is not None and (Path(self.folder) / _STOP).exists()
 
     def complain(self, text: str, *, unreachable: bool = False) -> None:
-        """Leave one line about why no lease could be planned; an empty one takes it back.
+        """Set the line that says why no lease could be planned; an empty one removes it.
 
-        `unreachable` says that nobody wanted this: a cluster does not answer.
+        `unreachable` says that this is a failure: a cluster does not answer.
         """
         if self.folder is not None:
             mark = Path(self.folder) / _UNREACHABLE
@@ -58,7 +58,7 @@ class Control:
             _write(Path(self.folder) / _TROUBLE, text)
 
     def complaint(self) -> str:
-        """The line that was left, empty if there is none."""
+        """The line that was set, empty if there is none."""
         path = Path(self.folder or "") / _TROUBLE
         return path.read_text() if self.folder is not None and path.exists() else ""
 
@@ -73,11 +73,11 @@ class Control:
         return int(path.read_text()) if self.folder is not None and path.exists() else None
 
     def planned(self) -> bool:
-        """Whether a lease was planned, or it was said why none could be."""
+        """Whether a lease was planned, or a complaint says why none could be."""
         return self.folder is not None and (Path(self.folder) / _TROUBLE).exists()
 
     def unreachable(self) -> bool:
-        """Whether what was complained of is that no lease could be planned."""
+        """Whether the complaint is about an unavailable cluster."""
         return self.folder is not None and (Path(self.folder) / _UNREACHABLE).exists()
 
     def of(self, lease: int, slot: int) -> SlotControl:
@@ -85,7 +85,7 @@ class Control:
         return SlotControl(self, lease, slot)
 
     def hold(self, held: bool, *, lease: int, slot: int) -> None:
-        """Leave a mark as long as a slot copies on behind its lease."""
+        """Set a mark while a slot continues to copy after its lease."""
         if self.folder is not None:
             path = Path(self.folder) / f"{_HELD}{lease}-{slot}"
             if held:
@@ -94,28 +94,28 @@ class Control:
                 path.unlink(missing_ok=True)
 
     def held(self) -> bool:
-        """Whether a slot copies on behind its lease."""
+        """Whether a slot continues to copy after its lease."""
         return bool(self._paths(f"{_HELD}*"))
 
     def leave(self, *, lease: int, slot: int, reports: list[Report]) -> None:
-        """Leave reports of what was copied behind a lease's end; see `left`."""
+        """Store reports of what was copied after a lease's end; see `left`."""
         if self.folder is not None:
             _write(Path(self.folder) / f"{lease}-{slot}{_LEFT}", _packed(reports))
 
     def left(self) -> list[list[Report]]:
-        """Take the reports that were left since this was asked last."""
+        """Take the reports that were stored since the last call."""
         found = [(path, _read(path)) for path in self._paths(f"*{_LEFT}")]
         for path, _ in found:
             path.unlink(missing_ok=True)
         return [reports for _, reports in found]
 
     def publish(self, *, lease: int, slot: int, reports: list[Report]) -> None:
-        """Leave a slot's reports for whoever watches."""
+        """Store a slot's reports for the display."""
         if self.folder is not None:
             _write(Path(self.folder) / f"{lease}-{slot}.json", _packed(reports))
 
     def collect(self) -> dict[tuple[int, int], list[Report]]:
-        """The latest reports by lease and slot; leases before the newest are final, and their files are taken away."""
+        """The latest reports by lease and slot; leases before the newest are final, and their files are removed."""
         found = {}
         for path in self._paths("*.json"):
             lease, _, slot = path.stem.partition("-")
@@ -141,34 +141,34 @@ class SlotControl:
 
     @property
     def watched(self) -> bool:
-        """Whether there is a folder to leave reports in."""
+        """Whether there is a folder for reports."""
         return self.control.folder is not None
 
     def stopping(self) -> bool:
-        """Whether a stop was asked for."""
+        """Whether a stop was requested."""
         return self.control.stopping()
 
     def observe(self, reports: list[Report]) -> None:
-        """Leave the slot's reports for whoever watches."""
+        """Store the slot's reports for the display."""
         self.control.publish(lease=self.lease, slot=self.slot, reports=reports)
 
     def holding(self) -> None:
-        """Mark that the slot copies on behind its lease."""
+        """Set the mark that the slot continues to copy after its lease."""
         self.control.hold(True, lease=self.lease, slot=self.slot)
 
     def handed_over(self) -> None:
-        """Take the mark away: the next lease has the copy."""
+        """Remove the mark: the next lease has taken over."""
         self.control.hold(False, lease=self.lease, slot=self.slot)
 
     def landed(self, reports: list[Report]) -> None:
-        """Leave what was copied behind the lease, and take the mark away."""
+        """Store reports of what was copied after the lease, and remove the mark."""
         if any(report.records for report in reports):
             self.control.leave(lease=self.lease, slot=self.slot, reports=reports)
         self.control.hold(False, lease=self.lease, slot=self.slot)
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file so that nobody finds half of it."""
+    """Write a file atomically."""
     scratch = path.with_suffix(".part")
     scratch.write_text(text)
     scratch.replace(path)

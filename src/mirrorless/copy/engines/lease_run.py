@@ -1,4 +1,4 @@
-"""Runs leases in this process: one slot a flow, whose connections are kept from lease to lease."""
+"""Runs leases in this process: one slot per flow, whose connections are kept from lease to lease."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.copy.partition.lease_rows import LeaseRow, Report
-from mirrorless.copy.partition.state import PartitionState
+from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.slot.lease import LeaseTerms
 from mirrorless.copy.slot.worker import Slot
 from mirrorless.errors import ClusterError, ConfigurationError
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 _PAUSE_S: Final = 2.0
 _SECOND_S: Final = 10.0
-"""Where another run was first, how soon it is looked for again."""
+"""How soon it is checked again whether another run was first."""
 _HOLDOVER_S: Final = 30.0
-"""What Spark needs between two leases, many times over; where the query has ended, nobody takes over."""
+"""Many times what Spark needs between two leases; if the query has ended, no lease takes over."""
 
 _slots: dict[str, Slot] = {}
 
@@ -30,13 +30,13 @@ _slots: dict[str, Slot] = {}
 def run_lease(
     place: FlowRef, rows: Sequence[LeaseRow], *, control: Control, lease: int, slot: int, holdover: bool = False
 ) -> list[Report]:
-    """Copy `rows` for one lease, in this process's slot for the flow; returns a report a partition.
+    """Copy `rows` for one lease, in this process's slot for the flow; returns a report per partition.
 
-    With `holdover`, a flow's only slot copies on behind the lease until the next one takes over; with several slots the
-    next one's partitions are others, and may be dealt to another process.
+    With `holdover`, a flow's only slot continues to copy after the lease until the next one takes over; with several
+    slots the next lease's partitions differ, and may be assigned to another process.
 
-    A cluster that cannot be reached is in the reports, and so is a configuration that this process cannot read, so that
-    the query lives on and the next lease tries again.
+    An unavailable cluster is in the reports, and so is a configuration that this process cannot read, so that
+    the query survives and the next lease retries.
     """
     watch = control.of(lease, slot)
     try:
@@ -47,7 +47,7 @@ def run_lease(
         if known.login_refused or (
             PartitionState.RESUMING in states and states <= {PartitionState.RESUMING, PartitionState.HALTED}
         ):
-            _forget(place)  # perhaps the brokers moved: the next lease asks the bootstrap servers again, and logs in
+            _forget(place)  # if the brokers moved: the next lease uses the bootstrap servers again, and logs in
         return reports
     except (ClusterError, ConfigurationError) as error:
         _forget(place)
@@ -59,14 +59,14 @@ def run_lease(
 
 
 def _ready(place: FlowRef) -> Slot:
-    """The slot that is kept for the flow, with its configuration as it is now, or a new one."""
+    """The slot that is kept for the flow, with its current configuration, or a new one."""
     known = _slots.get(place.flow)
     try:
         flow = place.load()
     except ConfigurationError:
         if known is None:
             raise
-        flow = known.flow  # somebody is editing the file; the driver complains
+        flow = known.flow  # the file is being edited; the driver reports it
     if known is not None and (known.login_refused or known.flow.connections != flow.connections):
         _forget(place)
         known = None

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 _TIMEOUT_MS = 20_000
 _FRAMES_BYTES = 64 << 20
-"""As much as may wait for the target; what is fetched beyond it is copied out of its answer."""
+"""Memory for fetched data that waits for the target; data beyond it is copied out of its response."""
 _Answer = TypeVar("_Answer")
 
 
 class FlowConnections:
-    """Opens nothing before `connect`; what is open stays open until `close`."""
+    """Opens nothing before `connect`; connections stay open until `close`."""
 
     def __init__(self, flow: Flow) -> None:
         self.net = EventLoop()
@@ -45,7 +45,7 @@ class FlowConnections:
         self.progress = ProgressTopic(flow, Admin(flow.target))
 
     def start(self) -> None:
-        """Let the event loop run on between two calls of `run`, in a thread of its own."""
+        """Run the event loop between two calls of `run`, in a separate thread."""
         self.net.start()
 
     def run(self, work: Callable[[], Coroutine[Any, Any, _Answer]]) -> _Answer:
@@ -54,14 +54,14 @@ class FlowConnections:
         return answer
 
     async def connect(self, flow: Flow, *, topics: Iterable[str], remote_topics: Iterable[str]) -> None:
-        """Reach both ends; raises `ClusterError`, and `SameClusterError` where there is only one."""
+        """Connect to both ends; raises `ClusterError`, and `SameClusterError` if there is only one cluster."""
         await self.source.connect(timeout_ms=_TIMEOUT_MS, topics=topics)
         await self.target.connect(timeout_ms=_TIMEOUT_MS, topics={*remote_topics, flow.offset_storage_topic})
         reported = self.source.reported_id
         if reported == self.target.reported_id and reported != self._confirmed:
             source, target = Admin(flow.source), Admin(flow.target)
             ends_of(flow, source=source, target=target, at_source=source.metadata(), at_target=target.metadata())
-            self._confirmed = reported  # once: it takes requests that the event loop waits for
+            self._confirmed = reported  # only once: it needs requests that block the event loop
 
     def close(self) -> None:
         """Close all connections."""

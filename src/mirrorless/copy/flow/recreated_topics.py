@@ -1,4 +1,4 @@
-"""Finds source topics that were deleted and created again since the flow copied them: asks both clusters."""
+"""Finds source topics that were deleted and recreated since the flow copied them; asks both clusters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CopiedTopics:
-    """What the progress topic says of the source topics that a flow has copied; kept, it reads only what is new."""
+    """The source topics that a flow has copied, from the progress topic; a kept instance reads only new records."""
 
     def __init__(self, flow: Flow, admins: Admins) -> None:
         self._flow = flow
@@ -28,10 +28,10 @@ class CopiedTopics:
         self._progress: ProgressTopic | None = None
 
     def created_again(self, partitions: Mapping[str, int] | None) -> CreatedAgain:
-        """Return which of the source topics in `partitions` (how many each has) are not the copied ones.
+        """Return which of the source topics in `partitions` (topic and partition count) were recreated.
 
-        None is for a source that does not answer: then only those are known at which the copy has halted. Raises
-        `ClusterUnavailable`; a progress topic that may not be read is an answer.
+        None is for an unavailable source: then only those are known at which the copy has halted. Raises
+        `ClusterUnavailable`; a progress topic that may not be read is a result.
         """
         if self._progress is None:
             self._progress = ProgressTopic(self._flow, self._admins.target, must_exist=False)

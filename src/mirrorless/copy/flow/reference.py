@@ -1,4 +1,4 @@
-"""Where a process that Spark starts finds its flow."""
+"""A reference to a flow's configuration, for processes that Spark starts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowRef:
-    """Where a worker finds its flow: the configuration's location and the flow's name; no secret travels."""
+    """The configuration's location and the flow's name, from which a worker loads the flow; contains no secret."""
 
     location: str
     flow: str
     bounded: bool = False
 
     def load(self) -> Flow:
-        """Read the flow's configuration as it is now."""
+        """Read the flow's current configuration."""
         # Of the four processes that a query starts one after the other, two never read it.
         from mirrorless.settings import load  # noqa: PLC0415
 

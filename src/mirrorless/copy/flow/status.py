@@ -1,4 +1,4 @@
-"""How a flow is at the moment, told from the topics alone, whoever copies it and wherever."""
+"""The status of a flow, from its topics alone, whichever process copies it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowStatus:
-    """A flow's target state, and how far the progress topic says that its partitions were copied.
+    """A flow's target state, and how far its partitions were copied according to the progress topic.
 
-    `lag_records` is in offsets of the source: markers, holes and what retention took are counted too. `begun` are the
-    partitions with progress. `halted` says where and why partitions are halted, by source topic and partition: at gaps
-    that wait for a decision, or for another reason. `unknown` are partitions whose end the source did not report.
-    `created_again` are lines on remote topics that are left alone, since their source topic is another one now; `gone`
-    are copied topics that the source does not have any more, with their remote topics, as long as these are there.
+    `lag_records` is in offsets of the source: markers, gaps and deleted records are included. `begun` are the
+    partitions with progress. `halted` has the offset and the reason of halted partitions, by source topic and
+    partition: at gaps that need a decision, or for another reason. `unknown` are partitions whose end the source did
+    not report. `created_again` are lines on remote topics that are not changed, since their source topic was recreated;
+    `gone` are copied topics that no longer exist on the source, with their remote topics, while these exist.
     `problems` are lines on a progress topic that would lose its records.
     """
 
@@ -51,7 +51,7 @@ class FlowStatus:
 
 
 def status_of(flow: Flow) -> FlowStatus:
-    """Look at both ends; writes nothing. Raises `ClusterError`, or `SameClusterError` if there is only one."""
+    """Query both ends; writes nothing. Raises `ClusterError`, or `SameClusterError` if there is only one cluster."""
     source, target = Admin(flow.source), Admin(flow.target)
     at_source, at_target = source.metadata(), target.metadata()
     ends_of(flow, source=source, target=target, at_source=at_source, at_target=at_target)
@@ -82,7 +82,7 @@ def status_of(flow: Flow) -> FlowStatus:
 
 
 def gone(flow: Flow, known: Iterable[Place], *, source: Collection[str], target: Collection[str]) -> dict[str, str]:
-    """Copied topics that `source` does not have any more, with their remote topics, of those in `target`."""
+    """Copied topics that `source` no longer has, with their remote topics, of those in `target`."""
     return {
         topic: remote
         for topic, remote in replicated(flow, {topic for topic, _ in known} - set(source)).items()
@@ -91,10 +91,10 @@ def gone(flow: Flow, known: Iterable[Place], *, source: Collection[str], target:
 
 
 def line_on_gone(flow: Flow, topic: str, remote_topic: str) -> str:
-    """Say that a copied topic is not on the source any more."""
+    """Return the line that a copied topic is not on the source any more."""
     return (
-        f"{topic} was copied and is not on {flow.source.alias} any more: it was deleted, or this user may not describe "
-        f"it; {remote_topic} keeps what was copied, delete it if it is not needed"
+        f"{topic} was copied but is no longer on {flow.source.alias}: the topic was deleted, or the user lost DESCRIBE "
+        f"on it; {remote_topic} keeps the copied records, delete it if it is not needed"
     )
 
 
@@ -114,5 +114,5 @@ def _next_offset(known: Known | None) -> int:
 
 
 def _halt(known: Known | None) -> Halt | Stop | None:
-    """Where and why a partition is halted."""
+    """Where and why a partition halted."""
     return None if known is None else known.standing_halt or known.standing_stop

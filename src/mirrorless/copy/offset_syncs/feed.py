@@ -1,4 +1,4 @@
-"""Offset syncs of a lease: one schedule a partition, one writer for all (design, section 6)."""
+"""Offset syncs of a lease: one schedule per partition, one writer for all."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from mirrorless.copy.offset_syncs.schedule import AppendedBatch, SyncSchedule, T
 
 if TYPE_CHECKING:
     from mirrorless.copy.offset_syncs.writer import SyncWriter
-    from mirrorless.copy.partition.state import PartitionCopy, Pending
+    from mirrorless.copy.partition.pending import Pending
+    from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.progress.records import Progress
 
 
 class SyncFeed:
-    """Says what is acknowledged to the schedules, and gives the writer what they ask for.
+    """Passes acknowledged batches to the schedules, and their syncs to the writer.
 
     `lag_max` is `offset.lag.max`, `index_records` `mirrorless.sync.index.records`.
     """
@@ -32,7 +33,7 @@ class SyncFeed:
         return self._writer.error
 
     def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int, *, now_ms: int) -> None:
-        """Take a batch acknowledged at `now_ms`, which the target holds from `base_offset` on."""
+        """Process a batch acknowledged at `now_ms`, which is on the target from `base_offset` on."""
         schedule = self._schedules.get(copy)
         if schedule is None:
             schedule = self._schedules[copy] = self._begin(copy, pending)
@@ -43,7 +44,7 @@ class SyncFeed:
         self._unwritten[copy] = None
 
     def tick(self) -> None:
-        """Write what is due."""
+        """Write syncs that are due."""
         now_ms = _now_ms()
         for copy in list(self._unwritten):
             schedule = self._schedules[copy]
@@ -54,7 +55,7 @@ class SyncFeed:
         self._writer.poll()
 
     def rest(self, copy: PartitionCopy) -> None:
-        """Write the last sync of a partition that is resumed or halted; it begins another lifetime afterwards."""
+        """Write the last sync of a partition that is resumed or halted; then it begins another lifetime."""
         schedule = self._schedules.pop(copy, None)
         self._unwritten.pop(copy, None)
         if schedule is not None:
@@ -67,7 +68,7 @@ class SyncFeed:
         self._writer.flush(seconds)
 
     def run_at(self, copy: PartitionCopy, progress: Progress) -> int | None:
-        """How many records end at this progress without a hole, None if that is not known or it is not at a record."""
+        """How many records without a gap end at this progress, None if unknown or if it is not at a record."""
         schedule = self._schedules.get(copy)
         tail = None if schedule is None else schedule.tail
         return tail.run if tail is not None and tail.last_upstream == progress.last_offset else None

@@ -1,11 +1,11 @@
-"""When the copier writes offset syncs, and which: a pure decision of one partition (design, section 6).
+"""Decides when offset syncs are written, and which: a pure decision per partition.
 
-The caller owns the clock and the writer. It calls `appended` for every acknowledged append in order, `due` every now
-and then (a tick of a few times a second will do), and `rest` when the partition is given up: at a lease's end, or when
-it is resumed or halted. What these return is to be written in that order.
+The caller owns the clock and the writer. It calls `appended` for every acknowledged append in order, `due` at
+intervals (a few times per second), and `rest` at the end of a lifetime: at a lease's end, or when
+the partition is resumed or halted. The returned syncs are to be written in that order.
 
-A tail sync is written when MirrorMaker 2's rule asks for one (reference, section 3.2: the first of a lifetime,
-`lag_max` records since the last one, a hole or a rewind), at most once an interval, and in any case once nothing was
+A tail sync is written when MirrorMaker 2's rule requires one (the first of a lifetime, `lag_max` records since the
+last one, a gap or a rewind), at most once per interval, and always once nothing was
 appended for an interval. An index sync is written at once when the upstream offset enters the next block.
 """
 
@@ -21,7 +21,7 @@ INTERVAL_MS: Final = 1000
 class AppendedBatch(NamedTuple):
     """An append that the target acknowledged: `record_count` records to the target, from `first_downstream` on.
 
-    `dense` says that the source has no hole between the first and the last of them.
+    `dense` says that the source has no gap between the first and the last of them.
     """
 
     first_upstream: int
@@ -32,7 +32,7 @@ class AppendedBatch(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """Where a partition's copy is: its last record on both sides, and how many end there without a hole."""
+    """The end of a partition's copy: its last record on both sides, and how many records without a gap end there."""
 
     last_upstream: int
     last_downstream: int
@@ -40,10 +40,10 @@ class Tail(NamedTuple):
 
 
 class SyncSchedule:
-    """Decides for one source partition during one lifetime, which is as long as one writer copies it.
+    """Decides for one source partition during one lifetime, in which one writer copies it.
 
     `index_records` is the size of a block (`mirrorless.sync.index.records`), `lag_max` is `offset.lag.max`. `tail` is
-    where an earlier lifetime ended, if that is known: its run then goes on, and its block is not indexed again.
+    the end of an earlier lifetime, if known: its run then continues, and its block is not indexed again.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class SyncSchedule:
         return self._tail
 
     def appended(self, append: AppendedBatch, *, time_ms: int) -> list[OffsetSync]:
-        """Take an acknowledged append; return the syncs to write now."""
+        """Process an acknowledged append; return the syncs to write now."""
         first_upstream, last_upstream, first_downstream, record_count, dense = append
         last_downstream = first_downstream + record_count - 1
         before = self._tail
         follows_upstream = before is not None and dense and first_upstream == before.last_upstream + 1
         first_of_lifetime = self._asked_at is None
-        # MirrorMaker 2's rule, a batch at a time.
+        # MirrorMaker 2's rule, per batch.
         if (
             self._asked_at is None
             or not follows_upstream
@@ -82,7 +82,7 @@ class SyncSchedule:
         ):
             self._asked = True
             self._asked_at = last_downstream
-        run = record_count if dense else 1  # where its holes are was not looked at, only that the last record has none
+        run = record_count if dense else 1  # only at the last record there is certainly no gap
         if follows_upstream and before is not None and first_downstream == before.last_downstream + 1:
             run += before.run
         self._tail = tail = Tail(last_upstream, last_downstream, run)
@@ -95,19 +95,19 @@ class SyncSchedule:
         return syncs
 
     def due(self, *, time_ms: int) -> list[OffsetSync]:
-        """Return the tail sync whose time has come, if there is one: asked for, or the last before it fell quiet."""
+        """Return the tail sync that is due, if there is one: required by the rule, or the last before a pause."""
         if self._unwritten is None:
             return []
         since_ms = time_ms - (self._written_ms if self._asked else self._appended_ms)
         return [self._tail_sync(self._unwritten, time_ms)] if since_ms >= INTERVAL_MS else []
 
     def rest(self, *, time_ms: int) -> list[OffsetSync]:
-        """Return what is not written yet; nothing more will be appended in this lifetime."""
+        """Return unwritten syncs; nothing more will be appended in this lifetime."""
         return [] if self._unwritten is None else [self._tail_sync(self._unwritten, time_ms)]
 
     @property
     def is_written(self) -> bool:
-        """Whether the last record that was appended has its sync, or needs none."""
+        """Whether the last appended record has its sync, or needs none."""
         return self._unwritten is None
 
     @property

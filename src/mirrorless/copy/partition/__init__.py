@@ -1,1 +1,1 @@
-"""One partition of a flow: a row of a lease goes in, its state and counters change, a report comes out."""
+"""One partition of a flow: a lease's row goes in; its state and counters change; a report comes out."""

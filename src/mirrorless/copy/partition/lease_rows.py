@@ -26,14 +26,14 @@ _TYPES: dict[str, tuple[str, pa.DataType]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRow:
-    """One partition for one lease: where it goes and where the progress topic says it is.
+    """One partition for one lease: its remote topic, and its records of the progress topic.
 
-    `known` is what that topic says, as `Known.to_json` writes it; its `last_offset` stands beside it, because lags are
-    computed with it. `source_end` is the source's last stable offset when the lease was planned; a bounded lease ends
-    there. `slots` is how many share the flow. `is_first` says that no other run of the flow's copy was there before
-    this one; where one is, it alone copies records by which the target may have forgotten the producer. One row of each
-    slot that looks for new partitions has `planned`, what the plan knows (`newcomers.planned_text`). `is_new` says that
-    the partition appeared after topic discovery last looked (`discovered.is_new`).
+    `known` has these records, as `Known.to_json` writes them; `last_offset` is that of the progress, for the lag.
+    `source_end` is the source's last stable offset when the lease was planned; a bounded lease ends there. `slots` is
+    how many share the flow. `is_first`: no other run of the flow's copy began before this one; otherwise that run alone
+    copies records so old that the target may have forgotten the producer. One row of each slot that looks for new
+    partitions has `planned`, the partitions that the plan knows (`added_partitions.planned_text`). `is_new`: the
+    partition appeared after topic discovery last looked (`discovered_topics.is_new`).
     """
 
     topic: str
@@ -53,7 +53,7 @@ class LeaseRow:
         return max(0, self.source_end - (0 if self.last_offset is None else self.last_offset + 1))
 
     def said(self) -> Known:
-        """What the progress topic says of the partition."""
+        """Return the partition's records of the progress topic."""
         return Known() if self.known is None else Known.from_json(self.known)
 
 
@@ -61,15 +61,15 @@ class LeaseRow:
 class Report:
     """One partition after (or during) a lease.
 
-    `records` and `copied_bytes` were acknowledged in this lease, from upstream `first_offset` on; `next_offset` is the
-    next to copy, `lag_records` what the source has beyond it (markers and holes included), `latency_ms` from the last
-    copied record's timestamp to its acknowledgement. `began_ms` is when the first batch came, `ended_ms` when the last
-    one was acknowledged. `left_out` counts records or batches that could not go over, `gaps` what was passed over by
-    `mirrorless.on.gap`, `foreign` offsets of the remote partition that another writer took; `events` says of each, in a
-    line, where and why. `batches` were acknowledged; over these are the least, greatest and average latency, and the
-    age, from a batch's newest record to when the batch was fetched. `fetch_throttle_ms` and `produce_throttle_ms` say
-    how long the source's and the target's leader had the copy wait, because a quota is used up (KIP-219). `waits` says
-    that the partition is left to another run of the flow's copy, which was there first.
+    `records` and `copied_bytes` were acknowledged in this lease, from source offset `first_offset` on; `next_offset` is
+    the next to copy, `lag_records` what the source has from there on (markers and holes included). `latency_ms` is from
+    the last copied record's timestamp to its acknowledgement. `began_ms` is when the first batch was fetched,
+    `ended_ms` when the last one was acknowledged. `left_out` counts records or batches that could not be copied, `gaps`
+    those skipped by `mirrorless.on.gap`, `foreign` offsets of the remote partition that another writer took; `events`
+    has a line for each, with place and reason. `batches` were acknowledged; the least, greatest and average latency is
+    of these, and the age: from a batch's newest record to its fetch. `fetch_throttle_ms` and `produce_throttle_ms` are
+    how long the source's and the target's leader made the copy wait, because a quota is used up (KIP-219). `waits`: the
+    partition is left to another run of the flow's copy, which began first.
     """
 
     topic: str
@@ -107,7 +107,7 @@ class Report:
 
 
 def without_lease(report: Report, reason: str) -> Report:
-    """Return what becomes of a partition of the last lease when the next one cannot be planned; halted stays halted."""
+    """Return the report of a partition of the last lease when the next one cannot be planned; halted stays halted."""
     halted = report.state == "halted"
     return Report(
         topic=report.topic,
@@ -127,16 +127,15 @@ def without_lease(report: Report, reason: str) -> Report:
 
 
 _REPORT_FIELDS = tuple(item.name for item in fields(Report))
-_report_values = attrgetter(*_REPORT_FIELDS)  # `asdict` takes twenty times as long, for copies that nobody needs
+_report_values = attrgetter(*_REPORT_FIELDS)  # `asdict` takes twenty times as long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """What the reports of a lease, or of several, come to.
+    """The sum of the reports of a lease, or of several.
 
-    `over` says that no partition has anything left to do: each is caught up or halted. `left_out`, `gaps` and `foreign`
-    are as in `Report`, the throttle times those of the partition that waited longest. `errors` are one line each,
-    none twice.
+    `over`: no partition has anything left to do, each is caught up or halted. `left_out`, `gaps` and `foreign` are as
+    in `Report`, the throttle times those of the partition that waited longest. `errors` has each text once.
     """
 
     partitions: int
@@ -159,7 +158,7 @@ class Summary:
         return self.records / self.seconds if self.seconds else 0.0
 
     def as_fields(self) -> dict[str, Any]:
-        """Fields for a log line."""
+        """Return fields for a log line."""
         return asdict(self)
 
 

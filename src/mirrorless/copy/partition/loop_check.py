@@ -1,4 +1,4 @@
-"""Where a copy back, by a flow of another file, is a loop, and what is said of it."""
+"""Detects that a flow of another file copies the target's records back into the source."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def opposite_copy(producer_id: int, announced: Announcement | None, row: LeaseRow) -> OppositeCopy:
-    """Return the copy back by this producer: a loop from the end on at which the announced epoch found the source.
+    """Return the opposite copy, by this producer; its records are a loop from the announced source end on.
 
-    Announcements of earlier releases do not have it: then from the end on at which the lease found it, if it did.
+    Announcements of earlier releases have no source end: then from the end on that the lease's plan saw.
     """
     since = None if announced is None else announced.source_end
     if since is None:
@@ -25,7 +25,7 @@ def opposite_copy(producer_id: int, announced: Announcement | None, row: LeaseRo
 
 
 def loop_at(copy: PartitionCopy, offset: int) -> Loop:
-    """Return the error of a record at upstream `offset` that another flow brought here from the target."""
+    """Return the error of a record at source offset `offset` that another flow copied here from the target."""
     topic, partition = copy.place
     remote, _ = copy.remote_place
     reason = (

@@ -15,7 +15,7 @@ NOT_ENOUGH: Final = frozenset({19, 20})  # NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLI
 
 
 class TooFewReplicas(kafka_errors.NotEnoughReplicasError):
-    """The text says what to do. `lasting`: all replicas are in sync, so that waiting for others is of no use."""
+    """`text` has what to do about it. `lasting`: all replicas are in sync, so that waiting does not help."""
 
     def __init__(self, text: str, *, lasting: bool) -> None:
         super().__init__(text)
@@ -24,7 +24,7 @@ class TooFewReplicas(kafka_errors.NotEnoughReplicasError):
 
 
 def too_few_replicas(target: ClusterClient, place: Place, code: int) -> TooFewReplicas:
-    """Say why a partition of the target refuses appends, by what its metadata says of its replicas."""
+    """Return why a partition of the target refuses appends, from its metadata about replicas."""
     topic, partition = place
     text = f"append: {error_name(code)}: {target.alias} refuses appends to {topic}-{partition}: "
     known = target.replicas(place)
@@ -33,9 +33,7 @@ def too_few_replicas(target: ClusterClient, place: Place, code: int) -> TooFewRe
         return TooFewReplicas(text, lasting=False)
     in_sync, replicas = known
     if in_sync < replicas:
-        text += (
-            f"{in_sync} of its {replicas} replicas are in sync, fewer than its min.insync.replicas; it is tried again"
-        )
+        text += f"{in_sync} of its {replicas} replicas are in sync, fewer than its min.insync.replicas; it is retried"
         return TooFewReplicas(text, lasting=False)
     text += (
         f"replication factor {replicas} is below its min.insync.replicas; add replicas to {topic} "

@@ -1,4 +1,4 @@
-"""How many batches of one partition may be on their way to the target at once. No I/O."""
+"""How many batches of one partition may be in flight to the target at once. No I/O."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ BATCHES_IN_FLIGHT: Final = 5
 PRODUCER_EXPIRY_MS: Final = 86_400_000
 """Kafka's default of `producer.id.expiration.ms`."""
 _ROUND_TRIP_LIMITS_S: Final = 0.010
-"""A batch that goes alone and waits this long for its acknowledgement is better sent with the next ones in it."""
+"""A batch that is sent alone and waits this long for its acknowledgement is better merged with the next ones."""
 
 
 @dataclass(slots=True)
 class SendWindow:
-    """Batches that were sent and not answered: several, while the target certainly remembers our producer, else one.
+    """Batches in flight: several while the target certainly remembers our producer, else one.
 
-    Brokers forget a producer by the age of its records (`ProducerStateManager.isProducerExpired`), and one that has
-    forgotten it takes any sequence: it would append a batch that follows a refused one, and the refused one would be
-    missing. For `remembered_ms` after a record's timestamp the target certainly remembers. So batches share the way
-    while the timestamps of all that are on it, and of the one acknowledged before them, are younger than that.
+    Brokers forget a producer by the age of its records (`ProducerStateManager.isProducerExpired`). A broker that has
+    forgotten it accepts any sequence: it would append a batch that follows a refused one, and the refused one would be
+    missing. For `remembered_ms` after a record's timestamp the target certainly remembers. So several batches are in
+    flight while the timestamps of all of them, and of the one acknowledged before them, are younger than that.
 
-    `merges` says that batches go alone and the round trip limits them: small ones had better be put together.
+    `merges`: batches are sent one by one, and the round trip limits the throughput, so small ones should be merged.
     """
 
     remembered_ms: int = PRODUCER_EXPIRY_MS // 2
@@ -33,7 +33,7 @@ class SendWindow:
     _sent_at: float = 0.0
 
     def restart(self) -> None:
-        """Begin where the target was asked: what its leader remembers is known once a batch is acknowledged."""
+        """Send one batch alone after a resume: only its acknowledgement shows what the leader remembers."""
         self._acked_timestamp_ms = -1
 
     def has_room(self, now_ms: int) -> bool:
@@ -41,7 +41,7 @@ class SendWindow:
         return not self.in_flight or (self.in_flight < BATCHES_IN_FLIGHT and self._is_remembered(now_ms))
 
     def sent(self, timestamp_ms: int, *, now: float) -> None:
-        """Note a batch that is sent, by its latest record's timestamp (-1: none), at `time.monotonic` seconds."""
+        """Note a sent batch, by its latest record's timestamp (-1: none); `now` is `time.monotonic`."""
         if not self.in_flight:
             self._oldest_sent_ms = self._acked_timestamp_ms
             self._sent_at = now
@@ -49,11 +49,11 @@ class SendWindow:
         self.in_flight += 1
 
     def answered(self) -> None:
-        """Note that a batch is not on its way any more, however it ended."""
+        """Note that a batch is not in flight any more, whatever the answer was."""
         self.in_flight -= 1
 
     def acknowledged(self, timestamp_ms: int, *, now_ms: int, now: float, more: bool) -> None:
-        """Note that the target holds a batch; `more` says that others wait to be sent."""
+        """Note that the target holds a batch; `more`: others are queued."""
         self._acked_timestamp_ms = timestamp_ms
         if self._is_remembered(now_ms):
             self.merges = False

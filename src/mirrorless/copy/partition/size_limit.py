@@ -1,4 +1,4 @@
-"""Says why the target does not take a batch that is too large: with the limit, where it may be read."""
+"""Explains why the target refuses a batch that is too large, with the limit where it may be read."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _KEY: Final = "max.message.bytes"
 
 
 class SizeLimits:
-    """Asks the target for the limits of remote topics, each once; a target that does not answer is asked no more.
+    """Reads the limits of remote topics from the target, each once; after a failure, none.
 
-    It blocks the event loop, and is only for records that cannot be appended.
+    Blocks the event loop, so it is used only for records that cannot be appended.
     """
 
     def __init__(self, target: Cluster) -> None:
@@ -28,7 +28,7 @@ class SizeLimits:
         self._silent = False
 
     def too_large(self, remote_topic: str, size_bytes: int) -> str:
-        """Say which limit a batch of one record is beyond, and what to change."""
+        """Return which limit a batch of one record exceeds, and what to change."""
         if remote_topic not in self._known and not self._silent:
             self._known[remote_topic] = self._ask(remote_topic)
         return text(remote_topic, size_bytes, self._known.get(remote_topic))
@@ -44,13 +44,13 @@ class SizeLimits:
 
 
 def text(remote_topic: str, size_bytes: int, limit: ConfigValue | None) -> str:
-    """Say what the limit is, None where it may not be read, and what to change."""
+    """Return what the limit is, None where it may not be read, and what to change."""
     if limit is None:
-        says = "is smaller (to see it, grant DESCRIBE_CONFIGS on the topic)"
+        value = "is smaller (to see it, grant DESCRIBE_CONFIGS on the topic)"
     else:
         by_default = "" if limit.origin == Origin.TOPIC else ", the default of the target's brokers (message.max.bytes)"
-        says = f"is {limit.value}{by_default}"
+        value = f"is {limit.value}{by_default}"
     return (
-        f"{_KEY} of {remote_topic} {says}; set it to {size_bytes} or more, on the source topic too if configs are "
-        "synchronized, or set errors.tolerance=all to leave such records out"
+        f"{_KEY} of {remote_topic} {value}; set it to {size_bytes} or more, on the source topic too if configs are "
+        "synchronized, or set errors.tolerance=all to leave out such records"
     )

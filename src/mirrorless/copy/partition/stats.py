@@ -1,8 +1,12 @@
-"""What one partition's copy did in a lease, for its report."""
+"""What one partition's copy did since its last report."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mirrorless.clusters.topics import Place
 
 _MOST_MS = (1 << 53) - 1
 
@@ -11,8 +15,8 @@ _MOST_MS = (1 << 53) - 1
 class Spread:
     """Last, least, greatest and average of values in ms; all None while there is none.
 
-    A clock that is ahead makes a negative value, which is 0. A time that is no time, as a producer may write and a
-    damaged batch may have, makes one that reports could not carry.
+    A negative value, as of clocks that differ, counts as 0. One too large for a report, as of a timestamp that a
+    producer made up, counts as the largest that fits.
     """
 
     last: int | None = None
@@ -41,7 +45,7 @@ class Spread:
 
 @dataclass(slots=True)
 class PartitionStats:
-    """Begins at nothing with every lease; each field is that of `Report` by the same name."""
+    """Counters of one partition since its last report; each field is that of `Report` by the same name."""
 
     records: int = 0
     copied_bytes: int = 0
@@ -58,7 +62,7 @@ class PartitionStats:
     events: list[str] = field(default_factory=list)
 
     def came(self, *, age_ms: int, now_ms: int) -> None:
-        """Count a batch that was fetched, its newest record so old."""
+        """Count a fetched batch, whose newest record has this age."""
         if self.began_ms is None:
             self.began_ms = now_ms
         self.age.note(age_ms)
@@ -66,10 +70,38 @@ class PartitionStats:
     def arrived(self, base_offset: int, records: int, size_bytes: int, *, latency_ms: int, now_ms: int) -> None:
         """Count a batch that the target acknowledged."""
         if self.began_ms is None:
-            self.began_ms = now_ms  # it came in the lease before
+            self.began_ms = now_ms  # it was fetched in the lease before
         self.records += records
         self.copied_bytes += size_bytes
         if self.first_offset is None:
             self.first_offset = base_offset
         self.latency.note(latency_ms)
         self.ended_ms = now_ms
+
+    def throttled(self, *, fetch_ms: int = 0, produce_ms: int = 0) -> None:
+        """Count the time that a leader whose quota is used up makes the copy wait (KIP-219)."""
+        self.fetch_throttle_ms += fetch_ms
+        self.produce_throttle_ms += produce_ms
+
+    def note_event(self, text: str) -> None:
+        """Keep a line for the report."""
+        self.events.append(text)
+
+    def passed_gap(self) -> None:
+        """Count a gap that an epoch begins after."""
+        self.gaps += 1
+
+    def passed_left_out(self) -> None:
+        """Count records that an epoch begins after, because they cannot be copied."""
+        self.left_out += 1
+
+    def note_foreign(self, remote: Place, offsets: int, *, before: int) -> None:
+        """Count target offsets that this copy did not write: the target has no holes while no other writer is there."""
+        if not self.foreign:
+            topic, partition = remote
+            self.events.append(
+                f"{topic}-{partition}: another writer took {offsets} offsets before {before}; if that was another run "
+                "of this flow, which copied records too old for the target to tell two runs apart, these records are "
+                "there twice; otherwise consumers find records that the source does not have"
+            )
+        self.foreign += offsets

@@ -1,1 +1,1 @@
-"""Leases: a snapshot of both clusters and the progress goes in; rows dealt to slots come out."""
+"""Leases: a snapshot of both clusters and the progress goes in; rows assigned to slots come out."""

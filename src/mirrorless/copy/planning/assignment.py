@@ -1,4 +1,4 @@
-"""Deals partitions to slots by how much there is to copy (design, section 4). No I/O."""
+"""Assigns partitions to slots by how much there is to copy. No I/O."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _Item = TypeVar("_Item")
 
 
 def deal(items: Iterable[_Item], *, slots: int, weight: Callable[[_Item], int]) -> list[list[_Item]]:
-    """Share out `items` over at most `slots` slots: the heaviest first, each to the slot that has least.
+    """Assign `items` to at most `slots` slots: the heaviest first, each to the slot with the smallest sum.
 
-    Among slots of the same weight the one with fewer items gets the next, so that idle partitions spread too. Slots
-    that would get nothing are left out.
+    Among slots of the same sum the one with fewer items gets the next, so that idle partitions are spread too. Slots
+    without items are omitted.
     """
     piles: list[list[_Item]] = [[] for _ in range(slots)]
     heap = [(0, 0, number) for number in range(slots)]

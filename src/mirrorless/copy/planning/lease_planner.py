@@ -1,4 +1,4 @@
-"""Plans a lease: looks at both clusters and the progress, and says for every partition where its copy is."""
+"""Plans a lease: queries both clusters and the progress, and determines for every partition where its copy is."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 _DISCOVERIES = 2
-"""So many times topics are looked for until a partition that is not on the target is worth a line."""
+"""Number of topic discoveries after which a partition that is missing on the target is reported."""
 _log = logging.getLogger(__name__)
 
 
 class LeasePlanner:
     """Keeps connections to both ends of a flow between leases; `bounded` fixes the source's end at the first plan.
 
-    `run` names the run of the flow's copy, from which other runs differ; `stopping` says that it is to end.
+    `run` identifies the run of the flow's copy among other runs; `stopping` says that it is to end.
 
-    `waiting` says why partitions were left out of the last plan, or may get nowhere in it; empty if there are none.
+    `waiting` says why partitions were left out of the last plan, or may make no progress; empty if there are none.
     `news` is what only the last plan has to report.
     `missing` says that some brokers of the source did not answer it.
     """
@@ -81,12 +81,12 @@ class LeasePlanner:
             raise FlowPaused(flow=self.flow.name, state=state, topic=configs_topic(self.flow).name)
 
     def plan(self, flow: Flow, *, cores: int | None = None) -> list[list[LeaseRow]]:
-        """One list of rows a slot; `flow` is the configuration as it is now, with the same `connections`.
+        """Return one list of rows per slot; `flow` is the current configuration, with the same `connections`.
 
         There are no more slots than `cores`: a slot without one would not start before another one's lease ends.
 
         Raises `ClusterError` if an end does not answer, `SameClusterError` if there is only one cluster, `LoopError` if
-        topics would be replicated in a loop, and `MirrorMaker2Runs` if another copies the same, or may.
+        topics would be replicated in a loop, and `MirrorMaker2Runs` if MirrorMaker 2 copies the same flow, or may.
         """
         self.flow = flow
         source, target = self._source.metadata(), self._target.metadata()
@@ -101,10 +101,10 @@ class LeasePlanner:
         known, waiting = self._rival.read(self._progress, ends.keys() & set(places))
         kept = self._written_again() or kept
         if known and not counts.source:
-            # A broker that has just started may know of no topics for some seconds (2.8 and 3.9 with ZooKeeper).
+            # A broker that has just started may have no topics for some seconds (2.8 and 3.9 with ZooKeeper).
             raise ClusterUnavailable(
-                f"it shows no topics, but {len(known)} partitions of it were copied: its broker has just started, or "
-                "the flow's user lost DESCRIBE on them",
+                f"no topics are visible, but {len(known)} partitions were copied: the broker has just started, or "
+                "the flow's user lost DESCRIBE on its topics",
                 cluster=flow.source.alias,
             )
         unmade = self._not_made(counts.source, copied)
@@ -141,9 +141,9 @@ class LeasePlanner:
             self._sizes.close()
 
     def _is_first(self) -> bool:
-        """Whether no other run of this flow's copy was there before this one; raises `ClusterError`.
+        """Whether no other run of this flow's copy started before this one; raises `ClusterError`.
 
-        A run whose own mark is not valid, since it cannot be renewed, is not.
+        False for a run whose own mark has expired, since it cannot be renewed.
         """
         marks = self._progress.marks
         if self._mark is None or self._mark.key != key_of(self.flow, self._run):
@@ -153,7 +153,7 @@ class LeasePlanner:
             mark = MarkWriter(self.flow, self._run, stopping=self._stopping)
             mark.claim()
             self._mark = mark
-            self._progress.read()  # a claim counts from where it is in the topic
+            self._progress.read()  # a claim is valid once it is read from the topic
             if marks.may_be_alive(self.flow, now_ms=int(time.time() * 1000), besides=self._run):
                 time.sleep(RENEW_S + 1)
                 self._progress.read()
@@ -161,15 +161,15 @@ class LeasePlanner:
         return first is not None and first.run == self._run
 
     def _note_gone(self, topics: Mapping[str, str]) -> None:
-        """Report a topic that was copied and is not on the source any more, once as long as that is so."""
+        """Report a copied topic that is not on the source any more, once until it is there again."""
         lines = [line_on_gone(self.flow, topic, topics[topic]) for topic in sorted(topics.keys() - self._gone)]
         self.news = "; ".join(lines)
         self._gone = set(topics)
 
     def _kept_badly(self, there: Collection[str]) -> str:
-        """A line on a progress topic that is not compacted, which a run does not begin with; raises `ClusterError`.
+        """A line on a progress topic that is not compacted, with which a run does not begin; raises `ClusterError`.
 
-        One that was deleted since it was read is created again.
+        If it was deleted since it was read, it is recreated.
         """
         topic = progress_topic(self.flow)
         if topic.name not in there:
@@ -185,7 +185,7 @@ class LeasePlanner:
         return f"cluster {self.flow.target.alias}: {line}"
 
     def _written_again(self) -> str:
-        """Write what the progress topic has lost by being deleted, and return a line on it; empty if it has not."""
+        """Write what a deleted progress topic lost again, and return a line on it; empty if nothing was lost."""
         if not self._progress.lost:
             return ""
         told = write_again(self.flow, self._progress.lost)
@@ -193,7 +193,7 @@ class LeasePlanner:
         return told
 
     def _not_made(self, counts: Mapping[str, int], copied: Mapping[str, int]) -> str:
-        """A line on partitions that the target has lacked for longer than topic discovery takes to make them."""
+        """A line on partitions that the target has lacked for longer than topic discovery needs to create them."""
         now = time.monotonic()
         lacking = [(topic, partition) for topic, there in copied.items() for partition in range(there, counts[topic])]
         self._unmade = {place: self._unmade.get(place, now) for place in lacking}
@@ -204,11 +204,11 @@ class LeasePlanner:
         topic, partition = late[0]
         return (
             f"{len(late)} partitions are not copied, since {self.flow.target.alias} lacks them, among them "
-            f"{topic}-{partition}: topic discovery says why it cannot make them"
+            f"{topic}-{partition}; the log of topic discovery has the reason"
         )
 
     def _worth_a_look(self, rows: list[LeaseRow], known: Mapping[Place, Known]) -> list[LeaseRow]:
-        """Partitions with something to copy, of which a side has less than was copied, or of another topic."""
+        """Partitions with records to copy, of which a side has less than was copied, or of a recreated topic."""
         progress = {place: said.progress for place, said in known.items() if said.progress is not None}
         remote_ends, _ = last_stable_offsets(self._target, [(row.remote_topic, row.partition) for row in rows])
 
@@ -228,14 +228,14 @@ class LeasePlanner:
         return [row for row in rows if (row.topic, row.partition) not in left]
 
     def _source_ends(self, places: list[Place]) -> tuple[Mapping[Place, int], str]:
-        """Where the source's partitions end, and a line on those of which it does not say.
+        """The ends of the source's partitions, and a line on partitions without an answer.
 
-        These have the end that was known last, if any: their slot, which has connections of its own, asks for itself,
-        and reports what it meets.
+        These have the last known end, if any: their slot, which has separate connections, asks itself,
+        and reports the error.
         """
         if self._bounded and self._ends:
             return self._ends, ""
-        # With what open transactions hold back: it is there, and waited for.
+        # The high watermarks, since records of open transactions exist, and are waited for.
         ends, missing = high_watermarks(self._source, places)
         text = ""
         self.missing = bool(missing)
@@ -249,10 +249,10 @@ class LeasePlanner:
         return ends, text
 
     def anew(self) -> LeasePlanner:
-        """Return a planner with clients that log in anew, which goes on from what this one knows; it is closed then.
+        """Return a planner with new clients that log in again and this one's knowledge; this one is closed then.
 
-        A client keeps the login that it was made with, and it may have been exchanged since. Raises `MirrorlessError`
-        where none can be made, and this one goes on.
+        A client keeps the login that it was created with, which may have been changed since. Raises `MirrorlessError`
+        if a client cannot be created; then this one stays usable.
         """
         planner = LeasePlanner(self.flow, bounded=self._bounded, run=self._run, stopping=self._stopping)
         planner._ends, planner._rival, planner._unmade = self._ends, self._rival, self._unmade
@@ -263,7 +263,7 @@ class LeasePlanner:
         return planner
 
     def _lag_bytes(self, rows: list[LeaseRow]) -> dict[Place, int]:
-        """How much each partition has left to copy, in bytes; in records, where sizes may not be asked for."""
+        """How much each partition has left to copy, in bytes; in records, if sizes may not be described."""
         lags = {(row.topic, row.partition): row.lag_records for row in rows}
         if self._sizes is None or not any(lags.values()):
             return lags
@@ -271,13 +271,13 @@ class LeasePlanner:
             sizes = self._sizes.read()
         except KafkaError as error:
             _log.warning(
-                "%s: sizes of partitions are not known, records are counted instead: %s", self.flow.name, error
+                "%s: partition sizes are unknown, assigning by records instead of bytes: %s", self.flow.name, error
             )
             self._sizes.close()
             if not isinstance(error, RetriableError):
                 self._sizes = None
             return lags
-        # As if the log began at offset 0: good enough to tell a hot partition from an idle one.
+        # As if the log began at offset 0: sufficient to distinguish a hot partition from an idle one.
         return {
             place: max(lag, lag * sizes.get(place, 0) // max(1, self._ends.get(place, 1)))
             for place, lag in lags.items()

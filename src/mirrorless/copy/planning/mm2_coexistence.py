@@ -1,7 +1,7 @@
-"""Notices a MirrorMaker 2 that copies the same flow: what both copy is there twice, so this copy rests meanwhile.
+"""Detects a MirrorMaker 2 that copies the same flow: both would copy every record, so replication pauses meanwhile.
 
 MirrorMaker 2 writes its progress every minute (`offset.flush.interval.ms`) and when it stops, to this copy's own topic
-and keys. In dedicated mode its nodes are members of a group as long as they run, whether or not they copy this flow.
+and keys. In dedicated mode its nodes are members of a group while they run, whether or not they copy this flow.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 QUIET_S: Final = 150.0
-"""A MirrorMaker 2 that has written no progress for twice its minute and some is taken for stopped."""
+"""A MirrorMaker 2 that has written no progress for more than two intervals counts as stopped."""
 
 
 class CompetingMirrorMaker2:
-    """Looks for a MirrorMaker 2 beside one run of a flow's copy.
+    """Detects a MirrorMaker 2 that runs beside a run of a flow's copy.
 
-    What it wrote before a partition was first looked at tells nothing, except where a node of its runs: then it may be
-    about to go on with it.
+    Progress from before a partition was first read is ignored, unless a node runs: then MirrorMaker 2 may be
+    about to resume it.
     """
 
     def __init__(self, flow: Flow) -> None:
@@ -38,12 +38,12 @@ class CompetingMirrorMaker2:
         self._met = False
 
     def read(self, progress: ProgressTopic, places: Collection[Place]) -> tuple[dict[Place, Known], set[Place]]:
-        """Return what the progress topic says, for a lease of `places`, source partitions, and which of them wait.
+        """Return the content of the progress topic, for a lease of the source partitions `places`, and waiting ones.
 
-        Those came to a run that goes on, and it may still copy them: `may_run` says so. Others' partitions are no
-        business of this flow: topics may move from one to the other step by step. Raises `MirrorMaker2Runs` if it
-        lately copied one that this run copies, `MirrorMaker2MayRun` if one waits where the run begins, and
-        `ClusterUnavailable` if the target does not answer.
+        Waiting partitions were added to an active run, and MirrorMaker 2 may still copy them: see `may_run`.
+        Partitions of other flows are ignored: topics may move from one to the other step by step. Raises
+        `MirrorMaker2Runs` if it recently copied a partition of this run, `MirrorMaker2MayRun` if one waits where the
+        run begins, and `ClusterUnavailable` if the target does not answer.
         """
         known = progress.read()
         now = time.monotonic()
@@ -58,13 +58,13 @@ class CompetingMirrorMaker2:
                 if lately:
                     raise MirrorMaker2Runs(
                         f"MirrorMaker 2 copies this flow too, {_named(lately)} among others: "
-                        + _fix("this copy rests"),
+                        + _fix("replication pauses"),
                         cluster=self._flow.target.alias,
                     )
                 if not self._cleared:
                     raise self.may_run(waiting)
             else:
-                # A node writes what it has before it leaves its group, which may have been behind what was read.
+                # A node writes its last progress before it leaves its group, which may be later than what was read.
                 known, waiting = progress.read(), set()
                 progress.others.clear()
         self._cleared = set(places) - waiting
@@ -72,18 +72,18 @@ class CompetingMirrorMaker2:
         return known, waiting
 
     def may_run(self, waiting: Collection[Place]) -> MirrorMaker2MayRun:
-        """The error of partitions that wait."""
+        """The error of waiting partitions."""
         runs = f"runs (group {group_of(self._flow)} has members), and" if self._met else "may run, since it"
         return MirrorMaker2MayRun(
             f"MirrorMaker 2 {runs} was the last to copy {_named(waiting)} among others: "
-            + _fix("these partitions rest"),
+            + _fix("these partitions wait"),
             cluster=self._flow.target.alias,
         )
 
     def _are_there(self) -> bool:
-        """Whether nodes run; those that were met do until the target says otherwise.
+        """Whether nodes run; known nodes count until the target reports otherwise.
 
-        Of a MirrorMaker 2 on Connect, or without a right to the group, none are ever met.
+        For a MirrorMaker 2 on Connect, or without a right to the group, there are no known nodes.
         """
         runs = nodes_run(self._flow)
         self._met = self._met or bool(runs)
@@ -92,13 +92,13 @@ class CompetingMirrorMaker2:
 
 def _fix(what_rests: str) -> str:
     return (
-        f"stop it, both at once copy everything twice; {what_rests} until its nodes are gone, or have written no "
-        f"progress for {QUIET_S:.0f} s"
+        f"stop MirrorMaker 2, otherwise both copy every record; {what_rests} until its nodes have stopped, or have "
+        f"written no progress for {QUIET_S:.0f} s"
     )
 
 
 def _is_theirs(known: Known | None) -> bool:
-    """Whether it was the last to copy; where this project began behind it, and no record came since, it was not."""
+    """Whether it was the last to copy; not if this program resumed after it and it wrote no progress since."""
     if known is None or known.progress is None or known.progress.sequence is not None:
         return False
     return not any(one.goes_on_from(known.progress.last_offset + 1) for one in known.announced.values())

@@ -1,6 +1,6 @@
-"""Which topics of the source were there when a flow last looked, kept in the progress topic; Kafka Connect ignores it.
+"""Records which topics existed on the source at the last discovery, in the progress topic; Kafka Connect ignores them.
 
-Only flows that begin at the latest offset ask for it: what appeared since the last look is copied from its beginning.
+Only used by flows that begin at the latest offset: topics that were created since are copied from the beginning.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _prefix(cluster: str) -> bytes:
 
 
 class DiscoveredTopics:
-    """Source topics with their partition counts, as a reader of the progress topic has met them.
+    """Source topics with their partition counts, as read from the progress topic.
 
     `cluster` is the alias of the flow's source.
     """
@@ -45,7 +45,7 @@ class DiscoveredTopics:
         self.partitions: dict[str, int] = {}
 
     def take(self, key: bytes | None, value: bytes | None) -> bool:
-        """Take a record of the progress topic if it is about a discovered topic; says whether it is."""
+        """Process a record of the progress topic if it is about a discovered topic; returns whether it is."""
         if key is None or not key.startswith(self._begins):
             return False
         try:
@@ -59,13 +59,13 @@ class DiscoveredTopics:
         return True
 
     def forget(self) -> None:
-        """Forget all: the topic is read from its beginning again."""
+        """Forget all records: the topic is read from its beginning again."""
         self.partitions.clear()
 
 
 def is_new(place: Place, seen: Mapping[str, int]) -> bool:
-    """Whether a partition appeared after a look that met `seen`, topics with partition counts; never before the first.
+    """Whether a partition is missing in `seen`, topics with partition counts; never before the first discovery.
 
-    A topic that was gone at the last look, and was created again, is new.
+    A topic that did not exist at the last discovery, and was recreated, is new.
     """
     return bool(seen) and place[1] >= seen.get(place[0], 0)

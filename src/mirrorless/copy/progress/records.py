@@ -1,7 +1,7 @@
-"""How far a source partition was copied, in Connect's own record (reference, section 1.5; design, section 5).
+"""Records of the progress topic: how far a source partition was copied, in Connect's own format.
 
-Key and value are JSON without blanks, so that MirrorMaker 2 finds its position in what we wrote and the other way
-round. Our fields beside `offset` are ignored by Connect. Announcements of an epoch stand under keys of their own.
+Key and value are JSON without blanks, so that MirrorMaker 2 finds its position in records of this program and vice
+versa. Connect ignores the additional fields beside `offset`. Announcements of epochs have separate keys.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Progress(NamedTuple):
     """A partition's copy, as of its last acknowledged record.
 
     `last_offset` is the upstream offset of that record, `last_downstream` its offset on the target (-1 before the
-    first). `sequence` is that of the next record in incarnation `epoch`; both are None in MirrorMaker 2's records.
-    `leader_epoch` is the source leader's at that record, by which a log that was cut is known (KIP-320). `run` is how
-    many records end there without a hole on the source.
+    first). `sequence` is that of the next record in epoch `epoch`; both are None in MirrorMaker 2's records.
+    `leader_epoch` is the source leader's at that record, which shows whether a log was truncated (KIP-320). `run` is
+    how many records without a gap on the source end there.
     """
 
     last_offset: int
@@ -74,14 +74,14 @@ class Progress(NamedTuple):
 class Announcement:
     """Where epoch `epoch` of a partition's copy begins, and why: `kind` for decisions, `reason` for people.
 
-    Its first record is that at upstream offset `start`, with sequence 0, and it goes to the target's offset
-    `downstream`. `topic_id` is the source topic's (KIP-516), None where brokers do not know such: the incarnation is of
-    that topic, and not of another one that was given its name. `after` is the epoch and the next sequence at which the
-    target stood when this was decided; the target that has moved on from there makes it void. None holds always.
-    `behind` is the position of MirrorMaker 2 in whose place it begins elsewhere, since it cannot go on there.
-    `stood_at` is the epoch of the target's last record of ours, where a reset that holds always could learn it.
-    `source_end` is where the source ended when the copy began, by itself or by a reset: what another flow brings from
-    the target behind it is a loop.
+    Its first record is that at upstream offset `start`, with sequence 0, and is appended at the target's offset
+    `downstream`. `topic_id` is the source topic's (KIP-516), None if brokers do not support it: the epoch is of
+    that topic, and not of a recreated one. `after` is the epoch and the next sequence of the target
+    when this was decided; if the target has moved on from there, the announcement is void. None is always valid.
+    `behind` is the position of MirrorMaker 2 in whose place it begins elsewhere, since it cannot resume there.
+    `stood_at` is the epoch of the copy's last record on the target, if a reset that is always valid could learn it.
+    `source_end` is the source's end when the copy began, by itself or by a reset: what another flow copies from
+    the target to the source after it is a loop.
     """
 
     epoch: int
@@ -97,11 +97,11 @@ class Announcement:
 
     @property
     def last_begun(self) -> int | None:
-        """The last epoch of which the target had anything when this was announced; None if that is not known."""
+        """The last epoch with records on the target when this was announced; None if unknown."""
         return self.stood_at if self.after is None else self.after[0]
 
     def goes_on_from(self, position: int) -> bool:
-        """Whether this incarnation is the one that follows MirrorMaker 2 where it was going to read `position`."""
+        """Whether this epoch is the one that follows MirrorMaker 2, which would have read `position` next."""
         return position in (self.start, self.behind)
 
     def to_bytes(self) -> bytes:
@@ -140,10 +140,10 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Halt:
-    """A gap at which incarnation `epoch` stopped, at upstream `offset`; a later incarnation is not concerned.
+    """A gap at which epoch `epoch` stopped, at upstream `offset`; a later epoch is not affected.
 
-    It is kept because not every gap can be seen again: a log that was cut grows past the place. `position` is the next
-    offset that was to be copied, 0 where nothing said so, None in records of before it was kept.
+    It is stored because not every gap can be detected again: a truncated log grows beyond the offset. `position` is
+    the next offset to copy, 0 if unknown, None in records of earlier releases.
     """
 
     epoch: int
@@ -154,14 +154,14 @@ class Halt:
     position: int | None = None
 
     def stands(self, *, newest_epoch: int, progress: Progress | None) -> bool:
-        """Whether the partition is still there: no later incarnation began, nor did MirrorMaker 2 copy on meanwhile."""
+        """Whether the partition is still there: no later epoch began, nor did MirrorMaker 2 continue the copy."""
         theirs = progress if progress is not None and progress.epoch is None else None
-        # Forwards or, where its position was beyond the log, to its beginning.
+        # Forwards or, if its position was beyond the log, to its beginning.
         moved = theirs is not None and self.position is not None and self.position != theirs.last_offset + 1
         return self.epoch >= newest_epoch and not moved
 
     def to_bytes(self) -> bytes:
-        """Value of the record that keeps it."""
+        """Value of the record that stores it."""
         fields: dict[str, Any] = {"epoch": self.epoch, "offset": self.offset, "kind": self.kind.name}
         fields["reason"] = self.reason
         more = {"records": self.records, "position": self.position}
@@ -183,9 +183,9 @@ class Halt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """Why incarnation `epoch` halted at upstream `offset`, where that is no gap to decide on: it shows in the status.
+    """Why epoch `epoch` halted at upstream `offset`, if that is no gap to decide on: it is shown in the status.
 
-    Unlike at a `Halt`, each lease tries again; once the partition copies on, the record is deleted.
+    Unlike at a `Halt`, each lease retries; once the partition continues, the record is deleted.
     """
 
     epoch: int
@@ -193,13 +193,13 @@ class Stop:
     reason: str
 
     def stands(self, *, newest_epoch: int, progress: Progress | None) -> bool:
-        """Whether the partition is still there: no later incarnation began, and nothing from there on was copied."""
+        """Whether the partition is still there: no later epoch began, and nothing from there on was copied."""
         if self.epoch < newest_epoch or progress is None:
             return self.epoch >= newest_epoch
         return (progress.epoch is not None and progress.epoch < self.epoch) or progress.last_offset < self.offset
 
     def to_bytes(self) -> bytes:
-        """Value of the record that keeps it."""
+        """Value of the record that stores it."""
         return _json({"epoch": self.epoch, "offset": self.offset, "reason": self.reason})
 
     @classmethod
@@ -209,7 +209,7 @@ class Stop:
 
 
 class NotStopped(NamedTuple):
-    """A deleted `Stop`: the partition copies on."""
+    """A deleted `Stop`: the partition continues."""
 
 
 Said = Progress | Announcement | Halt | Stop | NotStopped
@@ -217,9 +217,9 @@ Said = Progress | Announcement | Halt | Stop | NotStopped
 
 @dataclass(frozen=True, slots=True)
 class SourcePartition:
-    """A partition of the source as the progress topic names it: by the source's alias, and by the connector's name.
+    """A partition of the source in the keys of the progress topic: by the source's alias, and by the connector's name.
 
-    Only progress itself is kept by connector, since only it is Connect's.
+    Only progress itself is stored by connector, since only it is Connect's.
     """
 
     cluster: str
@@ -237,19 +237,19 @@ class SourcePartition:
         return _json([_OWN, fields])
 
     def halt_key(self) -> bytes:
-        """Key of the record that says where it halted."""
+        """Key of the record of where it halted."""
         fields = {"cluster": self.cluster, "halt": True, "partition": self.partition, "topic": self.topic}
         return _json([_OWN, fields])
 
     def stop_key(self) -> bytes:
-        """Key of the record that says why it halted; earlier releases skip it."""
+        """Key of the record of why it halted; earlier releases skip it."""
         fields = {"cluster": self.cluster, "partition": self.partition, "stop": True, "topic": self.topic}
         return _json([_OWN, fields])
 
 
 @dataclass(slots=True)
 class Known:
-    """What the progress topic says of one source partition: its progress, announced epochs, where and why it halted."""
+    """The content of the progress topic about one source partition: its progress, announced epochs, halt and stop."""
 
     progress: Progress | None = None
     announced: dict[int, Announcement] = field(default_factory=dict)
@@ -258,7 +258,7 @@ class Known:
 
     @property
     def standing_halt(self) -> Halt | None:
-        """The gap at which the partition is halted, None if there is none or it was left behind."""
+        """The gap at which the partition is halted, None if there is none or it was skipped."""
         halt = self.halt
         return halt if halt and halt.stands(newest_epoch=self._newest_epoch, progress=self.progress) else None
 
@@ -274,7 +274,7 @@ class Known:
         return max([known, *self.announced])
 
     def take(self, said: Said | None) -> None:
-        """Note one more record of the topic; None is a tombstone of the progress."""
+        """Process one more record of the topic; None is a tombstone of the progress."""
         if isinstance(said, Announcement):
             self.announced[said.epoch] = said
         elif isinstance(said, Halt):
@@ -285,7 +285,7 @@ class Known:
             self.progress = said
 
     def to_json(self) -> str:
-        """All of it as one text, for a lease's row."""
+        """All of it as one string, for a lease's row."""
         return json.dumps(
             {
                 "progress": self.progress and json.loads(self.progress.to_bytes()),
@@ -308,10 +308,10 @@ class Known:
 
 
 def parse(key: bytes | None, value: bytes | None) -> tuple[SourcePartition, Said | None] | None:
-    """Read a record of the progress topic.
+    """Parse a record of the progress topic.
 
-    Returns the partition and what is said of it, with None for a tombstone; None for everything that is not ours to
-    read: positions of other kinds of connectors, and records that are malformed.
+    Returns the partition and the content, with None for a tombstone; None for everything that is not this program's:
+    offsets of other types of connectors, and malformed records.
     """
     try:
         connector, fields = json.loads(key or b"")
@@ -333,7 +333,7 @@ def _json(content: object) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveOut:
-    """Records that cannot go over, from upstream `offset` up to `next_offset`, and why."""
+    """Records that cannot be copied, from upstream `offset` up to `next_offset`, and why."""
 
     offset: int
     next_offset: int

@@ -1,14 +1,13 @@
-"""What the progress topic said before it was deleted, written into the topic that has its name now.
+"""Writes what a deleted progress topic contained into the recreated topic.
 
-Without it every partition would halt, since nothing says where its copy was; or begin from scratch, where the target
-remembers nothing of it either. What a process read last may be older than the copy is: so is progress at any time.
+Without it every partition would halt, since its position is unknown; or begin from scratch, if the target's producer
+state has expired too. What a process read last may be older than the copy is: progress may be so at any time.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.copy.progress.records import Known, SourcePartition
 from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.errors import ClusterUnavailable
@@ -27,7 +26,7 @@ _FLUSH_S: Final = 15.0
 
 
 def lacking(before: Known, now: Known | None) -> Known:
-    """Return what was known `before` of a partition and is not `now`; what is newer stays as it is."""
+    """Return what was known `before` of a partition and is not `now`; newer records are unchanged."""
     now = now or Known()
     return Known(
         progress=before.progress if now.progress is None else None,
@@ -37,21 +36,19 @@ def lacking(before: Known, now: Known | None) -> Known:
 
 
 def create_again(flow: Flow, target: Admin) -> None:
-    """Create the progress topic, as topic discovery would; raises `ClusterUnavailable` where that is not possible."""
+    """Create the progress topic, like topic discovery; raises `ClusterUnavailable` if this fails."""
     name = flow.offset_storage_topic
     planned = plan_internal_topics(flow, source=(), target=())
     wanted = [one for one in planned if isinstance(one, CreateTopic) and one.topic == name]
     error, _ = create(target, wanted)[name]
     if error is not None:
-        reason = f"topic {name} was deleted and cannot be created again; nothing is copied without it: {error}"
+        reason = f"topic {name} was deleted and cannot be recreated; nothing is copied without it: {error}"
         raise ClusterUnavailable(reason, cluster=flow.target.alias)
 
 
 def write_again(flow: Flow, lost: Mapping[Place, Known]) -> str:
-    """Write what is lost into the progress topic, and return a line on it; raises `ClusterUnavailable`."""
-    progress_writer = ProgressWriter(
-        topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer")
-    )
+    """Write lost records into the progress topic, and return a line on it; raises `ClusterUnavailable`."""
+    progress_writer = ProgressWriter(topic=flow.offset_storage_topic, cluster=flow.target)
     for (topic, partition), known in lost.items():
         where = SourcePartition(flow.source.alias, topic, partition, flow.connector_name)
         for epoch, one in known.announced.items():
@@ -61,11 +58,9 @@ def write_again(flow: Flow, lost: Mapping[Place, Known]) -> str:
         if known.progress is not None:
             progress_writer.write(where.progress_key(), known.progress.to_bytes())
     if not progress_writer.flush(_FLUSH_S) or progress_writer.failures:
-        reason = (
-            progress_writer.error or f"{flow.offset_storage_topic} does not take what it said before it was deleted"
-        )
+        reason = progress_writer.error or f"{flow.offset_storage_topic} does not accept the records that it lost"
         raise ClusterUnavailable(reason, cluster=flow.target.alias)
     return (
-        f"topic {flow.offset_storage_topic} on {flow.target.alias} was deleted and created again; "
-        f"the progress of {len(lost)} partitions was written into it again"
+        f"topic {flow.offset_storage_topic} on {flow.target.alias} was deleted and recreated; "
+        f"the progress of {len(lost)} partitions was written to it again"
     )

@@ -1,4 +1,4 @@
-"""Reads the progress topic of a flow: once from the beginning, then only what is new."""
+"""Reads the progress topic of a flow: once from the beginning, then only new records."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _OURS: Final = b'"sequence"'
 
 
 class ProgressTopic:
-    """What the progress topic says of a flow's source partitions; `admin` is a client of the target.
+    """The content of the progress topic about a flow's source partitions; `admin` is a client of the target.
 
-    `others` says when (monotonic seconds) progress was seen that MirrorMaker 2 wrote after the topic was first read.
+    `others` has the time (monotonic seconds) of progress that MirrorMaker 2 wrote after the topic was first read.
     `complete` says whether it was read to its end the last time. Without `must_exist` a topic that does not exist, or
-    may not be seen (`refused`), is an empty one. `marks` are those of runs of the flow's copy, `discovered` the
-    source's topics as they were at the last look. `lost` is what the topic said before it was deleted and created
-    again, and does not say now. `was_read` says whether it was ever read to its end.
+    is not visible (`refused`), counts as empty. `marks` are those of runs of the flow's copy, `discovered` the
+    source's topics at the last discovery. `lost` is what the topic contained before it was deleted and recreated,
+    and does not contain now. `was_read` says whether it was ever read to its end.
     """
 
     def __init__(self, flow: Flow, admin: Admin, *, must_exist: bool = True) -> None:
@@ -44,18 +44,18 @@ class ProgressTopic:
         self.discovered = DiscoveredTopics(flow.source.alias)
         self.lost: dict[Place, Known] = {}
         self._topic_id: str | None = None
-        # Without the topic nothing is known of how far the copy is, which is not the same as that nothing was copied.
+        # Without the topic the position of the copy is unknown, which is not the same as that nothing was copied.
         self._replay = Replay(topic=flow.offset_storage_topic, cluster=flow.target, admin=admin, must_exist=must_exist)
 
     @property
     def refused(self) -> str | None:
-        """Why the topic might not be seen when it was read last; None where it is there, or does not exist."""
+        """Why the topic was not visible when it was last read; None if it exists, or does not."""
         return self._replay.refused
 
     def read(self, *, stopping: Callable[[], bool] = lambda: False) -> dict[Place, Known]:
-        """Catch up with the topic's end and return what is known; raises `ClusterUnavailable`.
+        """Read to the topic's end and return what is known; raises `ClusterUnavailable`.
 
-        Once `stopping` says so the rest is left to the next read.
+        Once `stopping` returns true the rest is left to the next read.
         """
         last: dict[bytes | None, bytes | None] = {}
         for key, value, offset in self._replay.read(self._forget, stopping=stopping):
@@ -67,7 +67,7 @@ class ProgressTopic:
             if is_news and value is not None and _OURS not in value:
                 self._note_other(key, value)
             last[key] = value
-        # Of most keys there are many records, of which only the last one need be parsed.
+        # Most keys have many records, of which only the last one has to be parsed.
         for key, value in last.items():
             self._take(key, value)
         self.complete = self._replay.complete
@@ -84,7 +84,7 @@ class ProgressTopic:
         return self._known
 
     def found_again(self) -> None:
-        """Take what was lost as known: it was written into the topic."""
+        """Treat lost records as known: they were written into the topic."""
         for place, one in self.lost.items():
             known = self._known.setdefault(place, Known())
             for said in (*one.announced.values(), one.halt, one.progress):
@@ -93,7 +93,7 @@ class ProgressTopic:
         self.lost = {}
 
     def follow(self, earlier: ProgressTopic) -> None:
-        """Take over what another reader knew before the first read, so that what others wrote since is noted."""
+        """Take over what another reader knew before the first read, so that later records of others are noticed."""
         self._before = earlier._known if earlier.was_read and earlier._before is None else earlier._before
         self.was_read, self.others = earlier.was_read, earlier.others
         self._topic_id, self.lost = earlier._topic_id, earlier.lost
@@ -103,7 +103,7 @@ class ProgressTopic:
         self._replay.close()
 
     def _forget(self) -> None:
-        if self.was_read and self._before is None:  # else what is known is but a part
+        if self.was_read and self._before is None:  # otherwise the known records are incomplete
             self._before = self._known
         self._known = {}
         self.marks.forget()
@@ -117,17 +117,17 @@ class ProgressTopic:
     def _note_other(self, key: bytes | None, value: bytes) -> None:
         match self._parse(key, value):
             case (place, Progress(sequence=None) as said) if self._known.get(place, Known()).progress != said:
-                self.others[place] = time.monotonic()  # one that is known already was written again by us
+                self.others[place] = time.monotonic()  # known progress was written again by this program
 
     def _note_others_since(self, before: Mapping[Place, Known]) -> None:
-        """Note what was written while the topic could not be read, where it is the last that was said."""
+        """Record progress of others from while the topic could not be read, if it is the latest."""
         for place, known in self._known.items():
             match known.progress:
                 case Progress(sequence=None) if place not in before or before[place].progress != known.progress:
                     self.others[place] = time.monotonic()
 
     def _parse(self, key: bytes | None, value: bytes | None) -> tuple[Place, Said | None] | None:
-        """Read a record that is about this flow; None for any other."""
+        """Parse a record about this flow; None for any other."""
         read = parse(key, value)
         if read is None or read[0].cluster != self._alias:
             return None

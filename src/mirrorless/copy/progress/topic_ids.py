@@ -1,7 +1,7 @@
-"""Tells a source topic from an earlier one of the same name that its remote topic is a copy of (KIP-516). No I/O.
+"""Distinguishes a source topic from an earlier topic of the same name that was copied (KIP-516). No I/O.
 
-A topic that is deleted and created again is another topic. Its offsets, configs and ACLs say nothing about the copy of
-the topic before it, until the copy announces an epoch of the new one.
+A recreated topic is another topic. Its offsets, configs and ACLs are unrelated to the copy of the topic before,
+until the copy announces an epoch of the new topic.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.progress.records import Known
 
-NOT_COPIED: Final = "the source topic was deleted and created again, and nothing of the new topic was copied"
-NOT_KNOWN: Final = "the source does not say at the moment whether the topic was created again"
+NOT_COPIED: Final = "the source topic was deleted and recreated, and nothing of the new topic was copied"
+NOT_KNOWN: Final = "it is not known at the moment whether the source topic was recreated"
 
 
 def copied_id(known: Known | None) -> str | None:
-    """Id of the source topic that a partition's newest epoch is a copy of, None where it is not known."""
+    """Id of the source topic of a partition's newest epoch, None if unknown."""
     if known is None or not known.announced:
         return None
     newest = known.announced[max(known.announced)]
     progress = known.progress
     if progress is None:
         return newest.topic_id
-    if progress.epoch is None:  # MirrorMaker 2's, which keeps no ids
+    if progress.epoch is None:  # MirrorMaker 2's, which stores no ids
         return newest.topic_id if newest.goes_on_from(progress.last_offset + 1) else None
     return newest.topic_id if progress.epoch <= newest.epoch else None
 
 
 def is_another(known: Known | None, topic_id: str | None) -> bool:
-    """Whether the source topic, whose id is `topic_id` now, is not the copied one; False where an id is not known.
+    """Whether the source topic, whose id is `topic_id` now, is not the copied one; False if an id is unknown.
 
-    Without `topic_id` the copy's own finding counts: that it halted at a topic that was created again.
+    Without `topic_id` the state of the copy decides: whether it halted at a recreated topic.
     """
     if topic_id is None:
         halt = None if known is None else known.standing_halt
@@ -48,10 +48,10 @@ def is_another(known: Known | None, topic_id: str | None) -> bool:
 def created_again(
     progress: Mapping[Place, Known], *, ids: Mapping[str, str], partitions: Mapping[str, int] | None, alias: str
 ) -> dict[str, str]:
-    """Those of the topics in `partitions` that are not the copied ones, each with a line that says so.
+    """Those of the topics in `partitions` that were recreated, each with a line that says so.
 
-    `ids` are the topics' ids now, where they are known, `partitions` how many they have, None where the source does not
-    answer: what is known of partitions that the new topic does not have counts no longer. `alias` is the source's.
+    `ids` are the topics' current ids, if known, `partitions` their partition counts, None if the source does not
+    answer: records of partitions that the new topic does not have are ignored. `alias` is the source's.
     """
     found: dict[str, str] = {}
     for (topic, partition), known in progress.items():
@@ -59,6 +59,6 @@ def created_again(
             continue
         if not is_another(known, ids.get(topic)):
             continue
-        which = f": its id is {ids[topic]}, the copied topic has the id {copied_id(known)}" if topic in ids else ""
-        found[topic] = f"{topic} was deleted and created again on {alias}{which}"
+        which = f": its id is {ids[topic]}, the id of the copied topic is {copied_id(known)}" if topic in ids else ""
+        found[topic] = f"{topic} was deleted and recreated on {alias}{which}"
     return found

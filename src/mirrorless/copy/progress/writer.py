@@ -3,48 +3,38 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from confluent_kafka import KafkaError, KafkaException, Producer
-
-from mirrorless.client_logs import LIBRDKAFKA
-from mirrorless.clusters.connection_errors import unwritten
+from mirrorless.clusters.producer import TopicProducer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from confluent_kafka import Message
 
     from mirrorless.copy.progress.records import LeaveOut, SourcePartition
+    from mirrorless.settings import Cluster
 
 
 class ProgressWriter:
-    """A producer for the progress topic of one flow.
+    """A producer for the progress topic of one flow, on its target cluster.
 
     `error` is the latest failed write, None while all is well; `failures` counts them all, whatever was written since.
-    `config` are confluent-kafka's producer settings for the target cluster.
     """
 
-    def __init__(self, *, topic: str, config: Mapping[str, Any]) -> None:
+    def __init__(self, *, topic: str, cluster: Cluster) -> None:
         self.topic = topic
         self.error: str | None = None
         self.failures = 0
         # murmur2 is the Java client's partitioner: a key must stay on the partition where Connect looks for it.
-        self._producer = Producer(
-            {**config, "partitioner": "murmur2", "acks": "all", "linger.ms": 5, "logger": LIBRDKAFKA}
-        )
+        self._producer = TopicProducer(cluster, partitioner="murmur2", linger_ms=5)
 
     def write(self, key: bytes, value: bytes | None) -> None:
-        """Queue a record, or a tombstone; a failure is kept in `error` and mended by the partition's next write."""
-        try:
-            self._producer.produce(self.topic, key=key, value=value, on_delivery=self._delivered)
-        except (BufferError, KafkaException) as error:
-            self.failures += 1
-            self.error = f"progress was not written to {self.topic}: {_reason(error)}"
-        self._producer.poll(0)
+        """Queue a record, or a tombstone; a failure is kept in `error` and repaired by the partition's next write."""
+        if reason := self._producer.send(self.topic, key=key, value=value, delivered=self._delivered):
+            self._failed(self.topic, reason)
+        self._producer.poll()
 
     def dead_letter(self, topic: str, where: SourcePartition, what: LeaveOut) -> None:
-        """Queue the coordinates of what is left out, with the headers of Connect's dead letter queue (KIP-298)."""
+        """Queue the coordinates of a skipped record, with the headers of Connect's dead letter queue (KIP-298)."""
         headers: list[tuple[str, str | bytes | None]] = [
             (f"__connect.errors.{name}", value.encode())
             for name, value in {
@@ -66,24 +56,23 @@ class ProgressWriter:
             "reason": what.reason,
         }
         value = json.dumps(coordinates, ensure_ascii=False).encode()
-        try:
-            self._producer.produce(topic, value=value, headers=headers, on_delivery=self._delivered)
-        except (BufferError, KafkaException) as error:
-            self.failures += 1
-            self.error = f"{topic} was not written to: {_reason(error)}"
+        if reason := self._producer.send(topic, value=value, headers=headers, delivered=self._delivered):
+            self._failed(topic, reason)
 
     def poll(self) -> None:
-        """Hear what became of records that were queued before."""
-        self._producer.poll(0)
+        """Process acknowledgements of records that were queued before."""
+        self._producer.poll()
 
     def flush(self, seconds: float) -> bool:
-        """Wait until everything queued was acknowledged, at most so long; says whether it was."""
+        """Wait until everything queued was acknowledged, at most so long; returns whether it was."""
         return self._producer.flush(seconds) == 0
 
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        self.failures += error is not None
-        self.error = None if error is None else f"{message.topic()} was not written to: {unwritten(error)}"
+    def _delivered(self, reason: str | None, message: Message) -> None:
+        if reason is None:
+            self.error = None
+        else:
+            self._failed(str(message.topic()), reason)
 
-
-def _reason(error: BufferError | KafkaException) -> str:
-    return unwritten(error.args[0]) if isinstance(error, KafkaException) else str(error)
+    def _failed(self, topic: str, reason: str) -> None:
+        self.failures += 1
+        self.error = f"cluster {self._producer.alias}: writing to {topic} failed: {reason}"

@@ -1,7 +1,7 @@
-"""Where a partition's copy goes on: what the progress says, held against what the target has (design, section 5).
+"""Decides where a partition's copy continues, from its progress and from what the target has. No I/O.
 
-Pure decisions. The progress may be older than the target; it is never newer unless the target lost something. Only what
-the target has replicated counts: a leader's producer state reaches to the end of its own log, which it may still lose.
+The progress may be older than the target; it is never newer unless the target lost something. Only what the target has
+replicated counts: a leader's producer state covers its own log to the end, of which it may still lose some.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ class RemoteLogState:
     """What the target's leader knows of one remote partition and our producer id.
 
     `log_end` is the high watermark. `epoch` and `last_sequence` are the broker's producer state or, where it has none,
-    those in the header of the last batch if that is ours; None if neither. `remembered` says that they are the
-    broker's: it then takes only the next sequence, where an unknown producer may begin anywhere. `foreign_tail` says
-    that the last batch is another producer's. `unreplicated` is how many offsets the leader's own log reaches beyond
-    the high watermark, None where it does not say; it was asked for after the producer state. Whose they are is not
-    known where the producer is forgotten, by the age of its records, which of old records may be at once
-    (`ProducerStateManager.isProducerExpired`).
+    those in the header of the last batch if that is ours; None if neither. `remembered`: they are the broker's, which
+    accepts only the next sequence; an unknown producer may begin anywhere. `foreign_tail`: the last batch is another
+    producer's. `unreplicated` is how many offsets the leader's own log has after the high watermark, None where that is
+    unknown; it was asked for after the producer state. Whose they are is unknown where the producer is forgotten, by
+    the age of its records, which for old records may be at once (`ProducerStateManager.isProducerExpired`).
     """
 
     log_end: int
@@ -42,7 +41,7 @@ class RemoteLogState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continue:
-    """Continue incarnation `epoch`: from upstream offset `walk_from` skip `walk_records` records, then append.
+    """Continue epoch `epoch`: from source offset `walk_from` skip `walk_records` records, then append.
 
     `sequence` is that of the first record to append; `last_downstream` the target's offset of the one before it.
     """
@@ -56,7 +55,7 @@ class Continue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """Announce incarnation `epoch`, then append from upstream offset `start`; None is the flow's start position."""
+    """Announce epoch `epoch`, then append from source offset `start`; None is the flow's start position."""
 
     epoch: int
     start: int | None
@@ -66,17 +65,16 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """The target has not replicated what it holds; it will, or its next leader will not have it. Ask again."""
+    """Ask again: the target has not replicated what it holds; it will, or its next leader will not have it."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """Something that was there is not any more: a gap, to be handled by policy.
+    """Records are missing: a gap, which the error policy handles.
 
-    `records` is how many acknowledged records the target lost, or does not have between others that it took; None where
-    that cannot be known.
+    `records` is how many acknowledged records the target lost, or refused before it took later ones; None if unknown.
     """
 
     reason: str
@@ -86,10 +84,10 @@ class Lost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unexplained:
-    """The target holds records of an epoch that is not known: another writer began it, or its announcement is lost.
+    """The target holds records of an unknown epoch: another writer began it, or its announcement is lost.
 
-    Read the progress topic again. Only this decision depends on it being fresh: all others hold for one that is older
-    than the target's state.
+    Read the progress topic again. Only this decision depends on fresh progress: all others are right for progress that
+    is older than the target's state.
     """
 
     epoch: int
@@ -100,7 +98,7 @@ Decision = Continue | Start | Wait | Lost | Unexplained
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Base:
-    """A known pair: the record at upstream `offset` has `sequence` and belongs at the target's `downstream`."""
+    """A known pair of offsets: the record at source offset `offset` has `sequence`, and the target's `downstream`."""
 
     epoch: int
     offset: int
@@ -109,13 +107,13 @@ class _Base:
 
 
 def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], target: RemoteLogState) -> Decision:
-    """Choose how to go on; `announced` are the epochs that the progress topic knows."""
+    """Decide how to continue; `announced` are the epochs of the progress topic."""
     if target.unreplicated and not target.remembered:
         return Wait(
             reason=f"{target.unreplicated} records on the leader of the remote partition are not replicated yet"
         )
     if progress is not None and (progress.epoch is None or progress.sequence is None):
-        return _behind_mirrormaker(progress.last_offset + 1, announced, target)
+        return _after_mirrormaker2(progress.last_offset + 1, announced, target)
     newest = announced[max(announced)] if announced else None
     if newest is not None and _is_next(newest, progress, target):
         passed = newest.start
@@ -143,7 +141,7 @@ def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], 
     ahead = (target.last_sequence + 1 - base.sequence) % SEQUENCES
     if target.epoch < base.epoch or ahead >= SEQUENCES // 2:
         return Lost(
-            reason=f"the target is at epoch {target.epoch}, sequence {target.last_sequence}, behind the acknowledged "
+            reason=f"the target is at epoch {target.epoch}, sequence {target.last_sequence}, before the acknowledged "
             f"epoch {base.epoch}, sequence {(base.sequence - 1) % SEQUENCES}: it lost records",
             kind=GapKind.TARGET_LOST,
             records=SEQUENCES - ahead if target.epoch == base.epoch else base.sequence,
@@ -152,10 +150,10 @@ def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], 
 
 
 def _lost(downstream: int, target: RemoteLogState) -> Lost:
-    """The target does not reach to where it was: `downstream` is the offset that was to come next."""
+    """Return the gap of a target that ends before `downstream`, the next offset that was expected."""
     return Lost(
         reason=f"the remote partition ends at {target.log_end}, before the acknowledged record "
-        f"{downstream - 1}: the target lost records, or the remote topic was created again",
+        f"{downstream - 1}: the target lost records, or the remote topic was deleted and recreated",
         kind=GapKind.TARGET_LOST,
         records=downstream - target.log_end,
     )
@@ -166,11 +164,11 @@ def _is_next(newest: Announcement, progress: Progress | None, target: RemoteLogS
     if progress is not None and progress.epoch is not None and progress.epoch > newest.epoch:
         return False
     if progress is not None and progress.epoch == newest.epoch and progress.sequence:
-        return False  # it was begun
+        return False  # it has begun
     if target.log_end < newest.downstream:
-        return False  # the target lost what was there when it was announced
+        return False  # the target lost what it had when this was announced
     if target.epoch is None or target.last_sequence is None:
-        # Forgotten: only the length of the log can tell that nothing was appended.
+        # Forgotten: only the length of the log shows that nothing was appended.
         return progress is not None and target.log_end == newest.downstream
     if target.epoch >= newest.epoch:
         return False
@@ -178,16 +176,16 @@ def _is_next(newest: Announcement, progress: Progress | None, target: RemoteLogS
 
 
 def _ahead(base: _Base, records: int, target: RemoteLogState) -> Decision:
-    """Go on `records` behind `base`, if they are replicated.
+    """Continue `records` after `base`, if they are replicated.
 
-    More of them than the leader's own log has room for cannot be waited for: it took some without others before them.
+    More of them than the leader's own log has are no reason to wait: it took some without others before them.
     """
     late = base.downstream + records - target.log_end
     if target.unreplicated is not None and late > target.unreplicated:
         missing = late - target.unreplicated
         return Lost(
             reason=f"the target's last sequence in epoch {base.epoch} counts {missing} records more than its log has "
-            f"from offset {base.downstream} on: it refused records behind upstream offset {base.offset - 1} and took "
+            f"from offset {base.downstream} on: it refused records after source offset {base.offset - 1} and took "
             "later ones",
             kind=GapKind.TARGET_HOLE,
             records=missing,
@@ -204,10 +202,10 @@ def _ahead(base: _Base, records: int, target: RemoteLogState) -> Decision:
 
 
 def _forgotten(base: _Base, target: RemoteLogState) -> Decision:
-    """The target does not remember us. What its log grew by since the progress was ours, unless another wrote there."""
+    """Decide where the target forgot the producer: what its log grew by was ours, unless another producer wrote."""
     if target.foreign_tail and target.log_end > base.downstream:
         return Lost(
-            reason=f"another producer wrote to the remote partition behind the acknowledged record "
+            reason=f"another producer wrote to the remote partition after the acknowledged record "
             f"{base.downstream - 1}, and the target has forgotten how far this copy was",
             kind=GapKind.UNEXPLAINED,
             records=None,
@@ -217,7 +215,7 @@ def _forgotten(base: _Base, target: RemoteLogState) -> Decision:
 
 def _without_progress(announced: Mapping[int, Announcement], target: RemoteLogState) -> Decision:
     if target.epoch is None or target.last_sequence is None:
-        # Nothing was appended by us. An epoch announced already is announced again; the first announcement holds.
+        # We appended nothing. An epoch that was announced is announced again; the first announcement is valid.
         epoch = max(announced, default=0)
         if epoch in announced and announced[epoch].downstream > target.log_end:
             return Start(
@@ -230,18 +228,18 @@ def _without_progress(announced: Mapping[int, Announcement], target: RemoteLogSt
     return _from_announcement(target.epoch, target.last_sequence, announced, target)
 
 
-def _behind_mirrormaker(start: int, announced: Mapping[int, Announcement], target: RemoteLogState) -> Decision:
+def _after_mirrormaker2(start: int, announced: Mapping[int, Announcement], target: RemoteLogState) -> Decision:
     known = -1 if target.epoch is None else target.epoch
     if target.last_sequence is not None and known not in announced:
         return Unexplained(epoch=known)
-    stands = None if target.last_sequence is None else (known, (target.last_sequence + 1) % SEQUENCES)
+    reached = None if target.last_sequence is None else (known, (target.last_sequence + 1) % SEQUENCES)
     begun = [
         epoch
         for epoch, one in announced.items()
-        if one.goes_on_from(start) and epoch > known and one.after in (None, stands)
+        if one.goes_on_from(start) and epoch > known and one.after in (None, reached)
     ]
     if not begun and target.last_sequence is not None and announced[known].goes_on_from(start):
-        # Our own incarnation behind this very position, whose first progress was not written yet.
+        # Our own epoch after this position, whose first progress was not written yet.
         return _from_announcement(known, target.last_sequence, announced, target)
     if begun and announced[max(begun)].downstream > target.log_end:
         return _lost(announced[max(begun)].downstream, target)
@@ -258,6 +256,6 @@ def _from_announcement(
     if announcement.downstream > target.log_end:
         return _lost(announcement.downstream, target)
     base = _Base(epoch=epoch, offset=announcement.start, sequence=0, downstream=announcement.downstream)
-    # Sequences wrap; how often, the length of the log says.
+    # Sequences wrap; the length of the log shows how often.
     wraps = max(0, target.log_end - base.downstream - last_sequence - 1) // SEQUENCES
     return _ahead(base, last_sequence + 1 + wraps * SEQUENCES, target)

@@ -1,4 +1,4 @@
-"""What many partitions ask for one by one in the same turn of the event loop, asked as one."""
+"""Combines requests that many partitions make in the same turn of the event loop."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Answer = TypeVar("Answer")
 
 
 class RequestBatcher(Generic[Group, Question, Answer]):
-    """Gathers the questions of a group (say, a broker) and hands them to `ask`, which answers all of them.
+    """Gathers the questions of a group (say, a broker) and passes them to `ask`, which answers all of them.
 
-    A question is a request, and a request costs either end some tenths of a millisecond: thousands of partitions that
-    begin at once would spend seconds with it. An answer that is an exception is raised to whom it is for; what `ask`
-    raises, to all. Whose answer is missing hears `NotNow`.
+    A request costs either side some tenths of a millisecond: thousands of partitions that begin at once would spend
+    seconds with it. An answer that is an exception is raised to its caller; what `ask` raises, to all callers. Without
+    an answer the caller gets `NotNow`.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class RequestBatcher(Generic[Group, Question, Answer]):
         self._waiting: dict[Group, dict[Question, Any]] = defaultdict(dict)
 
     async def one(self, group: Group, question: Question) -> Answer:
-        """Ask one question; `ask` hears of it when everybody else who is ready has asked too."""
+        """Ask one question; `ask` gets it together with those of all other coroutines that are ready."""
         waiting = self._waiting[group]
         if not waiting:
             self._net.call_soon(self._flush(group))
@@ -49,10 +49,10 @@ class RequestBatcher(Generic[Group, Question, Answer]):
         asked = self._waiting.pop(group)
         try:
             answers = await self._ask(group, list(asked))
-        except Exception as error:  # noqa: BLE001 -- it is raised where it was asked
+        except Exception as error:  # noqa: BLE001 -- raised to the callers
             answers = dict.fromkeys(asked, error)
         for question, future in asked.items():
-            # Whoever waits must hear something, or its partition would stand still without a word.
+            # Without any answer the partition would wait for ever.
             answer = answers.get(question, NotNow("a broker's answer leaves out some of what it was asked"))
             if isinstance(answer, Exception):
                 future.failure(answer)

@@ -1,11 +1,10 @@
-"""Begins a new incarnation of a copy on purpose: from somewhere else, or into a remote topic that was emptied."""
+"""Resets a copy: its next epoch begins at another offset, or in a remote topic that was emptied."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.copy.flow.connections import FlowConnections
 from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.records import Announcement, Known, Progress, SourcePartition
@@ -15,7 +14,7 @@ from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.metadata.plan import replicated
-from mirrorless.protocol import cluster_client as wires
+from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_for
 from mirrorless.protocol.leaders import by_leader
 
@@ -32,7 +31,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset:
-    """One partition that shall begin again: from upstream `start`, in `epoch`; `position` is the next offset as of now.
+    """One partition to reset: epoch `epoch` begins at source offset `start`; `position` is the next offset until then.
 
     `end` is the source's last stable offset, `remote_begin` and `remote_end` what the remote partition holds.
     `stood_at` is the epoch of its last record of ours, None where the target does not remember it.
@@ -52,7 +51,7 @@ class Reset:
 
     @property
     def repeated(self) -> int:
-        """Offsets that were copied and will be again, and of which the remote partition may still hold some."""
+        """Offsets that were copied and will be copied again, some of which the remote partition may still hold."""
         if self.position is None or self.remote_begin == self.remote_end:
             return 0
         return max(0, min(self.position, self.end) - self.start)
@@ -72,7 +71,7 @@ class Resetter:
         self._source, self._target = self._ends.source, self._ends.target
 
     def plan(self, topic: str, to: int, *, partitions: Collection[int] = ()) -> list[Reset]:
-        """Look at these partitions of a source topic, at all if none is named.
+        """Plan the reset of these partitions of a source topic, of all if none is named.
 
         `to` is `EARLIEST`, `LATEST`, an offset, or minus a time in ms. Raises `ConfigurationError` for a topic that the
         flow does not replicate, and for a partition that one side does not have. Nothing is written.
@@ -83,15 +82,13 @@ class Resetter:
         return self._run(lambda: self._plan(topic, remote, to, partitions))
 
     def apply(self, resets: Sequence[Reset]) -> None:
-        """Announce the new epochs and write the new progress; a copy that runs follows at its next lease."""
+        """Announce the new epochs and write the new progress; a running copy continues there at its next lease."""
         self._run(lambda: self._announce(resets))
         flow = self._flow
-        progress_writer = ProgressWriter(
-            topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer")
-        )
+        progress_writer = ProgressWriter(topic=flow.offset_storage_topic, cluster=flow.target)
         for one in resets:
             where = SourcePartition(flow.source.alias, one.topic, one.partition, flow.connector_name)
-            # MirrorMaker 2 would go on from here too.
+            # MirrorMaker 2 would continue from here too.
             progress = Progress(
                 last_offset=one.start - 1, sequence=0, epoch=one.epoch, last_downstream=one.remote_end - 1
             )
@@ -125,14 +122,18 @@ class Resetter:
                     raise ConfigurationError(_range(name, count), key="partition", value=str(number))
         known = self._ends.progress.read()
         places, remotes = ([(name, number) for number in numbers] for name in (topic, remote))
-        first, end = [await self._offsets(self._source, places, at) for at in (wires.EARLIEST, wires.LATEST)]
+        first, end = [
+            await self._offsets(self._source, places, at) for at in (cluster_client.EARLIEST, cluster_client.LATEST)
+        ]
         remembered = await self._epochs({(remote, number): (topic, number) for number in numbers})
-        begins, ends = [await self._offsets(self._target, remotes, at) for at in (wires.EARLIEST, wires.LATEST)]
-        timed = await self._offsets(self._source, places, -to) if to < wires.EARLIEST else {}
+        begins, ends = [
+            await self._offsets(self._target, remotes, at) for at in (cluster_client.EARLIEST, cluster_client.LATEST)
+        ]
+        timed = await self._offsets(self._source, places, -to) if to < cluster_client.EARLIEST else {}
         topic_id = self._source.topic_id(topic)
         resets = []
         for place, there in zip(places, remotes, strict=True):
-            start = {wires.EARLIEST: first[place], wires.LATEST: end[place]}.get(to, to)
+            start = {cluster_client.EARLIEST: first[place], cluster_client.LATEST: end[place]}.get(to, to)
             if timed:
                 start = end[place] if timed[place] < 0 else timed[place]
             now = known.get(place, Known())
@@ -158,7 +159,7 @@ class Resetter:
         return resets
 
     async def _epochs(self, remotes: Mapping[Place, Place]) -> dict[Place, int]:
-        """The epoch that the target's brokers remember of our producer on each remote partition, if they do."""
+        """Return the epoch of our producer that the target's brokers remember on each remote partition, if they do."""
         found: dict[Place, int] = {}
         for node, led in by_leader(self._target, remotes).items():
             wanted = {there: producer_id(self._source.cluster_id, *remotes[there]) for there in led}
@@ -169,11 +170,11 @@ class Resetter:
                     found[there] = state.epoch
         return found
 
-    async def _offsets(self, wire: ClusterClient, places: Sequence[Place], at: int) -> dict[Place, int]:
-        isolation = wires.READ_COMMITTED if wire is self._source else wires.READ_UNCOMMITTED
+    async def _offsets(self, client: ClusterClient, places: Sequence[Place], at: int) -> dict[Place, int]:
+        isolation = cluster_client.READ_COMMITTED if client is self._source else cluster_client.READ_UNCOMMITTED
         found: dict[Place, int] = {}
-        for node, led in by_leader(wire, places).items():
-            for place, one in (await wire.offsets(node, led, at=at, isolation=isolation)).items():
+        for node, led in by_leader(client, places).items():
+            for place, one in (await client.offsets(node, led, at=at, isolation=isolation)).items():
                 if one.error_code:
                     raise error_for(one.error_code)
                 found[place] = one.offset
@@ -208,11 +209,11 @@ class Resetter:
 
 
 def _range(topic: str, count: int) -> str:
-    return f"{topic} has partitions 0 to {count - 1}" if count else f"{topic} is not there yet"
+    return f"{topic} has partitions 0 to {count - 1}" if count else f"{topic} does not exist yet"
 
 
 def flow_of(flows: Sequence[Flow], topic: str) -> Flow:
-    """The one flow that replicates `topic`; raises `ConfigurationError` if there is none or more than one."""
+    """Return the one flow that replicates `topic`; raises `ConfigurationError` if there is none or more than one."""
     found = [flow for flow in flows if replicated(flow, {topic: 1})]
     if len(found) == 1:
         return found[0]

@@ -1,67 +1,38 @@
-"""Walks the source by batch headers, counting records: how far a copy is that went on without its progress."""
+"""Counts the source's records by batch headers, to find the position of a copy that is ahead of its progress."""
 
 from __future__ import annotations
 
-from functools import partial
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from mirrorless.batches.batch_filter import AbortedTransactions
-from mirrorless.batches.header import FormatError, scan
-from mirrorless.batches.legacy import legacy_end, messages
-from mirrorless.batches.rebuild import records_of
-from mirrorless.batches.stamp import body_of
-from mirrorless.errors import CorruptBatch, Gap, GapKind, UnsupportedBatch
-from mirrorless.protocol import cluster_client as wires
-from mirrorless.protocol.broker_errors import error_for
-from mirrorless.protocol.leaders import NotNow, leader_of
-from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
+from mirrorless.batches.header import FormatError
+from mirrorless.batches.record_counter import LogPosition, RecordCounter
+from mirrorless.errors import CorruptBatch, GapKind, UnsupportedBatch
+from mirrorless.log_walk import LogEnd, RecordsGone, committed
+from mirrorless.protocol.leaders import NotNow
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import Iterator
 
-    from mirrorless.batches.header import BatchHeader
-    from mirrorless.batches.records import Records
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.protocol.cluster_client import ClusterClient
-    from mirrorless.protocol.requests import Fetched
 
-_FETCH_BYTES = 8 << 20
 _PATIENCE = 4
 PATIENCE_AT_END = 7
-"""So many resumes, some four seconds, until a leader is believed that has less than was copied."""
+"""So many resumes, some four seconds, before a leader counts that has less than was copied."""
 
 
 class SourceWalk(NamedTuple):
-    """Where a walk ended: the offset behind the last record counted, that record without its deltas, its leader epoch.
+    """Where a walk ended: the offset after the last record counted, that record without its deltas, its leader epoch.
 
-    `cleaned` says that the cleaner has taken records out of the stretch, so that the count may have led too far; where
-    it led beyond the source's end, there is no record.
+    `cleaned` says that compaction took records out of the range, so that the count may have led too far; where it led
+    beyond the source's end, there is no record.
     """
 
     offset: int
     record: bytes | None
     leader_epoch: int
     cleaned: bool
-
-
-class _Ended(Exception):
-    """The source has no more committed records, at the moment."""
-
-    def __init__(self, offset: int, *, cleaned: bool) -> None:
-        self.offset = offset
-        self.cleaned = cleaned
-        super().__init__()
-
-
-class _Batch(NamedTuple):
-    """A batch of committed data, or a set of messages of formats v0 and v1; `cleaned` as in `SourceWalk`, so far."""
-
-    base_offset: int
-    next_offset: int
-    record_count: int
-    leader_epoch: int
-    cleaned: bool
-    opened: Callable[[], Records]
 
 
 async def walk(
@@ -71,148 +42,71 @@ async def walk(
 
     `leader_epoch` is that of the record before `offset`, if it is known. Raises `Gap` where there are fewer.
     """
+    position = LogPosition(offset, leader_epoch=-1 if leader_epoch is None else leader_epoch)
     left = count
     try:
-        async for batch in _batches(source, copy, offset, leader_epoch=leader_epoch):
-            records = batch.record_count
-            if batch.base_offset < offset or records >= left:
-                # The one batch that the position cuts has to be opened.
-                wanted = batch.opened().wanted(offset)
-                records = len(wanted.rests)
-                if records >= left:
-                    behind = batch.next_offset if records == left else wanted.offsets[left]
-                    return SourceWalk(behind, wanted.rests[left - 1], batch.leader_epoch, batch.cleaned)
-            left -= records
-    except FormatError as error:
-        raise _malformed(copy, error) from error
-    except _Ended as ended:
-        if ended.cleaned and copy.attempts < _PATIENCE:
-            raise NotNow(f"{left} records are missing in the source") from ended  # a new leader may tell of less
-        if ended.cleaned:
-            return SourceWalk(ended.offset, None, -1, cleaned=True)
-        reason = f"the target holds {left} records from here on, but the source ends at {ended.offset}: it lost them"
-        raise copy.gap(reason, GapKind.TRUNCATED, offset=ended.offset) from ended
-    except Gap as gap:
-        reason = f"the target holds {left} records from here on, but {gap.reason}"
-        raise copy.gap(reason, gap.kind, offset=gap.offset) from gap
+        with _partition_errors(copy):
+            async for batch in committed(source, copy.place, position):
+                records = batch.record_count
+                if batch.base_offset < offset or records >= left:
+                    # The one batch that the position cuts has to be opened.
+                    wanted = batch.opened().wanted(offset)
+                    records = len(wanted.rests)
+                    if records >= left:
+                        following = batch.next_offset if records == left else wanted.offsets[left]
+                        return SourceWalk(following, wanted.rests[left - 1], batch.leader_epoch, position.cleaned)
+                left -= records
+    except LogEnd as end:
+        if end.cleaned and copy.retry.attempts < _PATIENCE:
+            raise NotNow(f"{left} records are missing in the source") from end  # a new leader may have fewer for now
+        if end.cleaned:
+            return SourceWalk(end.offset, None, -1, cleaned=True)
+        reason = f"the target holds {left} records from here on, but the source ends at {end.offset}: it lost them"
+        raise copy.gap(reason, GapKind.TRUNCATED, offset=end.offset) from end
+    except RecordsGone as gone:
+        reason = f"the target holds {left} records from here on, but {gone.reason}"
+        raise copy.gap(reason, gone.kind, offset=gone.offset) from gone
     raise AssertionError("a walk ends in an answer or an error")
 
 
 async def find(source: ClusterClient, copy: PartitionCopy, record: bytes, *, start: int, end: int) -> int | None:
-    """Look for a record (without its deltas) between the offsets `start` and `end`; returns the offset behind it."""
-    try:
-        async for batch in _batches(source, copy, start, until=end):
+    """Look for a record (without its deltas) between the offsets `start` and `end`; returns the offset after it."""
+    with _ended_before(copy, end):
+        async for batch in committed(source, copy.place, LogPosition(start), until=end):
             opened = batch.opened().wanted(start, end)
             if record in opened.rests:
                 return opened.offsets[opened.rests.index(record)] + 1
-    except FormatError as error:
-        raise _malformed(copy, error) from error
     return None
 
 
 async def count(source: ClusterClient, copy: PartitionCopy, *, start: int, end: int) -> int:
-    """How many committed records the source has from offset `start` up to `end`."""
-    counted = 0
+    """Return how many committed records the source has from offset `start` up to `end`."""
+    counter = RecordCounter(start, [end])
+    with _ended_before(copy, end):
+        async for batch in committed(source, copy.place, counter, until=end):
+            counter.add(batch)
+    return counter.counts.get(end, counter.records)
+
+
+@contextmanager
+def _ended_before(copy: PartitionCopy, end: int) -> Iterator[None]:
+    """Raise errors of `committed` as those of a copy; a leader whose log ends before `end` is asked a few times."""
     try:
-        async for batch in _batches(source, copy, start, until=end):
-            if batch.base_offset >= start and batch.next_offset <= end:
-                counted += batch.record_count
-            else:
-                counted += len(batch.opened().wanted(start, end).rests)
+        with _partition_errors(copy):
+            yield
+    except LogEnd as ended:
+        if ended.end < end and copy.retry.attempts < PATIENCE_AT_END:
+            raise NotNow(f"the source's leader has no records after offset {ended.end} yet") from ended
+    except RecordsGone as gone:
+        raise copy.gap(gone.reason, gone.kind, offset=gone.offset) from gone
+
+
+@contextmanager
+def _partition_errors(copy: PartitionCopy) -> Iterator[None]:
+    """Raise a `FormatError` as the partition's error."""
+    try:
+        yield
     except FormatError as error:
-        raise _malformed(copy, error) from error
-    return counted
-
-
-async def _batches(
-    source: ClusterClient,
-    copy: PartitionCopy,
-    offset: int,
-    *,
-    leader_epoch: int | None = None,
-    until: int | None = None,
-) -> AsyncIterator[_Batch]:
-    """Every batch of committed data from `offset` on; raises `_Ended` where the source ends, unless that is `until`."""
-    cleaned = False
-    while until is None or offset < until:
-        node = leader_of(source, copy.place)
-        fetched = await source.fetch_one(
-            node,
-            (copy.place, offset, -1 if leader_epoch is None else leader_epoch),
-            max_wait_ms=500,
-            partition_max_bytes=_FETCH_BYTES,
-        )
-        if fetched.error_code == OFFSET_OUT_OF_RANGE:
-            raise copy.gap("the source does not have them any more", GapKind.RETENTION, offset=offset)
-        if fetched.error_code:
-            raise error_for(fetched.error_code)
-        if fetched.diverges_at is not None:
-            cut_at = fetched.diverges_at
-            raise copy.gap(f"its log was cut at {cut_at}", GapKind.TRUNCATED, offset=min(offset, cut_at))
-        before, leader_epoch = offset, None
-        try:
-            for batch, dense in _behind(fetched, offset):
-                # Markers are batches too: an offset that none has was taken by the cleaner.
-                cleaned = cleaned or batch.base_offset > offset or not dense
-                offset = batch.next_offset
-                if batch.record_count:
-                    yield batch._replace(cleaned=cleaned)
-        except FormatError as error:
-            if error.magic == 2 or offset == before:  # else the next answer begins with messages of v0 or v1
-                raise
-        if offset == before:
-            end = fetched.last_stable_offset
-            await _refuse_slow(source, copy, offset)
-            if until is None:
-                # A hole up to the end is the cleaner's as well.
-                raise _Ended(min(offset, end), cleaned=cleaned or end > offset)
-            if end < until and copy.attempts < PATIENCE_AT_END:
-                raise NotNow(f"the source's leader tells of nothing behind offset {end} yet")
-            return
-
-
-def _behind(fetched: Fetched, offset: int) -> Iterator[tuple[_Batch, bool]]:
-    """Each batch of an answer that reaches to `offset` or beyond, without records where they are not committed data.
-
-    The second value says that its offsets have no hole. Raises `FormatError`.
-    """
-    records = fetched.records
-    begins = legacy_end(records)
-    for _, opened in messages(records[:begins], wanted_from=offset):
-        if opened.offsets:
-            first, behind, many = opened.offsets[0], opened.offsets[-1] + 1, len(opened.offsets)
-            batch = _Batch(first, behind, many, -1, cleaned=False, opened=partial(opened.wanted, offset))
-            yield batch, many == behind - first
-    aborted = AbortedTransactions(fetched.aborted)
-    for header, at in scan(records, begins):
-        dropped = aborted.drops(header, records, at)
-        if header.next_offset > offset:
-            batch = _Batch(
-                header.base_offset,
-                header.next_offset,
-                0 if dropped else header.record_count,
-                header.partition_leader_epoch,
-                cleaned=False,
-                opened=partial(_opened, header, records, at),
-            )
-            yield batch, header.is_dense
-
-
-def _opened(header: BatchHeader, records: bytes | memoryview, at: int) -> Records:
-    return records_of(header, body_of(records, at, header))
-
-
-async def _refuse_slow(source: ClusterClient, copy: PartitionCopy, offset: int) -> None:
-    """Raise `NotNow` where an answer with nothing says nothing: tiered storage is slow (`DelayedRemoteFetch`)."""
-    node = leader_of(source, copy.place)
-    local = (await source.offsets(node, [copy.place], at=wires.EARLIEST_LOCAL))[copy.place]
-    if local.error_code:
-        raise error_for(local.error_code)
-    if offset < local.offset:
-        raise NotNow(f"the source answers with nothing at offset {offset}: its tiered storage is slow")
-
-
-def _malformed(copy: PartitionCopy, error: FormatError) -> CorruptBatch | UnsupportedBatch:
-    topic, partition = copy.place
-    kind = UnsupportedBatch if error.magic != 2 else CorruptBatch
-    return kind(str(error), topic=topic, partition=partition, offset=error.offset)
+        topic, partition = copy.place
+        kind = UnsupportedBatch if error.magic != 2 else CorruptBatch
+        raise kind(str(error), topic=topic, partition=partition, offset=error.offset) from error

@@ -1,7 +1,7 @@
-"""Fixes where partitions begin of flows that start at the latest offset, when topic discovery meets them.
+"""Announces where partitions begin of flows that start at the latest offset, when topic discovery finds them.
 
-Records that are written between discovery and the first lease, which may be half a minute later, would else be left
-out. Rules: at the first look, and for topics that only a changed filter selects, the latest offset; for partitions and
+Otherwise records that are written between discovery and the first lease, up to half a minute later, would be left out.
+Rules: at the first look, and for topics that only a changed filter selects, the latest offset; for partitions and
 topics that appeared since the last look, the beginning, however long ago that was.
 """
 
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.copy.flow.connections import FlowConnections
@@ -28,7 +27,7 @@ from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import replicated
 from mirrorless.policy import LeftOut
-from mirrorless.protocol import cluster_client as wires
+from mirrorless.protocol import cluster_client
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +42,7 @@ _FLUSH_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class FixedStarts:
-    """How it went: `announced` partitions, and why others could not be; they are looked at again the next time."""
+    """The result: how many partitions were announced, and why others failed, which are tried again the next time."""
 
     announced: int
     failures: Mapping[Place, str]
@@ -61,7 +60,7 @@ class FixedStarts:
 
 
 class StartPositions:
-    """Fixes the start positions of one flow, again and again: what it has read of the progress topic is kept."""
+    """Announces the start positions of one flow, again and again: what was read of the progress topic is kept."""
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
@@ -69,9 +68,9 @@ class StartPositions:
         self._progress = ProgressTopic(flow, self._target)
 
     def fix(self) -> FixedStarts | None:
-        """Announce where each partition begins of which nothing is known, and note which topics there are.
+        """Announce where each partition without any record in the progress topic begins, and write which topics exist.
 
-        None where there is no progress topic yet. What the target has records of already is left to the copy, which
+        None where there is no progress topic yet. Partitions that the target has records of are left to the copy, which
         asks the target. Raises `ClusterError`, `SameClusterError` if there is one cluster, and `LoopError`.
         """
         flow = self._flow
@@ -106,7 +105,7 @@ class _Fixing:
         self._progress = progress
 
     def run(self) -> FixedStarts:
-        """Read, announce, note: in this order, so that what was not announced is new the next time too."""
+        """Read, announce, write: in this order, so that what was not announced is new the next time too."""
         known = self._progress.read()
         seen = dict(self._progress.discovered.partitions)
         waiting = [
@@ -122,9 +121,9 @@ class _Fixing:
         return FixedStarts(len(waiting) - len(failures), failures)
 
     def _with_records(self, places: Sequence[Place]) -> set[Place]:
-        """Those of the places whose remote partition had records ever, or does not say.
+        """Return the places whose remote partition ever had records, or whose end cannot be read.
 
-        Somebody copied them: where the progress was lost, a start that is announced now would pass for the copy's.
+        They were copied: if their progress is lost, a start announced now would be taken for the copy's.
         """
         there = {
             (self._remote[topic], partition): (topic, partition)
@@ -143,7 +142,7 @@ class _Fixing:
                 raise ClusterError(str(error), cluster=aliases) from error
 
     def _note(self, seen: Mapping[str, int], *, left: set[str]) -> None:
-        """Write which topics there are, but for those `left` to the next time."""
+        """Write which topics exist, except those `left` to the next time."""
         alias = self._flow.source.alias
         changed = {
             topic: count for topic, count in self._counts.items() if seen.get(topic) != count and topic not in left
@@ -152,8 +151,7 @@ class _Fixing:
         gone = seen.keys() - self._counts.keys() if self._counts else set()
         if not changed and not gone:
             return
-        config = for_confluent(self._flow.target, role="producer")
-        progress_writer = ProgressWriter(topic=self._flow.offset_storage_topic, config=config)
+        progress_writer = ProgressWriter(topic=self._flow.offset_storage_topic, cluster=self._flow.target)
         for topic, count in changed.items():
             progress_writer.write(key_of(alias, topic), value_of(count))
         for topic in gone:
@@ -165,7 +163,7 @@ class _Fixing:
     async def _announce(
         self, ends: FlowConnections, waiting: Sequence[Place], seen: Mapping[str, int]
     ) -> dict[Place, str]:
-        """Announce the start of these places; says which could not be, and why."""
+        """Announce the start of these places; returns which failed, and why."""
         flow = self._flow
         await ends.connect(flow, topics={topic for topic, _ in waiting}, remote_topics=())
         epochs = Epochs(
@@ -175,13 +173,13 @@ class _Fixing:
             source_alias=flow.source.alias,
             source_id=ends.source.cluster_id,
             progress_topic=flow.offset_storage_topic,
-            start_at=wires.LATEST,
+            start_at=cluster_client.LATEST,
         )
 
         async def one(place: Place) -> None:
             found = ends.source.topic_id(place[0])
             end = await epochs.first_offset(place)
-            start = await epochs.first_offset(place, at=wires.EARLIEST) if is_new(place, seen) else end
+            start = await epochs.first_offset(place, at=cluster_client.EARLIEST) if is_new(place, seen) else end
             wanted = Announcement(
                 epoch=0,
                 start=start,
@@ -204,5 +202,5 @@ class _Fixing:
 
 
 def _is_open(known: Known | None) -> bool:
-    """Whether nothing says yet where a partition begins."""
+    """Whether it is not known yet where a partition begins."""
     return known is None or (known.progress is None and not known.announced)

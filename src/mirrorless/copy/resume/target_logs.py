@@ -1,4 +1,4 @@
-"""Asks the target's leaders what they hold of remote partitions, a few requests for all that one of them leads."""
+"""Asks the target's leaders what they hold of remote partitions, with a few requests for each leader."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mirrorless.batches.header import BatchHeader, FormatError, scan
 from mirrorless.copy.resume.decision import RemoteLogState
 from mirrorless.errors import MirrorlessError
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.protocol import cluster_client as wires
+from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import refusal
 
 if TYPE_CHECKING:
@@ -27,20 +27,20 @@ _Tail = BatchHeader | kafka_errors.KafkaError | None
 async def states_of(
     target: ClusterClient, node: int, copies: Sequence[PartitionCopy]
 ) -> dict[PartitionCopy, RemoteLogState | kafka_errors.KafkaError | MirrorlessError]:
-    """What the leader `node` holds of each copy's remote partition, or why it does not say.
+    """Return what the leader `node` holds of each copy's remote partition, or the error of asking.
 
     Raises `TROUBLE` and kafka-python's errors where it does not answer at all.
     """
     places = [copy.remote_place for copy in copies]
-    # In this order: what is remembered, or stands in the log, has had time to be replicated when the end is asked for.
+    # In this order: what the leader remembers, or has in its log, had time to be replicated before the end is read.
     known = await target.producers(node, {copy.remote_place: copy.producer_id for copy in copies})
     log_ends = await target.log_ends(node, places)
-    starts = await target.offsets(node, places, at=wires.EARLIEST)
-    ends = await target.offsets(node, places, at=wires.LATEST)
-    untold = [
-        copy for copy in copies if known[copy.remote_place] is None and not copy.is_at(ends[copy.remote_place].offset)
+    starts = await target.offsets(node, places, at=cluster_client.EARLIEST)
+    ends = await target.offsets(node, places, at=cluster_client.LATEST)
+    unknown = [
+        copy for copy in copies if known[copy.remote_place] is None and not _is_at(copy, ends[copy.remote_place].offset)
     ]
-    asked = {copy.remote_place: ends[copy.remote_place].offset - 1 for copy in untold}
+    asked = {copy.remote_place: ends[copy.remote_place].offset - 1 for copy in unknown}
     tails = await _tails(target, node, {place: at for place, at in asked.items() if starts[place].offset <= at})
     found: dict[PartitionCopy, RemoteLogState | kafka_errors.KafkaError | MirrorlessError] = {}
     for copy in copies:
@@ -55,8 +55,16 @@ async def states_of(
     return found
 
 
+def _is_at(copy: PartitionCopy, downstream: int) -> bool:
+    """Whether a copy is known to end right before a target offset, with no newer epoch to begin."""
+    known = copy.known_progress
+    if known is None or known.epoch is None or known.last_downstream is None:
+        return False
+    return known.epoch == copy.newest_epoch and known.last_downstream + 1 == downstream
+
+
 async def _tails(target: ClusterClient, node: int, wanted: Mapping[Place, int]) -> dict[Place, _Tail]:
-    """Headers of the batches at these offsets; some at a time, for what is answered is kept as a whole until then."""
+    """Return the headers of the batches at these offsets; some at a time, since whole responses are kept meanwhile."""
     found: dict[Place, _Tail] = {}
     places = list(wanted.items())
     for at in range(0, len(places), _TAILS_AT_ONCE):
@@ -73,15 +81,15 @@ def _state(
     log_end: Offset | None,
     tails: Mapping[Place, _Tail],
 ) -> RemoteLogState:
-    """What a leader said of one remote partition; `tails` has its last batch, where it was asked for.
+    """Return what a leader holds of one remote partition; `tails` has its last batch, where it was asked for.
 
-    Where the broker has forgotten the producer, or cannot be asked, that batch says it.
+    That batch is used where the broker has forgotten the producer, or cannot be asked about producers.
     """
     if isinstance(known, int):
         raise refusal(known, right="READ", topic=copy.row.remote_topic)
-    # Brokers of other make may not tell the end of their own log.
-    told = log_end is not None and not log_end.error_code and log_end.offset >= 0
-    unreplicated = max(0, log_end.offset - end) if log_end is not None and told else None
+    # Other brokers than Apache Kafka may not answer with the end of their own log.
+    answered = log_end is not None and not log_end.error_code and log_end.offset >= 0
+    unreplicated = max(0, log_end.offset - end) if log_end is not None and answered else None
     if known is not None:
         return RemoteLogState(
             log_end=end,
@@ -103,7 +111,7 @@ def _state(
 
 
 def _last_batch(records: bytes | memoryview) -> BatchHeader | None:
-    """Header of the last batch; None where it is of an older format, which is not ours."""
+    """Return the header of the last batch; None where it has an older format, which is not ours."""
     last = None
     try:
         for header, _at in scan(records):

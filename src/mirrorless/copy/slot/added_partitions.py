@@ -1,7 +1,7 @@
-"""Partitions that appear while a lease runs: found within seconds, and copied by the slots that are there.
+"""Finds partitions that appear while a lease runs, so that its slots copy them within seconds.
 
-A lease is planned once; a topic that discovery makes a moment later would wait for the next one. So the first slots of
-a flow look at both clusters every second, each for its share.
+A lease is planned once; a topic that discovery creates a moment later would wait for the next lease. So the first slots
+of a flow look at both clusters every second, each for its share.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 LOOKING_SLOTS: Final = 4
-"""So many slots share what comes until the next lease deals it: a look asks for all topics of both clusters."""
+"""So many slots look, until the next lease assigns what they found: a look reads all topics of both clusters."""
 _EVERY_S: Final = 1.0
 _SHARE: Final = 50
-"""Looks at clusters with very many topics come less often, so that they take a fiftieth of the time at most."""
+"""Looks at clusters with very many topics are rarer, so that they take at most a fiftieth of the time."""
 _log = logging.getLogger(__name__)
 
 
@@ -46,22 +46,22 @@ class PartitionCounts(NamedTuple):
     target: Mapping[str, int]
 
     def copied(self, remote: Mapping[str, str]) -> dict[str, int]:
-        """How many partitions of each source topic have one on the target; `remote` is by source topic."""
+        """Return how many partitions of each source topic exist on both sides; `remote` is by source topic."""
         return {topic: min(self.source[topic], self.target.get(name, 0)) for topic, name in remote.items()}
 
 
 def planned_text(counts: Mapping[str, int]) -> str:
-    """How many partitions of each source topic a plan knows, for a lease's row."""
+    """Return, for a lease's row, how many partitions of each source topic a plan knows."""
     return json.dumps(counts, ensure_ascii=False, separators=(",", ":"))
 
 
 def new_places(planned: Mapping[str, int], copied: Mapping[str, int]) -> list[Place]:
-    """Partitions that a plan does not know, by the counts of both."""
+    """Return the partitions that a plan does not know, by the counts of both."""
     return [(topic, partition) for topic, count in copied.items() for partition in range(planned.get(topic, 0), count)]
 
 
 def is_share_of(place: Place, slot: int, slots: int) -> bool:
-    """Whether a new partition is for one of these slots; every process gives the same answer."""
+    """Whether a new partition belongs to this slot; every process gives the same answer."""
     return zlib.crc32(f"{place[0]}-{place[1]}".encode()) % min(slots, LOOKING_SLOTS) == slot
 
 
@@ -77,7 +77,7 @@ class _Lease:
 
 
 class AddedPartitions:
-    """Looks for partitions that no plan knows, in a thread of its own, for one lease after the other."""
+    """Looks for partitions that no plan knows, in its own thread, for one lease after the other."""
 
     def __init__(self) -> None:
         self._lease: _Lease | None = None
@@ -86,18 +86,18 @@ class AddedPartitions:
         self._thread: threading.Thread | None = None
 
     def begin(self, flow: Flow, rows: Iterable[LeaseRow], *, slot: int) -> None:
-        """Look from now on for what the plan of `rows` does not know, if this is one of the slots that shall look."""
+        """Look for what the plan of `rows` does not know, if this is one of the slots that look."""
         carries = next((row for row in rows if row.planned is not None), None)
         if carries is None or carries.planned is None:
             self._lease = None
             return
         self._lease = _Lease(flow, carries, json.loads(carries.planned), slot)
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="newcomers", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="added-partitions", daemon=True)
             self._thread.start()
 
     def found(self) -> list[LeaseRow]:
-        """Take what was found for the lease since this was asked last."""
+        """Return what was found for the lease since the last call."""
         rows: list[LeaseRow] = []
         try:
             while True:
@@ -108,11 +108,11 @@ class AddedPartitions:
             return rows
 
     def end(self) -> None:
-        """Stop looking; what was found and not taken is the next lease's."""
+        """Stop looking; the next lease's plan has what was not taken."""
         self._lease = None
 
     def close(self) -> None:
-        """Stop for good; the thread ends when the clusters have answered it."""
+        """Stop for good; the thread ends when the clusters have answered."""
         self._lease = None
         self._closed.set()
 
@@ -131,10 +131,10 @@ class AddedPartitions:
                     look = _Look(lease.flow)
                 for row in look.rows(lease):
                     self._found.put((lease, row))
-            except Exception as error:  # noqa: BLE001 -- also of a policy of the user's own; the next look may do
+            except Exception as error:  # noqa: BLE001 -- also of a custom policy; the next look may succeed
                 _log.log(
                     logging.DEBUG if isinstance(error, MirrorlessError) else logging.WARNING,
-                    "%s: no look for new partitions: %s",
+                    "%s: could not look for new partitions: %s",
                     lease.flow.name,
                     error,
                 )
@@ -156,7 +156,7 @@ class _Look:
         self._progress.close()
 
     def rows(self, lease: _Lease) -> list[LeaseRow]:
-        """A row of each partition of the slot's share that appeared since the last look; raises `ClusterError`."""
+        """Return rows of the slot's partitions that appeared since the last look; raises `ClusterError`."""
         counts = PartitionCounts(partition_counts(self._source.metadata()), partition_counts(self._target.metadata()))
         if counts == lease.seen:
             return []
@@ -184,7 +184,7 @@ class _Look:
 
 
 def row_of(place: Place, remote_topic: str, end: int, known: Known | None, *, is_new: bool) -> LeaseRow:
-    """A lease's row of one partition, whose source ends at `end`."""
+    """Return a lease's row of one partition, whose source ends at `end`."""
     progress = known.progress if known else None
     return LeaseRow(
         topic=place[0],
@@ -198,5 +198,5 @@ def row_of(place: Place, remote_topic: str, end: int, known: Known | None, *, is
 
 
 def _is_mirrormakers(known: Known | None) -> bool:
-    """Whether MirrorMaker 2 was the last to copy it, and may still: the next plan looks into that."""
+    """Whether MirrorMaker 2 copied it last, and may still: the next plan decides that."""
     return known is not None and known.progress is not None and known.progress.sequence is None

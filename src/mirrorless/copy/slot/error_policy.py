@@ -1,15 +1,14 @@
-"""What becomes of each partition of a lease: it goes on, is resumed after a pause, or halts."""
+"""What becomes of a partition after an answer or an error: it continues, is resumed after a pause, or halts."""
 
 from __future__ import annotations
 
-import math
-import random
 import time
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.connection_errors import grant
+from mirrorless.copy.partition.errors import append_error
+from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.partition.min_insync_replicas import NOT_ENOUGH, TooFewReplicas, too_few_replicas
-from mirrorless.copy.partition.state import PartitionCopy, PartitionState, Pending
 from mirrorless.copy.progress.records import LeaveOut
 from mirrorless.errors import AppendRefused, CorruptBatch, Gap, GapKind, PartitionError, without_frames
 from mirrorless.protocol.broker_errors import error_for, error_name
@@ -17,25 +16,24 @@ from mirrorless.protocol.leaders import TROUBLE
 
 if TYPE_CHECKING:
     from mirrorless.batches.header import FormatError
+    from mirrorless.copy.partition.pending import Pending
     from mirrorless.copy.partition.size_limit import SizeLimits
-    from mirrorless.copy.slot.appender import Appender
+    from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.slot.progress_tracker import ProgressTracker
+    from mirrorless.copy.slot.send_queues import SendQueues
     from mirrorless.protocol.cluster_client import ClusterClient
-
-_MAX_BACKOFF_S = 5.0
 
 _MAY_PASS = frozenset({GapKind.TRUNCATED, GapKind.TARGET_LOST, GapKind.TARGET_HOLE})
 _PATIENCE = 6
-"""So many looks, some seconds, until a gap that may pass is believed: a new leader's offsets may lag for a moment."""
-_WAY_ON = "mirrorless offsets reset begins the topic anew"
-_WAY_WITHOUT_PROGRESS = (
+"""So many attempts, some seconds, before a gap that may pass counts: a new leader's offsets may lag for a moment."""
+_RESTART = "run `mirrorless offsets reset` to restart the topic"
+_ADVICE = f"set mirrorless.on.gap=continue to skip the gap, or {_RESTART}"
+_ADVICE_WITHOUT_PROGRESS = (
     "see Lost progress in docs/operations.md: mirrorless offsets reset --partition P --offset OFFSET continues the "
-    "partition behind its last offset sync"
+    "partition after its last offset sync"
 )
-_WAYS_ON = f"mirrorless.on.gap=continue goes on behind it, {_WAY_ON}"
-_WAYS_ON_FROM_A_HOLE = (
-    "set mirrorless.on.gap=continue to copy the missing records now, and those behind them a second time, "
-    "or run `mirrorless offsets reset` to restart the topic"
+_ADVICE_FOR_A_HOLE = (
+    f"set mirrorless.on.gap=continue to copy the missing records now, and those after them a second time, or {_RESTART}"
 )
 _CORRUPT = 2  # CORRUPT_MESSAGE
 _TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
@@ -45,19 +43,19 @@ _OUT_OF_SEQUENCE = frozenset({45, 46, 47, 59})
 
 
 class ErrorPolicy:
-    """The lease's `Keeper` and `Outcome`: hears what fetcher and appender meet, and decides.
+    """Implements `FetchEvents` and `AppendOutcome` for the copies of a lease.
 
-    `to_resume` wait to be asked for at the target, `unfinished` have something to copy before their `source_end`;
-    `troubles` counts how often a copy was sent to resume or halted. `appender` has to be set before anything is heard.
+    `to_resume` are waiting to be resumed, `unfinished` have something to copy before their `source_end`; `troubles`
+    counts how often a copy was sent to resume or halted. `pass_gaps`: continue after a gap (mirrorless.on.gap).
+    `leave_out`: continue after records that cannot be copied (errors.tolerance).
     """
-
-    appender: Appender
 
     def __init__(
         self,
         *,
         source: ClusterClient,
         target: ClusterClient,
+        queues: SendQueues,
         tracker: ProgressTracker,
         limits: SizeLimits,
         pass_gaps: bool,
@@ -65,6 +63,7 @@ class ErrorPolicy:
     ) -> None:
         self._source = source
         self._target = target
+        self._queues = queues
         self._tracker = tracker
         self._limits = limits
         self._pass_gaps = pass_gaps
@@ -74,96 +73,94 @@ class ErrorPolicy:
         self.troubles = 0
 
     def begin(self, copy: PartitionCopy) -> None:
-        """Take a copy that the target was not asked about yet."""
+        """Take a new copy, whose position the target has to be asked for."""
         self.to_resume[copy] = None
         self.unfinished[copy] = None
 
     def drop(self, copy: PartitionCopy) -> None:
-        """Forget a copy that has nothing in flight: another one begins in its place, or none."""
-        copy.state = PartitionState.HALTED
+        """Forget a copy that has nothing in flight: another one takes its place, or none."""
+        copy.close()
         self.to_resume.pop(copy, None)
         self.unfinished.pop(copy, None)
-        self.appender.withdraw(copy)
+        self._queues.withdraw(copy)
         self._tracker.dropped(copy)
 
-    def later(self, copy: PartitionCopy, error: BaseException | str) -> None:
-        """Resume a copy again, after a pause that grows; its queue is dropped, what is in flight is waited for."""
+    def take_due(self, now: float) -> list[PartitionCopy]:
+        """Take the copies that are to be resumed by now and have nothing in flight; `now` is `time.monotonic`."""
+        due = [copy for copy in self.to_resume if copy.in_flight == 0 and copy.retry.due <= now]
+        for copy in due:
+            del self.to_resume[copy]
+        return due
+
+    def retry_later(self, copy: PartitionCopy, error: BaseException | str) -> None:
+        """Resume a copy after a pause that grows; its queue is dropped, what is in flight is waited for."""
         self.troubles += 1
-        self.appender.withdraw(copy)
-        copy.in_doubt = True
+        self._queues.withdraw(copy)
         self._tracker.interrupted(copy)
-        if copy.state is PartitionState.HALTED:
+        if not copy.interrupt(str(error), now=time.monotonic()):
             self.unfinished.pop(copy, None)
             return
-        copy.state = PartitionState.RESUMING
-        copy.error = str(error)
-        copy.attempts += 1
-        backoff = min(_MAX_BACKOFF_S, 0.02 * 2 ** min(copy.attempts, 10))
-        copy.retry_at = time.monotonic() + backoff * random.uniform(0.5, 1)  # noqa: S311 -- jitter, no secret
         self.to_resume[copy] = None
         self._source.refresh_leaders()
         self._target.refresh_leaders()
 
-    def wait(self, copy: PartitionCopy, reason: str) -> None:
-        """Leave a copy to the next lease; what is in flight is waited for."""
-        self.later(copy, reason)
-        copy.retry_at = math.inf
+    def leave_to_next_lease(self, copy: PartitionCopy, reason: str) -> None:
+        """Do not resume a copy in this lease; what is in flight is waited for."""
+        self.retry_later(copy, reason)
+        copy.suspend()
 
-    def halt(self, copy: PartitionCopy, error: PartitionError, *, land_first: bool = False) -> None:
-        """Stop one partition for the rest of the lease; the others go on."""
+    def halt(self, copy: PartitionCopy, error: PartitionError, *, finish_queue: bool = False, advice: str = "") -> None:
+        """Stop one partition for the rest of the lease; `finish_queue` still appends what was fetched before."""
         self.troubles += 1
-        copy.state = PartitionState.HALTED
-        copy.error = str(error)
+        copy.halt_with(f"{error}{advice}", finish_queue=finish_queue)
         self._tracker.stopped(copy, error)
         self.to_resume.pop(copy, None)
-        if not land_first:
-            copy.in_doubt = True
+        if not finish_queue:
             self._tracker.interrupted(copy)
-            self.appender.withdraw(copy)
+            self._queues.withdraw(copy)
             self.unfinished.pop(copy, None)
 
-    def gap(self, copy: PartitionCopy, gap: Gap) -> None:
-        """Look again, with all that is known, before a gap is believed; then halt at it, or pass over it."""
+    def gap_found(self, copy: PartitionCopy, gap: Gap) -> None:
+        """Look for a gap again, with all that is known, before it counts; then halt at it, or continue after it."""
         gap = without_frames(gap)
         patience = _PATIENCE if gap.kind in _MAY_PASS and copy.halted_at is None else 0
-        if copy.suspected is None or copy.attempts < patience:
-            copy.suspected = gap
-            self.later(copy, f"{gap}; looking again")
+        if copy.suspected is None or copy.retry.attempts < patience:
+            copy.suspect(gap)
+            self.retry_later(copy, f"{gap}; looking again")
         elif self._pass_gaps and gap.kind is not GapKind.UNEXPLAINED:
-            copy.detour, copy.detour_from = gap, copy.newest_epoch
-            copy.attempts = 0
-            self.later(copy, gap)
+            copy.skip_gap(gap)
+            self.retry_later(copy, gap)
         else:
             self._tracker.halted(copy, gap)
-            self.halt(copy, gap)
-            copy.error = f"{gap}; {_ways_on(gap.kind)}"
+            self.halt(copy, gap, advice=f"; {_advice(gap.kind)}")
 
-    def damaged(self, copy: PartitionCopy, error: FormatError) -> None:
-        """Fetch a bad batch again, since it may have suffered on the way; what came before it is good and goes over."""
+    def batch_damaged(self, copy: PartitionCopy, error: FormatError) -> None:
+        """Fetch a damaged batch again, since the network may have damaged it; then leave it out, or halt at it."""
         topic, partition = copy.place
-        if copy.doubted != error.offset:
-            copy.doubted = error.offset
-            self.later(copy, f"{topic}-{partition} at offset {error.offset}: {error}; fetching it again")
+        if not copy.intake.note_damaged(error.offset):
+            self.retry_later(copy, f"{topic}-{partition} at offset {error.offset}: {error}; fetching it again")
         elif self._leave_out and error.next_offset is not None:
-            copy.detour = LeaveOut(
-                offset=error.offset, next_offset=error.next_offset, size_bytes=error.size_bytes, reason=str(error)
+            # Once everything before it is acknowledged, see `position_changed`.
+            copy.skip_records(
+                LeaveOut(
+                    offset=error.offset, next_offset=error.next_offset, size_bytes=error.size_bytes, reason=str(error)
+                )
             )
         else:
             reason = CorruptBatch(str(error), topic=topic, partition=partition, offset=error.offset)
-            self.halt(copy, reason, land_first=True)
+            self.halt(copy, reason, finish_queue=True)
 
-    def moved(self, copy: PartitionCopy) -> None:
-        """Note that a copy's position changed: there may be progress to write, or nothing left to do."""
+    def position_changed(self, copy: PartitionCopy) -> None:
+        """Note that there may be progress to write, or nothing left to copy."""
         self._tracker.moved(copy)
         if copy.queue or copy.in_flight or copy.state is PartitionState.RESUMING:
             return
-        if isinstance(copy.detour, LeaveOut):
-            self.later(copy, copy.detour.reason)
+        if isinstance(copy.skip, LeaveOut):
+            self.retry_later(copy, copy.skip.reason)
             return
-        if copy.state is not PartitionState.HALTED:
-            copy.state = PartitionState.COPYING if copy.is_behind else PartitionState.CAUGHT_UP
-            if copy.state is PartitionState.CAUGHT_UP:
-                self._tracker.caught_up(copy)
+        copy.settle()
+        if copy.state is PartitionState.CAUGHT_UP:
+            self._tracker.caught_up(copy)
         if copy.state is not PartitionState.COPYING:
             self.unfinished.pop(copy, None)
 
@@ -173,73 +170,71 @@ class ErrorPolicy:
         try:
             copy.acknowledge(pending, base_offset, now_ms=now_ms)
         except Gap as error:
-            self.gap(copy, error)
+            self.gap_found(copy, error)
             return
         if not copy.in_doubt:
             self._tracker.appended(copy, pending, base_offset, now_ms=now_ms)
-        if copy.state is not PartitionState.HALTED:
-            copy.error = None
-        self.moved(copy)
+        self.position_changed(copy)
 
     def refused(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None) -> None:
-        """Tell what passes by itself from what does not."""
+        """Retry after an error that may pass; split, leave out or halt at a batch that is refused for good."""
         if copy.in_doubt:
-            return  # something before it failed, which the resume is about
-        topic, partition = copy.place
+            return  # an append before it failed, after which the copy is resumed anyway
         name = error_name(code)
-        if code == _CORRUPT and not copy.verifies:
-            # It may have been so at the source, or on its way: it is fetched again, and looked at.
-            copy.verifies = True
-            self.later(copy, f"append: {name}, checksums are compared from here on")
+        if code == _CORRUPT and not copy.intake.verifies:
+            # The source or the network may have damaged it: it is fetched again, and its checksum is compared.
+            copy.intake.verify()
+            self.retry_later(copy, f"append: {name}, checksums are compared from here on")
         elif code in NOT_ENOUGH:
             self.too_few_replicas(copy, too_few_replicas(self._target, copy.remote_place, code))
         elif code in _OUT_OF_SEQUENCE or issubclass(error_for(code), TROUBLE):
-            # A sequence or an epoch that the target does not expect: another writer was faster. The resume sees it.
-            self.later(copy, f"append: {name}")
+            # A sequence or an epoch that the target does not expect: another writer was faster, as the resume finds.
+            self.retry_later(copy, f"append: {name}")
         elif code in _TOO_LARGE | _UNFIT and pending.record_count > 1:
-            # The limit is not asked for, which would need a right of its own: it is found, by halves.
-            copy.max_batch_bytes = pending.batch.size_bytes // 2
-            copy.attempts = 0  # this is no trouble that a pause would help
-            self.later(copy, f"append: {name}, batches are split to {copy.max_batch_bytes} bytes")
+            # The limit is not asked for, which would need a right of its own: it is found by halving.
+            limit_bytes = pending.batch.size_bytes // 2
+            copy.intake.limit(limit_bytes)
+            copy.retry.reset()  # a longer pause would not help
+            self.retry_later(copy, f"append: {name}, batches are split to {limit_bytes} bytes")
         else:
-            reason = f"{copy.row.remote_topic} refuses the batch of {pending.batch.size_bytes} bytes: {name}"
-            reason += grant(code, f"WRITE on {copy.row.remote_topic}")
-            if code in _TOO_LARGE:
-                reason += f"; {self._limits.too_large(copy.row.remote_topic, pending.batch.size_bytes)}"
-            elif message:
-                reason += f": {message}"
-            if self._leave_out and code in _TOO_LARGE | _UNFIT:
-                copy.max_batch_bytes = None
-                copy.detour = LeaveOut(
-                    offset=pending.base_offset,
-                    next_offset=pending.last_offset + 1,
-                    size_bytes=pending.batch.size_bytes,
-                    reason=reason,
-                )
-                self.later(copy, reason)
-                return
+            self._refused_for_good(copy, pending, code, message)
+
+    def _refused_for_good(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None) -> None:
+        topic, partition = copy.place
+        remote, size = copy.row.remote_topic, pending.batch.size_bytes
+        reason = f"{remote} refuses the batch of {size} bytes: {error_name(code)}" + grant(code, f"WRITE on {remote}")
+        if code in _TOO_LARGE:
+            reason += f"; {self._limits.too_large(remote, size)}"
+        elif message:
+            reason += f": {message}"
+        if not (self._leave_out and code in _TOO_LARGE | _UNFIT):
             self.halt(copy, AppendRefused(reason, topic=topic, partition=partition, offset=pending.base_offset))
+            return
+        copy.intake.unlimit()
+        copy.skip_records(
+            LeaveOut(offset=pending.base_offset, next_offset=pending.last_offset + 1, size_bytes=size, reason=reason)
+        )
+        self.retry_later(copy, reason)
 
     def too_few_replicas(self, copy: PartitionCopy, error: TooFewReplicas) -> None:
         """Wait for replicas that fell out of sync; halt where all are in sync, and still too few."""
-        if error.lasting and copy.attempts >= _PATIENCE:
-            topic, partition = copy.place
-            self.halt(copy, AppendRefused(error.text, topic=topic, partition=partition))
+        if error.lasting and copy.retry.attempts >= _PATIENCE:
+            self.halt(copy, append_error(copy, error.text))
         else:
-            self.later(copy, error.text)
+            self.retry_later(copy, error.text)
 
     def unanswered(self, copy: PartitionCopy, error: BaseException) -> None:
-        """Ask the target what it holds before anything else is sent."""
+        """Have the target asked what it holds before anything else is sent."""
         if not copy.in_doubt:
-            self.later(copy, error)
+            self.retry_later(copy, error)
 
 
-def _ways_on(kind: GapKind) -> str:
-    """What an operator can do about a gap."""
+def _advice(kind: GapKind) -> str:
+    """Return what an operator can do about a gap."""
     match kind:
         case GapKind.UNEXPLAINED:
-            return _WAY_WITHOUT_PROGRESS
+            return _ADVICE_WITHOUT_PROGRESS
         case GapKind.TARGET_HOLE:
-            return _WAYS_ON_FROM_A_HOLE
+            return _ADVICE_FOR_A_HOLE
         case _:
-            return _WAYS_ON
+            return _ADVICE

@@ -1,7 +1,7 @@
-"""Who of one source leader's partitions is asked for next.
+"""Which partitions of a source leader the next fetch asks for.
 
-A leader reads every partition that a fetch asks for, also those for whose records its answer has no room
-(`ReplicaManager.readFromLog`). So where many are behind, no more are asked for than may fill an answer.
+A leader reads every partition that a fetch asks for, even if its response has no room for the records
+(`ReplicaManager.readFromLog`). So where many partitions lag, no more are asked for than may fill a response.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topics import Place
     from mirrorless.copy.partition.state import PartitionCopy
 
-_IN_STORE = 2
-"""So many times those that filled the last answer are asked for: what they have varies."""
+_SPARE = 2
+"""So many times the partitions that filled the last response are asked for: how much each has varies."""
 _ALL_EVERY_S = 0.5
-"""So often everybody is asked for, that news of quiet ones do not wait for a turn of the whole line."""
+"""So often all partitions are asked for, so that new records of quiet ones do not wait for their turn."""
 
 
 class FetchQueue:
-    """The copies of one leader, those first that waited longest; for one fetch at a time: `front`, and `answered`."""
+    """The copies of one leader, in the order of their last turn; for each fetch: `front`, then `answered`."""
 
     def __init__(self) -> None:
         self._copies: dict[PartitionCopy, None] = {}
-        self._behind: list[PartitionCopy] = []
+        self._lagging: list[PartitionCopy] = []
         self._most: int | None = None
         self._all_due = 0.0
 
@@ -36,50 +36,50 @@ class FetchQueue:
         return len(self._copies)
 
     def join(self, copy: PartitionCopy) -> None:
-        """Take one more, at the end; who stands here already stays where it is."""
+        """Add a copy at the end; one that is queued keeps its place."""
         self._copies[copy] = None
 
     def leave(self, copy: PartitionCopy) -> None:
-        """Ask for it no more."""
+        """Remove a copy."""
         self._copies.pop(copy, None)
 
     def clear(self) -> None:
-        """Ask for nobody; what the last answer told is remembered."""
+        """Remove all copies; what the last response showed is kept."""
         self._copies.clear()
 
     def front(self, wanted: Sequence[PartitionCopy], *, now: float) -> Sequence[PartitionCopy]:
-        """Return the first of `wanted`, which are in the line's order: as many that are behind as may fill an answer.
+        """Return the first of `wanted`, which is in this queue's order: as many that lag as may fill a response.
 
-        Quiet ones between them come along. It is all where fewer are behind, where that would be more than half of
-        them or mostly quiet ones, for which a session is cheaper, and every half second; `now` is of a clock, in s.
+        Quiet copies between them are included. All are returned every half second, where fewer lag, or where the result
+        would be more than half of them or mostly quiet ones, for which a session is cheaper. `now` is a clock, in s.
         """
         asked = wanted
         if self._most is not None and now < self._all_due:
-            behind = 0
-            for number, copy in enumerate(wanted[: min(len(wanted) // 2, _IN_STORE * self._most)], 1):
-                behind += copy.is_behind
-                if behind == self._most:
+            lagging = 0
+            for number, copy in enumerate(wanted[: min(len(wanted) // 2, _SPARE * self._most)], 1):
+                lagging += copy.is_behind
+                if lagging == self._most:
                     asked = wanted[:number]
                     break
         if wanted and len(asked) == len(wanted):
             self._all_due = now + _ALL_EVERY_S
-        self._behind = [copy for copy in asked if copy.is_behind]
+        self._lagging = [copy for copy in asked if copy.is_behind]
         return asked
 
     def answered(self, asked: Sequence[PartitionCopy], served: Container[Place], *, in_order: bool) -> None:
-        """Have those who had their turn go to the end; `served` got records, in the order of `asked` or in a session's.
+        """Move the copies that had their turn to the end; `served` got records, in the order of `asked` or a session's.
 
-        Quiet ones had it. So had, in order, those that are behind and stand before the first that was served: nothing
-        was in the answer yet. Who stands between others that were served may have had too large a batch for the room
-        that was left; in front, it is served whatever its size.
+        Quiet copies had their turn. In order, so had lagging ones before the first that was served: the response was
+        still empty. A lagging one between others that were served may have had too large a batch for the room that was
+        left; at the front it is served whatever the size.
         """
-        numbers = [number for number, copy in enumerate(self._behind) if copy.place in served]
+        numbers = [number for number, copy in enumerate(self._lagging) if copy.place in served]
         if in_order:
-            first, last = (numbers[0], numbers[-1] + 1) if numbers else (len(self._behind), len(self._behind))
+            first, last = (numbers[0], numbers[-1] + 1) if numbers else (len(self._lagging), len(self._lagging))
         else:
             first, last = 0, len(numbers)
-        self._most = _IN_STORE * last or None
-        waiting = {copy for copy in self._behind[first:] if copy.place not in served}
+        self._most = _SPARE * last or None
+        waiting = {copy for copy in self._lagging[first:] if copy.place not in served}
         for copy in asked:
             if copy in self._copies and copy not in waiting:
                 self._copies[copy] = self._copies.pop(copy)

@@ -1,4 +1,4 @@
-"""One slot's lease: copies its partitions on one event loop until time is up, a stop is asked for, or all is copied."""
+"""One slot's lease: copies its partitions on one event loop until time is up, it is stopped, or all is copied."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mirrorless.copy.partition.handover import Handover, can_continue, handover
+from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS, SendWindow
-from mirrorless.copy.partition.state import Left, PartitionCopy, PartitionState
+from mirrorless.copy.partition.state import PartitionCopy
 from mirrorless.copy.partition.stats import PartitionStats
 from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.copy.slot.appender import Appender
@@ -16,6 +18,7 @@ from mirrorless.copy.slot.error_policy import ErrorPolicy
 from mirrorless.copy.slot.fetcher import Fetcher
 from mirrorless.copy.slot.rate_limit import RateLimit
 from mirrorless.copy.slot.resumer import Resumer
+from mirrorless.copy.slot.send_queues import SendQueues
 from mirrorless.kafka_python import errors as kafka_errors
 
 if TYPE_CHECKING:
@@ -43,9 +46,9 @@ class LeaseTerms:
     """How long a lease lasts and what it may hold.
 
     `seconds` ends it; `bounded` ends it also when every partition reached its `source_end`. `holdover_s` is how long
-    the copy may go on behind its end until the next lease takes it over. `buffer_bytes` bounds the batches that wait
-    for the target, `bytes_per_second` what is fetched. `remembered_ms` is as in `SendWindow`. `pass_gaps` and
-    `leave_out` say what happens where records are missing or cannot go over.
+    the copy may continue after its end until the next lease takes it over. `buffer_bytes` bounds the batches that wait
+    for the target, `bytes_per_second` what is fetched. `remembered_ms` is as in `SendWindow`. `pass_gaps`: continue
+    after records that are missing; `leave_out`: after records that cannot be copied.
     """
 
     seconds: float
@@ -59,34 +62,34 @@ class LeaseTerms:
 
 
 class LeaseObserver(Protocol):
-    """Who ends a lease early and hears of it."""
+    """Ends a lease early, and gets its reports."""
 
     @property
     def watched(self) -> bool:
-        """Whether anybody sees what `observe` is told."""
+        """Whether reports of a running lease are wanted."""
 
     def stopping(self) -> bool:
         """Whether the lease is to end; asked often."""
 
     def observe(self, reports: list[Report]) -> None:
-        """Hear reports while the lease runs."""
+        """Take reports of the running lease, and those at its end."""
 
     def holding(self) -> None:
-        """Hear that the copy goes on behind the lease's end."""
+        """Note that the copy continues after the lease's end."""
 
     def handed_over(self) -> None:
-        """Hear that the next lease took the copy over."""
+        """Note that the next lease takes over, or counts what was copied."""
 
     def landed(self, reports: list[Report]) -> None:
-        """Hear what was copied behind the lease's end, where no other took it over."""
+        """Take reports of what was copied after the lease's end, where no other lease took over."""
 
 
 class Lease:
-    """Copies the partitions of `rows`, and those that `newcomers` finds meanwhile.
+    """Copies the partitions of `rows`, and those that `added` finds meanwhile.
 
-    `source_id` and `target_id` are cluster ids, `left` comes from the lease before.
+    `source_id` and `target_id` are cluster ids, `left` is from the lease before.
 
-    Where the terms allow a holdover and no partition is being resumed, the copy goes on behind the lease's end, until
+    Where the terms allow a holdover and no partition is being resumed, the copy continues after the lease's end, until
     the next lease's `recall`.
     """
 
@@ -104,7 +107,7 @@ class Lease:
         rows: Sequence[LeaseRow],
         terms: LeaseTerms,
         watch: LeaseObserver,
-        left: Mapping[Place, Left],
+        left: Mapping[Place, Handover],
         added: AddedPartitions,
     ) -> None:
         self._net = net
@@ -117,21 +120,23 @@ class Lease:
         self._source_id = source_id
         self._target_id = target_id
         self._copies: dict[Place, PartitionCopy] = {}
+        self._queues = SendQueues(target)
         self._error_policy = ErrorPolicy(
             source=source,
             target=target,
+            queues=self._queues,
             tracker=tracker,
             limits=limits,
             pass_gaps=terms.pass_gaps,
             leave_out=terms.leave_out,
         )
-        self._appender = Appender(target, self._error_policy, sleep=net.sleep, spawn=self._spawn)
-        self._error_policy.appender = self._appender
+        self._appender = Appender(target, self._queues, self._error_policy, sleep=net.sleep, spawn=self._spawn)
         self._fetcher = Fetcher(
             source=source,
             copies=self._copies,
-            appender=self._appender,
-            keeper=self._error_policy,
+            queues=self._queues,
+            send=self._appender.pump,
+            events=self._error_policy,
             bounded=terms.bounded,
             buffer_bytes=terms.buffer_bytes,
             budget=RateLimit(terms.bytes_per_second, now=time.monotonic()),
@@ -154,7 +159,7 @@ class Lease:
         self._landed = False
 
     async def run(self) -> list[Report]:
-        """Copy until the lease is over; returns a report a partition. Troubles of a partition are in its report."""
+        """Copy until the lease is over; returns a report a partition, which has the partition's errors."""
         watch = self._watch
         self._adopts = True
         try:
@@ -170,7 +175,7 @@ class Lease:
             if self._crash is not None:
                 raise self._crash
             reports = self.reports()
-            self._begin_tallies()
+            self._begin_stats()
             watch.observe(reports)
             if holdover:
                 watch.holding()
@@ -181,63 +186,62 @@ class Lease:
         return reports
 
     async def recall(self) -> bool:
-        """End the holdover, and say whether the copy still goes on; if so, `renew`, `leave` or `land` must follow."""
+        """End the holdover; returns whether the copy still runs, and then `renew`, `leave` or `land` must follow."""
         if self._holdover is None:
             return False
         self._recalled = True
-        goes_on: bool = await self._holdover
+        runs: bool = await self._holdover
         self._holdover = None
-        return goes_on
+        return runs
 
     def renew(self, rows: Sequence[LeaseRow], terms: LeaseTerms, watch: LeaseObserver) -> bool:
-        """Become the lease of `rows`; `run` follows. Copies that are what they ask for go on, all others begin anew.
+        """Become the lease of `rows`; `run` follows. Copies that can continue do, all others are replaced.
 
-        False, and nothing changed, where the terms are others, or a copy that would have to begin anew has batches on
-        their way: it has to land.
+        False, and nothing changed, if the terms differ, or if a copy to be replaced has batches in flight.
         """
         wanted = {(row.topic, row.partition): row for row in rows}
-        others = [
-            copy for place, copy in self._copies.items() if place not in wanted or not copy.goes_on(wanted[place])
+        replaced = [
+            copy for place, copy in self._copies.items() if place not in wanted or not can_continue(copy, wanted[place])
         ]
-        if terms != self._terms or any(copy.in_flight for copy in others):
+        if terms != self._terms or any(copy.in_flight for copy in replaced):
             return False
-        left = {copy.place: copy.left() for copy in others}
-        for copy in others:
+        left = {copy.place: handover(copy) for copy in replaced}
+        for copy in replaced:
             self._error_policy.drop(copy)
             del self._copies[copy.place]
         for place, row in wanted.items():
             if (going := self._copies.get(place)) is None:
                 self._begin(row, left.get(place))
             else:
-                going.row = row
-                going.max_batch_bytes = None  # the limit may be another by now
+                going.renew(row)
         self._watch.handed_over()
         self._watch = watch
         self._recalled = False
         return True
 
-    async def leave(self) -> dict[Place, Left]:
-        """End a copy that goes on behind its lease, in favour of another lease."""
+    async def leave(self) -> dict[Place, Handover]:
+        """End a copy that runs after its lease, because another lease replaces it."""
         if not self._landed:
             await self._land()
         self._watch.handed_over()
-        return {place: copy.left() for place, copy in self._copies.items()}
+        return {place: handover(copy) for place, copy in self._copies.items()}
 
     async def land(self) -> None:
-        """End a copy that goes on behind its lease, and say what no lease will."""
+        """End a copy that runs after its lease, and report what no other lease will."""
         if not self._landed:
             await self._land()
         self._watch.landed(self.reports())
-        self._begin_tallies()
+        self._begin_stats()
 
     def reports(self) -> list[Report]:
-        """Say what every partition did so far."""
+        """Return what every partition did so far."""
         return self._tracker.reports(self._copies.values())
 
     async def _hold(self, known: int) -> bool:
-        """Copy on; at the first trouble beyond the `known`, or if nobody takes over in time, land.
+        """Copy after the lease's end, until the recall, the first trouble beyond the `known`, or the end of the time.
 
-        Says whether the copy goes on. Trouble may be another slot that has these partitions now, so nothing is resumed.
+        Returns whether the copy still runs. Trouble may be another slot that has these partitions now, so nothing is
+        resumed.
         """
         watch, error_policy = self._watch, self._error_policy
         try:
@@ -252,14 +256,14 @@ class Lease:
             watch.landed(self.reports())
             raise
         if error_policy.troubles > known and not watch.stopping():
-            await self._land()  # what was counted is left to the next lease
+            await self._land()  # the next lease reports what was counted
             watch.handed_over()
         else:
             await self.land()
         return False
 
     async def _copy(self, seconds: float, *, over: Callable[[], bool], observe: bool = False) -> None:
-        """Keep everything going for so long; raises what a part of it ended with."""
+        """Run everything for so long; raises what a part of it failed with."""
         deadline = time.monotonic() + seconds
         leaders_due = observe_due = 0.0
         while (now := time.monotonic()) < deadline and not over():
@@ -281,7 +285,7 @@ class Lease:
             raise self._crash
 
     async def _adopt(self, rows: Sequence[LeaseRow]) -> None:
-        """Begin with partitions that appeared; a cluster that does not answer is asked again when they are resumed."""
+        """Add partitions that appeared; a cluster that does not answer is asked again when they are resumed."""
         with suppress(kafka_errors.KafkaError):
             await self._source.learn({row.topic for row in rows})
         with suppress(kafka_errors.KafkaError):
@@ -298,11 +302,11 @@ class Lease:
     def _is_steady(self) -> bool:
         return self._crash is None and all(copy.state is not PartitionState.RESUMING for copy in self._copies.values())
 
-    def _begin_tallies(self) -> None:
+    def _begin_stats(self) -> None:
         for copy in self._copies.values():
-            copy.stats = PartitionStats()
+            copy.begin_stats()
 
-    def _begin(self, row: LeaseRow, left: Left | None) -> None:
+    def _begin(self, row: LeaseRow, left: Handover | None) -> None:
         known = row.said()
         copy = PartitionCopy(
             row,
@@ -310,19 +314,19 @@ class Lease:
             known.announced,
             halt=known.halt,
             stop=known.stop,
-            stored=known.progress if left is None else left.beyond(known.progress),
+            stored=known.progress if left is None else left.newest(known.progress),
             written=known.progress,
             source_end=row.source_end,
             window=SendWindow(self._terms.remembered_ms),
             opposite_id=producer_id(self._target_id, row.remote_topic, row.partition),
             stats=PartitionStats() if left is None else left.stats,
-            open=None if left is None else left.open,
+            open_transaction=None if left is None else left.open_transaction,
         )
         self._copies[copy.place] = copy
         self._error_policy.begin(copy)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something beside the lease; a bug in it ends the lease and is not swallowed."""
+        """Run a coroutine beside the lease; what it raises ends the lease."""
 
         async def watched() -> None:
             try:
@@ -333,15 +337,15 @@ class Lease:
         self._net.call_soon(watched())
 
     def _let_go(self) -> None:
-        """Take and send nothing more: the event loop runs on without this lease."""
+        """Fetch and send nothing more: the event loop runs on without this lease."""
         self._fetcher.stop()
         self._appender.close()
 
     async def _land(self) -> None:
-        """Let what is in flight arrive, then write the progress of all that did."""
+        """Wait for what is in flight, then write the progress of all that was acknowledged."""
         self._let_go()
         until = time.monotonic() + _LANDING_S
-        while self._appender.in_flight and time.monotonic() < until:
+        while self._queues.in_flight and time.monotonic() < until:
             await self._net.sleep(0.002)
         for copy in self._copies.values():
             copy.drop_queue()

@@ -17,9 +17,9 @@ _ANSWER_MS: Final = 5_000
 
 
 async def producer_expiry_ms(target: ClusterClient) -> int:
-    """Return the shortest of the brokers'; Kafka's default where none tells, as without DESCRIBE_CONFIGS.
+    """Return the shortest of the brokers' times in ms; Kafka's default where none can be read.
 
-    Each broker has its own and is asked for it; one that does not answer is left out.
+    Reading needs DESCRIBE_CONFIGS on the cluster. A broker that does not answer is left out.
     """
     found: list[int] = []
     for node in target.brokers():

@@ -1,13 +1,12 @@
-"""What a lease leaves behind: progress and halts in the progress topic, reports for whoever watches."""
+"""Writes the progress and halts of a lease to the progress topic, and makes its reports."""
 
 from __future__ import annotations
 
-import math
 import time
 from typing import TYPE_CHECKING
 
 from mirrorless.copy.partition.lease_rows import Report
-from mirrorless.copy.partition.state import PartitionState
+from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.progress.records import Halt, SourcePartition, Stop
 from mirrorless.errors import GapKind
 
@@ -15,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mirrorless.copy.offset_syncs.feed import SyncFeed
-    from mirrorless.copy.partition.state import PartitionCopy, Pending
+    from mirrorless.copy.partition.pending import Pending
+    from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.progress.records import LeaveOut
     from mirrorless.copy.progress.writer import ProgressWriter
     from mirrorless.errors import Gap, PartitionError
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 _EVERY_S = 1.0
 _LONG_OPEN_S = 60.0
-"""As long as a transaction may take if nothing else is said (`transaction.timeout.ms`)."""
+"""Kafka's default of `transaction.timeout.ms`."""
 _LOOK_S = 0.1
 _WRITING_S = 0.005
-"""Of a look: thousands of partitions take turns, since nothing is copied while progress is written."""
+"""So long at once: thousands of partitions take turns, since nothing is copied while progress is written."""
 
 
 class ProgressTracker:
-    """Keeps account of a flow's copies; `syncs` takes the pairs of offsets, unless none are wanted."""
+    """Tracks the copies of a flow; `syncs` takes pairs of offsets, None if no offset syncs are wanted."""
 
     def __init__(self, progress_writer: ProgressWriter, flow: Flow, *, syncs: SyncFeed | None = None) -> None:
         self._progress_writer = progress_writer
@@ -42,33 +42,33 @@ class ProgressTracker:
     def moved(self, copy: PartitionCopy) -> None:
         """Note that a copy's position changed."""
         self._unwritten[copy] = None
-        if copy.stop is not None and copy.is_beyond(copy.stop):
+        if copy.stop is not None and _is_beyond(copy, copy.stop):
             self.caught_up(copy)
 
     def caught_up(self, copy: PartitionCopy) -> None:
-        """Delete why a copy had halted before: it is beyond that, or has nothing left to copy."""
+        """Delete why a copy had halted before: it has passed that, or has nothing left to copy."""
         if copy.stop is not None:
-            copy.stop = None
+            copy.note_stop(None)
             self._progress_writer.write(self._where(copy).stop_key(), None)
 
     def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int, *, now_ms: int) -> None:
-        """Note that the target holds a batch from `base_offset` on, as was heard at `now_ms`."""
+        """Note a batch that the target acknowledged at `now_ms`, from its `base_offset` on."""
         if self._syncs is not None:
             self._syncs.appended(copy, pending, base_offset, now_ms=now_ms)
 
     def interrupted(self, copy: PartitionCopy) -> None:
-        """Note that a copy is resumed or halted: what it appends next may not follow what it appended last."""
+        """Note that a copy is resumed or halted: its next append may not follow its last one."""
         if self._syncs is not None:
             self._syncs.rest(copy)
 
     def dropped(self, copy: PartitionCopy) -> None:
-        """Write how far a copy came, and forget it."""
+        """Write a copy's progress, and forget the copy."""
         if copy in self._unwritten:
             self._write(copy)
         self.interrupted(copy)
 
     def tick(self, now: float) -> None:
-        """Write what is due, of progress and of offset syncs; looked at a few times a second."""
+        """Write the progress and offset syncs that are due; looks a few times a second."""
         if now < self._next_look:
             return
         self._next_look = now + _LOOK_S
@@ -78,9 +78,9 @@ class ProgressTracker:
             self._syncs.tick()
 
     def write(self, now: float | None) -> None:
-        """Write progress that changed, each partition at most once a second; all of it where `now` is None.
+        """Write progress that changed, each partition's at most once a second; all of it if `now` is None.
 
-        Those that wait longest come first, and not for long: what is left is written later.
+        The partitions that wait longest come first; after a short time the rest is left to the next call.
         """
         until = time.monotonic() + _WRITING_S
         for copy in list(self._unwritten):
@@ -92,11 +92,11 @@ class ProgressTracker:
             self._write(copy)
 
     def halted(self, copy: PartitionCopy, gap: Gap) -> None:
-        """Keep a gap, so that nobody forgets it; what nothing explains is found again anyway."""
+        """Write a gap, which later leases could not find again; an unknown position they find anyway."""
         if gap.kind is GapKind.UNEXPLAINED or copy.halted_at is not None:
             return
         progress = copy.known_progress
-        copy.halt = Halt(
+        halt = Halt(
             epoch=copy.newest_epoch,
             offset=copy.fetch_from if gap.offset is None else gap.offset,
             kind=gap.kind,
@@ -104,23 +104,24 @@ class ProgressTracker:
             records=gap.records,
             position=0 if progress is None else progress.last_offset + 1,
         )
-        self._progress_writer.write(self._where(copy).halt_key(), copy.halt.to_bytes())
+        self._progress_writer.write(self._where(copy).halt_key(), halt.to_bytes())
+        copy.note_halt(halt)
 
     def stopped(self, copy: PartitionCopy, error: PartitionError) -> None:
-        """Write why a copy halts, for the status; a gap that waits for a decision is kept by `halted`."""
+        """Write why a copy halts, for the status; a gap that waits for a decision is written by `halted`."""
         if copy.halted_at is not None:
             return
         progress = copy.known_progress
         copied_to = 0 if progress is None else progress.last_offset + 1
         stop = Stop(epoch=copy.newest_epoch, offset=max(error.offset or 0, copied_to), reason=error.reason)
         if stop != copy.stop:
-            copy.stop = stop
+            copy.note_stop(stop)
             self._progress_writer.write(self._where(copy).stop_key(), stop.to_bytes())
 
     def left_out(self, copy: PartitionCopy, what: LeaveOut) -> bool:
-        """Write where something lies that is about to be left out, and wait until it is written; says whether it was.
+        """Write the offsets of records to leave out, and wait; returns whether they were written.
 
-        It may be there twice, if this process dies before it can go on; it is never missing.
+        They may be there twice if this process dies before it continues; they are never missing.
         """
         failures = self._progress_writer.failures
         if self._flow.dead_letter_topic:
@@ -128,7 +129,7 @@ class ProgressTracker:
         return self._progress_writer.flush(5.0) and self._progress_writer.failures == failures
 
     def land(self, seconds: float) -> None:
-        """Write the progress and the offset syncs of everything and wait for them, so long in all."""
+        """Write all progress and offset syncs and wait for them, at most so long."""
         until = time.monotonic() + seconds
         self.write(None)
         if not self._progress_writer.flush(seconds) and self._progress_writer.error is None:
@@ -137,7 +138,7 @@ class ProgressTracker:
             self._syncs.land(max(0.1, until - time.monotonic()))
 
     def reports(self, copies: Iterable[PartitionCopy]) -> list[Report]:
-        """Say what every partition did so far."""
+        """Return what every partition did so far."""
         return [self._report(copy) for copy in copies]
 
     def _write(self, copy: PartitionCopy) -> None:
@@ -147,16 +148,15 @@ class ProgressTracker:
             progress = progress._replace(run=self._syncs.run_at(copy, progress))
         if progress is not None and progress != copy.written:
             self._progress_writer.write(self._where(copy).progress_key(), progress.to_bytes())
-            copy.written = progress
-            copy.written_at = time.monotonic()
+            copy.note_written(progress, at=time.monotonic())
 
     def _where(self, copy: PartitionCopy) -> SourcePartition:
         return SourcePartition(self._flow.source.alias, *copy.place, self._flow.connector_name)
 
     def _report(self, copy: PartitionCopy) -> Report:
         stats = copy.stats
-        end = copy.source_end if copy.open is None else max(copy.source_end, copy.open.log_end)
-        waits = _waits(copy)
+        end = copy.source_end if copy.open_transaction is None else max(copy.source_end, copy.open_transaction.log_end)
+        waits = _long_transaction(copy)
         progress = copy.known_progress if copy.acked is None else copy.progress()
         next_offset = None if progress is None else progress.last_offset + 1
         return Report(
@@ -190,16 +190,24 @@ class ProgressTracker:
             age_avg_ms=stats.age.average,
             fetch_throttle_ms=stats.fetch_throttle_ms,
             produce_throttle_ms=stats.produce_throttle_ms,
-            waits=copy.retry_at == math.inf,
+            waits=copy.retry.is_never,
         )
 
 
-def _waits(copy: PartitionCopy) -> str | None:
-    """What there is to say of a transaction that holds a copy back for long."""
+def _is_beyond(copy: PartitionCopy, stop: Stop) -> bool:
+    """Whether a copy has passed the offset where it had halted, or is in a newer epoch."""
+    at = copy.acked
+    if at is None or at.epoch is None or copy.in_doubt:
+        return False
+    return at.epoch > stop.epoch or (at.epoch == stop.epoch and at.last_offset >= stop.offset)
+
+
+def _long_transaction(copy: PartitionCopy) -> str | None:
+    """Return the text about a transaction that has held a copy back for long, None if there is none."""
     held_by = copy.held_by
     if held_by is None or (open_s := time.monotonic() - held_by.since) < _LONG_OPEN_S:
         return None
     return (
-        f"{copy.row.topic}-{copy.row.partition}: a transaction has been open at offset {held_by.offset} for "
-        f"{open_s:.0f} s; what lies behind it, {held_by.log_end - held_by.offset} offsets, is copied once it ends"
+        f"{copy.row.topic}-{copy.row.partition}: transaction open for {open_s:.0f} s at offset {held_by.offset} blocks "
+        f"the next {held_by.log_end - held_by.offset} offsets; they are copied when it commits or aborts"
     )

@@ -1,4 +1,4 @@
-"""How fast a slot may fetch (`mirrorless.max.bytes.per.second`): a bucket that fills with time and may be overdrawn."""
+"""How fast a slot may fetch (`mirrorless.max.bytes.per.second`): a token bucket that may be overdrawn."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _LEAST_BYTES = 64 << 10
 class RateLimit:
     """A slot's share of its flow's bytes per second; None is no limit. Times are monotonic seconds.
 
-    A fetch takes what it brought, which may be more than there was: brokers hand out whole batches. Then nothing is
-    fetched until the debt is paid, so that the mean is kept.
+    A fetch may take more than there is, since brokers return whole batches. Then nothing is fetched until the bucket is
+    above zero again, so that the mean is kept.
     """
 
     def __init__(self, bytes_per_second: float | None, *, now: float) -> None:
@@ -19,7 +19,7 @@ class RateLimit:
         self._since = now
 
     def pause_s(self, now: float) -> float:
-        """How long to wait before the next fetch."""
+        """Return how long to wait before the next fetch."""
         if self._rate is None:
             return 0.0
         self._there = min(self._there + (now - self._since) * self._rate, self._rate * _BURST_S)
@@ -27,7 +27,7 @@ class RateLimit:
         return max(0.0, -self._there / self._rate)
 
     def most_bytes(self, otherwise: int) -> int:
-        """How much one fetch may ask for; `otherwise` is the most without a limit."""
+        """Return how much one fetch may ask for; `otherwise` is the most without a limit."""
         return otherwise if self._rate is None else min(otherwise, max(_LEAST_BYTES, int(self._rate * _BURST_S)))
 
     def spend(self, size_bytes: int) -> None:

@@ -1,12 +1,12 @@
-"""Brings copies to where they go on: asks the target's leaders, all that one leads at once, then has them fetched."""
+"""Resumes copies: asks the target's leaders, each for all its partitions at once, then has them fetched."""
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from mirrorless.batches.header import FormatError
+from mirrorless.copy.partition.errors import append_error
 from mirrorless.copy.partition.min_insync_replicas import TooFewReplicas
 from mirrorless.errors import ClusterError, Gap, MirrorlessError, PartitionError
 from mirrorless.kafka_python import errors as kafka_errors
@@ -26,10 +26,10 @@ _HURRIES = 5
 
 
 class Resumer:
-    """Resumes what `verdicts` says is to be resumed, as soon as nothing of it is on its way; what fails is its trouble.
+    """Resumes the copies that `error_policy` has to resume; failures go back to it.
 
-    `spawn` runs a coroutine beside the caller. While a copy waits that has not failed often, the fetcher is to hurry:
-    an answer that is waited for holds up who is added.
+    `spawn` runs a coroutine beside the caller. While a copy that has not failed often is to be resumed, the fetcher
+    does not wait long for answers: a request in flight delays a partition that is added.
     """
 
     def __init__(
@@ -48,21 +48,19 @@ class Resumer:
         self._spawn = spawn
 
     def begin_due(self, now: float) -> None:
-        """Begin with those whose time has come, as of `time.monotonic`."""
+        """Resume the copies that are due by now, in `time.monotonic` seconds."""
         by_node: dict[int, list[PartitionCopy]] = defaultdict(list)
-        for copy in [copy for copy in self._error_policy.to_resume if copy.in_flight == 0 and copy.retry_at <= now]:
+        for copy in self._error_policy.take_due(now):
             node = self._target.leader(copy.remote_place)
             if node is None:
-                self._error_policy.later(
-                    copy, f"{copy.row.remote_topic}-{copy.row.partition} has no leader at the moment"
-                )
+                remote, partition = copy.remote_place
+                self._error_policy.retry_later(copy, f"{remote}-{partition} has no leader at the moment")
             else:
-                del self._error_policy.to_resume[copy]
                 by_node[node].append(copy)
         for node, copies in by_node.items():
             self._spawn(self._resume(node, copies))
-        self._fetcher.hurried = any(
-            copy.attempts < _HURRIES and copy.retry_at < math.inf for copy in self._error_policy.to_resume
+        self._fetcher.hurry(
+            any(copy.retry.attempts < _HURRIES and not copy.retry.is_never for copy in self._error_policy.to_resume)
         )
 
     async def _resume(self, node: int, copies: Sequence[PartitionCopy]) -> None:
@@ -80,22 +78,24 @@ class Resumer:
 
     async def _settle(self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Decision) -> None:
         try:
-            await self._resolver.settle(copy, node, state, decision)
+            again = await self._resolver.settle(copy, node, state, decision)
         except (kafka_errors.KafkaError, MirrorlessError, FormatError) as error:
             self._not_resumed(copy, error)
+            return
+        if again is not None:
+            self._error_policy.retry_later(copy, again.reason)
         else:
-            copy.error = None
-            self._error_policy.moved(copy)
+            self._error_policy.position_changed(copy)
             self._fetcher.add(copy)
 
     def _not_resumed(self, copy: PartitionCopy, error: BaseException) -> None:
         if isinstance(error, Gap):
-            self._error_policy.gap(copy, error)
+            self._error_policy.gap_found(copy, error)
         elif isinstance(error, TooFewReplicas):
             self._error_policy.too_few_replicas(copy, error)
         elif isinstance(error, (*TROUBLE, ClusterError)):
-            self._error_policy.later(copy, error)
+            self._error_policy.retry_later(copy, error)
         elif isinstance(error, PartitionError):
             self._error_policy.halt(copy, error)
         else:
-            self._error_policy.halt(copy, copy.error_at_append(str(error)))
+            self._error_policy.halt(copy, append_error(copy, str(error)))

@@ -1,4 +1,4 @@
-"""Runs leases in a Spark worker: connections are opened at the first one and kept for those that follow."""
+"""Runs leases in a Spark worker: connections are opened at the first lease and kept for the following ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from mirrorless import client_logs
 from mirrorless.batches import checksum
-from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.copy.flow.connections import FlowConnections
 from mirrorless.copy.offset_syncs.feed import SyncFeed
@@ -27,17 +26,12 @@ from mirrorless.protocol.cluster_client import EARLIEST, LATEST
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mirrorless.copy.partition.handover import Handover
     from mirrorless.copy.partition.lease_rows import LeaseRow, Report
-    from mirrorless.copy.partition.state import Left
     from mirrorless.copy.slot.lease import LeaseObserver
     from mirrorless.settings import Flow
 
-_PAUSE_S = 2.0
 _EXPIRY_EVERY_S = 300.0
-_SECOND_S = 10.0
-"""Where another run was first, how soon it is looked for again."""
-_HOLDOVER_S = 30.0
-"""What Spark needs between two leases, many times over; where the query has ended, nobody takes over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +41,7 @@ class _Held:
 
 
 class Slot:
-    """Connections to both clusters of one flow, and the copy that goes on between two leases."""
+    """Connections to both clusters of one flow, and the copy that continues between two leases."""
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
@@ -55,17 +49,15 @@ class Slot:
         self._expiry_ms, self._expiry_due = PRODUCER_EXPIRY_MS, 0.0
         client_logs.set_up()
         checksum.prepare()
-        # Whatever needs a token or a file may fail, and leaves nothing behind as long as nothing was started.
-        self._progress_writer = ProgressWriter(
-            topic=flow.offset_storage_topic, config=for_confluent(flow.target, role="producer")
-        )
+        # What needs a token or a file may fail: before anything is started.
+        self._progress_writer = ProgressWriter(topic=flow.offset_storage_topic, cluster=flow.target)
         self._syncs = SyncWriter(offset_syncs_topic(flow)) if flow.emit_offset_syncs_enabled else None
         self._ends = FlowConnections(flow)
         self._added = AddedPartitions()
         self._ends.start()
 
     def copy(self, rows: Sequence[LeaseRow], *, terms: LeaseTerms, watch: LeaseObserver, slot: int = 0) -> list[Report]:
-        """Copy the partitions of `rows` for one lease, and those that appear meanwhile, as far as they are this slot's.
+        """Copy the partitions of `rows` for one lease, and those of this slot that appear meanwhile.
 
         Raises `ClusterError` if an end cannot be reached.
         """
@@ -87,11 +79,11 @@ class Slot:
 
     @property
     def login_refused(self) -> bool:
-        """Whether a broker of either end did not let us in: a slot of its own reads the login anew."""
+        """Whether a broker of either cluster refused the login: a new slot reads it again."""
         return self._ends.source.login_refused or self._ends.target.login_refused
 
     def close(self) -> None:
-        """End a copy that still goes on, and close all connections."""
+        """End a copy that still runs, and close all connections."""
         try:
             self._ends.run(self._land)
         finally:
@@ -99,9 +91,9 @@ class Slot:
             self._ends.close()
 
     async def _remembered_ms(self) -> int:
-        """How old a record the target certainly remembers our producer by: half of what it forgets, for clocks differ.
+        """Return for how long after a record's timestamp the target certainly remembers our producer.
 
-        Asked for at times, since it may be changed while brokers run.
+        It is half of the brokers' time, since clocks differ. Read again at times, since it may change.
         """
         now = time.monotonic()
         if now >= self._expiry_due:
@@ -110,12 +102,12 @@ class Slot:
         return self._expiry_ms // 2
 
     async def _lease(self, rows: Sequence[LeaseRow], terms: LeaseTerms, watch: LeaseObserver) -> Lease:
-        """The lease before, if its copy still goes on and can be what is asked for; else a new one."""
+        """Return the lease before, if its copy still runs and can be renewed; else a new one."""
         held, self._held = self._held, None
         if held is None:
             return self._begin(rows, terms, watch, {})
-        goes_on = await held.lease.recall()
-        if goes_on and held.flow == self.flow and held.lease.renew(rows, terms, watch):
+        runs = await held.lease.recall()
+        if runs and held.flow == self.flow and held.lease.renew(rows, terms, watch):
             return held.lease
         return self._begin(rows, terms, watch, await held.lease.leave())
 
@@ -126,7 +118,11 @@ class Slot:
             await held.lease.land()
 
     def _begin(
-        self, rows: Sequence[LeaseRow], terms: LeaseTerms, watch: LeaseObserver, left: Mapping[tuple[str, int], Left]
+        self,
+        rows: Sequence[LeaseRow],
+        terms: LeaseTerms,
+        watch: LeaseObserver,
+        left: Mapping[tuple[str, int], Handover],
     ) -> Lease:
         flow = self.flow
         ends = self._ends
@@ -168,7 +164,7 @@ class Slot:
 
 
 def start_of(flow: Flow) -> int:
-    """Where partitions without progress begin: `EARLIEST`, `LATEST`, or a timestamp in ms."""
+    """Return where partitions without progress begin: `EARLIEST`, `LATEST`, or a timestamp in ms."""
     if flow.start_timestamp_ms is not None:
         return flow.start_timestamp_ms
     return LATEST if flow.auto_offset_reset == "latest" else EARLIEST

@@ -1,1 +1,1 @@
-"""What `mirrorless demo` is made of: a workload, and a comparison of both sides record by record."""
+"""Parts of `mirrorless demo`: a workload, and a comparison of both sides record by record."""

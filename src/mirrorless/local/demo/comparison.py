@@ -1,4 +1,4 @@
-"""Reads a topic and its remote topic with ordinary consumers and compares every record of every partition."""
+"""Reads a topic and its remote topic with plain consumers and compares every record of every partition."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SILENCE_S = 30.0
 
 @dataclass(slots=True)
 class DemoComparison:
-    """What came of it: `records` were compared and found equal, `differences` are one line each, the first ten."""
+    """The result: `records` were compared and found equal, `differences` are one line each, the first ten."""
 
     topic: str
     partitions: int
@@ -53,7 +53,7 @@ def compare(
 ) -> DemoComparison:
     """Compare key, value, headers, timestamp and order; `source` and `target` are bootstrap servers.
 
-    The source is read committed, as the copy reads it; the target uncommitted, so that nothing can hide there.
+    The source is read committed, as the copy reads it; the target uncommitted, so that nothing stays hidden.
     """
     result = DemoComparison(topic=topic, partitions=partitions)
     with (
@@ -61,7 +61,7 @@ def compare(
         _Side(target, remote_topic, partitions, "read_uncommitted") as right,
     ):
         while not (left.at_end and right.at_end):
-            # Whoever is behind reads, so that what waits in memory stays small.
+            # The side that lags reads, so that the buffer stays small.
             (left if (left.waiting <= right.waiting and not left.at_end) or right.at_end else right).read()
             advanced(sum(_match(result, partition, left, right) for partition in range(partitions)))
         for partition in range(partitions):
@@ -93,7 +93,7 @@ def _match(result: DemoComparison, partition: int, left: _Side, right: _Side) ->
 
 
 class _Side:
-    """All partitions of one topic, read from the beginning to where it ends."""
+    """All partitions of one topic, read from the beginning to the end."""
 
     def __init__(self, servers: str, topic: str, partitions: int, isolation: str) -> None:
         self.topic = topic
@@ -126,13 +126,13 @@ class _Side:
         return not self._open
 
     def read(self) -> None:
-        """Take what comes next; raises `ClusterUnavailable` if nothing comes for half a minute."""
+        """Buffer the next records; raises `ClusterUnavailable` if there are none for half a minute."""
         messages = waiting(self._consumer, _CHUNK, seconds=0.5)
         now = time.monotonic()
         if messages:
             self._heard = now
         elif now - self._heard > _SILENCE_S:
-            raise ClusterUnavailable(f"nothing came from {self.topic} for {_SILENCE_S:.0f} s", cluster=self._servers)
+            raise ClusterUnavailable(f"no records from {self.topic} for {_SILENCE_S:.0f} s", cluster=self._servers)
         for message in messages:
             error = message.error()
             partition = message.partition()

@@ -47,7 +47,7 @@ DEMO_TOPICS = (
 
 
 def fill(bootstrap_servers: str, topic: DemoTopic, *, advanced: Callable[[int], None]) -> None:
-    """Create a topic and produce its records, in batches of the Java client's default size; `advanced` hears counts."""
+    """Create a topic and produce its records, in batches of the Java client's default size; `advanced` gets counts."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers})
     admin.create_topics([NewTopic(topic.name, topic.partitions, 1)])[topic.name].result()
     producer = Producer(
@@ -61,7 +61,7 @@ def fill(bootstrap_servers: str, topic: DemoTopic, *, advanced: Callable[[int], 
         }
     )
     payloads = _payloads(topic)
-    first_timestamp_ms = int(time.time() * 1000) - topic.records  # one a millisecond, until now
+    first_timestamp_ms = int(time.time() * 1000) - topic.records  # one per millisecond, until now
     for number in range(topic.records):
         while True:
             try:
@@ -84,7 +84,7 @@ def fill(bootstrap_servers: str, topic: DemoTopic, *, advanced: Callable[[int], 
 
 
 def _payloads(topic: DemoTopic) -> list[bytes]:
-    """Values that compress about as well as what people send: a third random, the rest repeating."""
+    """Values with a typical compression ratio: a third random, the rest repeating."""
     source = random.Random(topic.name)  # noqa: S311 -- the same data in every run
     noise = topic.value_bytes // 3
     repeating = f'{{"topic":"{topic.name}","state":"open"}}'.encode() * (topic.value_bytes // 20 + 1)

@@ -1,4 +1,4 @@
-"""The copy of one flow as a job: a query, and when it has done what it was started for."""
+"""The copy of one flow as a job: a query, and the condition for its end."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from mirrorless.copy.partition.lease_rows import Report
 
 LANDING_S: Final = 3.5
-"""How long a lease may take to end once a stop was asked for."""
+"""How long a lease may take to end after a stop request."""
 _FRUITLESS_LEASES: Final = 3
 GAVE_UP: Final = (
-    f"gave up before the end: {_FRUITLESS_LEASES} leases in a row copied nothing; what holds it up is told before this,"
-    " and another run goes on from here"
+    f"gave up before the end: {_FRUITLESS_LEASES} consecutive leases copied nothing; earlier lines have the reason;"
+    " another run resumes from here"
 )
-"""What a copy with an end says that does not reach it."""
+"""The error of a bounded copy that does not reach its end."""
 _LOOK_EVERY_S: Final = 0.1
 _TICK_S: Final = 0.02
 _IDLE: Final = "Waiting for data to arrive"
@@ -42,7 +42,7 @@ _IDLE: Final = "Waiting for data to arrive"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyOutcome:
-    """How a job ended: `complete` says that a copy with an end reached it, `stuck` that it gave up before."""
+    """How a job ended: `complete` says that a bounded copy reached its end, `stuck` that it gave up before."""
 
     complete: bool
     stuck: bool
@@ -57,12 +57,12 @@ def copy_flow(
     on_lease: Callable[[list[Report]], None],
     on_trouble: Callable[[str], None] | None = None,
 ) -> CopyOutcome:
-    """Copy until `control` asks for a stop, or a copy with an end is at it, or gives up; raises what ended the query.
+    """Copy until `control` requests a stop, or a bounded copy reaches its end, or gives up; raises the query's error.
 
-    `on_lease` hears every finished lease, and of one that could not be planned, since a cluster does not answer, that
-    all partitions are out of reach; not of one that nobody wanted: of a flow that is paused. `on_trouble` hears once
-    what is wrong with planning, where nobody looks at `control`, and that a copy with an end gives up: after three
-    leases in a row that got nowhere.
+    `on_lease` receives the reports of every finished lease, and of a lease that could not be planned because a cluster
+    does not answer, all partitions as unreachable; but not of a lease that was refused on purpose, as for a paused
+    flow. `on_trouble` receives once errors of planning, if `control` is not displayed, and that a bounded copy gives
+    up: after three consecutive leases without progress.
     """
     job = _Job(place, control, on_lease, on_trouble)
 
@@ -75,8 +75,8 @@ def copy_flow(
     failure = None
     try:
         job.wait(query)
-        failure = query.exception()  # before the stop, which may well have a query fail that is in the middle
-        with suppress(PySparkException):  # it does not end in time: the session is about to
+        failure = query.exception()  # before the stop, which may make a running query fail
+        with suppress(PySparkException):  # it does not end in time: the session is about to end end
             query.stop()
     finally:
         job.tell_left()
@@ -109,7 +109,7 @@ class _Job:
         self.stuck = False
 
     def wait(self, query: StreamingQuery) -> None:
-        """Wait until no other lease is wanted, and what was in flight has arrived."""
+        """Wait until no other lease is wanted, and in-flight work is finished."""
         until: float | None = None
         while query.isActive:
             landed = self.landed.wait(_LOOK_EVERY_S)
@@ -138,16 +138,16 @@ class _Job:
             self.landed.set()
 
     def tell_left(self) -> None:
-        """Tell what slots copied behind a lease's end when no other lease took over from them."""
+        """Report what slots copied after a lease's end when no other lease took over from them."""
         for reports in self._control.left():
             self._on_lease(reports)
 
     def _at_the_end(self, reports: list[Report]) -> None:
         totals = summary(reports)
-        # Of all that were ever reported: what is caught up has no part in the next lease.
+        # Of all reported partitions: those caught up are not in the next lease.
         before = sum(self._reached.values()) if self._reached else -1
         self._reached |= {(report.topic, report.partition): report.next_offset or 0 for report in reports}
-        # What waits for another run waits as long as that runs, or was killed a short while ago.
+        # Partitions that wait for another run wait while it runs, or until its mark expires.
         advanced = sum(self._reached.values()) > before or any(report.waits for report in reports)
         self._fruitless = 0 if advanced else self._fruitless + 1
         self.complete = totals.over and not totals.errors
@@ -155,6 +155,6 @@ class _Job:
         if self.stuck and self._on_trouble is not None:
             self._on_trouble(GAVE_UP)
         if totals.over or self.stuck:
-            # Before this returns, or Spark would begin another lease.
+            # Before this returns, otherwise Spark would begin another lease.
             self._control.ask_to_stop()
             self.landed.set()

@@ -54,7 +54,7 @@ class PartitionLeases(DataSource):
         return spark_schema(LeaseRow)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 -- Spark's
-        """The reader; it lives in a process of its own on the driver."""
+        """The reader; it runs in a separate process on the driver."""
         place = FlowRef(
             location=self.options["location"], flow=self.options["flow"], bounded=self.options["bounded"] == "true"
         )
@@ -62,9 +62,9 @@ class PartitionLeases(DataSource):
 
 
 class LeaseReader(DataSourceStreamReader):
-    """Plans leases. A lease's offset is the time in ms at which it was planned, so that it grows across restarts.
+    """Plans leases. A lease's offset is the time in ms when it was planned, so that it grows across restarts.
 
-    Spark's checkpoint holds nothing but that number; losing it loses nothing.
+    Spark's checkpoint has only that number and may be lost without harm.
     """
 
     def __init__(self, place: FlowRef, control: Control) -> None:
@@ -76,22 +76,22 @@ class LeaseReader(DataSourceStreamReader):
         self._run = None if control.folder is None else run_in(control.folder)
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 -- Spark's name
-        """Where a query without a checkpoint begins."""
+        """The offset of a query without a checkpoint."""
         return {"lease": 0}
 
     def latestOffset(self) -> dict[str, int]:  # noqa: N802 -- Spark's name
-        """Ask for one more lease, unless a stop was asked for."""
+        """Request one more lease, unless a stop was requested."""
         if not self._control.stopping():
             self._last = {"lease": max(self._last["lease"] + 1, int(time.time() * 1000))}
         return self._last
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        """Deal the partitions to the slots.
+        """Assign the partitions to the slots.
 
-        A cluster that does not answer is asked again a few times. Then a bounded copy fails, since nothing to copy
-        would mean that all is copied; any other has an empty lease, and the next one tries. So it is where the flow is
-        paused, is not enabled any more, or would replicate in a loop. What shows by itself within minutes, a bounded
-        copy waits for.
+        An unavailable cluster is retried a few times. Then a bounded copy fails, since an empty plan
+        would mean that everything is copied; any other has an empty lease, and the next one retries. The same holds if
+        the flow is paused, is not enabled any more, or would replicate in a loop. For errors that pass within minutes,
+        a bounded copy waits.
         """
         if start == end:
             return []
@@ -101,7 +101,7 @@ class LeaseReader(DataSourceStreamReader):
                 piles = self._plan()
             except (FlowPaused, FlowNotEnabled, LoopError) as idle:
                 if self._place.bounded or self._planner is None:
-                    raise  # an end with nothing copied would look like everything copied
+                    raise  # an empty plan would look like everything copied
                 self._control.complain(str(idle))
                 time.sleep(_RETRY_S)
                 return []
@@ -116,7 +116,7 @@ class LeaseReader(DataSourceStreamReader):
             else:
                 self._control.complain(self._mistake or self._waiting or self._news)
                 if not piles and not self._place.bounded:
-                    time.sleep(_RETRY_S)  # nothing to copy yet: leases would follow each other without a pause
+                    time.sleep(_RETRY_S)  # nothing to copy yet: avoids a busy loop of leases
                 return [SlotLease([as_tuple(row) for row in pile]) for pile in piles]
         return []
 
@@ -129,7 +129,7 @@ class LeaseReader(DataSourceStreamReader):
         except ConfigurationError as error:
             if self._planner is None:
                 raise
-            # Somebody is editing the file: what was read last goes on until it is right again.
+            # The file is being edited: the last valid configuration is used until it is valid again.
             flow = self._planner.flow
             self._mistake = str(error)
         if self._planner is not None and self._planner.flow.connections != flow.connections:
@@ -137,7 +137,7 @@ class LeaseReader(DataSourceStreamReader):
         elif self._planner is not None and self._planner.missing:
             self._log_in_anew()
         if self._planner is None:
-            # Only where leases are planned: the processes that merely know of this class would load all clients first.
+            # Imported only to plan leases: other processes that use this class would load all clients.
             from mirrorless.copy.planning.lease_planner import LeasePlanner  # noqa: PLC0415
 
             self._planner = LeasePlanner(
@@ -154,7 +154,7 @@ class LeaseReader(DataSourceStreamReader):
                 self._planner = self._planner.anew()
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        """Hand a slot its rows."""
+        """Return the rows of a slot."""
         assert isinstance(partition, SlotLease)
         return iter(partition.rows)
 

@@ -1,4 +1,4 @@
-"""The copy as a Structured Streaming query: leases in, the copier in the executors, reports out (design, section 4)."""
+"""The copy as a Structured Streaming query: leases in, the copier in the executors, reports out."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 _WORKERS_OF = "MIRRORLESS_COPY"
 _building = threading.Lock()
-"""The flows of a process share one environment, which names a flow only while that one's function is handed over."""
+"""The flows of a process share one environment, which has a flow's name only while its function is passed to Spark."""
 _BATCH_ID = "streaming.sql.batchId"
 """Spark's local property for the number of the micro-batch (`MicroBatchExecution`)."""
 _COLLECT_EVERY = 5_000
-"""So many more objects than before; Python's own limit is 700."""
+"""Number of additional objects before a collection; Python's own limit is 700."""
 
 
 def start_copy(
@@ -40,9 +40,9 @@ def start_copy(
     control: Control,
     on_reports: Callable[[list[Report]], None],
 ) -> StreamingQuery:
-    """Start the copy of one flow; `on_reports` hears every finished lease, with a report a partition.
+    """Start the copy of one flow; `on_reports` receives every finished lease, with a report per partition.
 
-    `checkpoint` is a folder that Spark wants; losing it loses nothing and repeats nothing.
+    `checkpoint` is a folder that Spark requires; it may be lost without harm.
     """
     options = {"location": place.location, "flow": place.flow, "bounded": str(place.bounded).lower()}
     if control.folder is not None:
@@ -67,11 +67,11 @@ def start_copy(
 
 @contextmanager
 def _workers_of(spark: SparkSession, flow: str) -> Iterator[None]:
-    """Have functions that are handed to Spark meanwhile run in Python processes of their own.
+    """Run functions that are passed to Spark in this context in separate Python processes.
 
-    Spark keeps idle ones by their environment (`PythonWorkerFactory`) and takes the one that waits longest. Without
-    this, a lease would as likely as not begin in the process that read the rows of the one before, or in another
-    flow's, and its copy would go on in a process that has no lease.
+    Spark keeps idle ones by their environment (`PythonWorkerFactory`) and takes the one that waits longest. Otherwise
+    a lease might begin in the process that read the rows of the one before, or in another
+    flow's, and its copy would continue in a process that has no lease.
     """
     environment = spark.sparkContext.environment
     environment[_WORKERS_OF] = flow
@@ -82,10 +82,10 @@ def _workers_of(spark: SparkSession, flow: str) -> Iterator[None]:
 
 
 def collect() -> None:
-    """Collect this process's cycles between two leases; meanwhile look for them seldom, and never among the imports.
+    """Collect this process's reference cycles between two leases; in a lease seldom, and never during imports.
 
     A copy makes many tuples and no cycles, and looking for those took a fourteenth of its time. Its failures make some
-    small ones, which hold much: batches, connections, the clients of a slot that was given up.
+    small ones with large contents: batches, connections, the clients of a slot that was dropped.
     """
     gc.collect()
     if not gc.get_freeze_count():
@@ -94,7 +94,7 @@ def collect() -> None:
 
 
 def copier(place: FlowRef, control: Control) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function for `mapInArrow`: rows of one slot in, a report for each out, as long as the lease lasts."""
+    """The function for `mapInArrow`: rows of one slot in, a report for each out, until the lease ends."""
 
     def copy(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [LeaseRow(**row) for batch in batches for row in batch.to_pylist()]

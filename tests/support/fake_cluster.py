@@ -1,0 +1,258 @@
+"""A cluster in memory, in place of `ClusterClient`: logs, leaders, and answers that are late, lost or refused."""
+
+# ruff: noqa: ARG002 -- a fake takes what the real one takes
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from enum import Enum, auto
+from typing import TYPE_CHECKING, cast
+from uuid import UUID
+
+from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.protocol.cluster_client import EARLIEST, EARLIEST_LOCAL, LATEST, READ_COMMITTED
+from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE, AppendResult, Fetched, Offset, ProducerState
+from tests.support.fake_log import FakeLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from mirrorless.batches.stamp import Stamped
+    from mirrorless.clusters.topics import Place
+    from mirrorless.kafka_python.connection_manager import Node
+    from mirrorless.protocol.cluster_client import ClusterClient
+    from mirrorless.protocol.fetch_session import FetchSession
+    from tests.support.virtual_loop import VirtualLoop
+
+LATENCY_S = 0.001
+UNKNOWN_TOPIC = 3
+
+
+class Fault(Enum):
+    """What happens to a produce request."""
+
+    REQUEST_LOST = auto()
+    """The connection is lost before the broker has read it."""
+    ANSWER_LOST = auto()
+    """The connection is lost after the broker has appended its batches."""
+    NOT_SENT = auto()
+    """There is no connection to send it over."""
+
+
+class FakeCluster:
+    """Every partition has the leader 1, unless `leaders` says otherwise; None is no leader.
+
+    `fetch_errors` and `append_errors` are codes to answer the next requests of a partition with, `faults` what happens
+    to the next produce requests, `lost_fetches` how many of the next fetches lose their connection. `quiet` is how long
+    a connection is throttled. `requests` counts all of them by name.
+    """
+
+    def __init__(self, loop: VirtualLoop, alias: str) -> None:
+        self.alias = alias
+        self.login_refused = False
+        self.loop = loop
+        self.logs: dict[Place, FakeLog] = {}
+        self.leaders: dict[Place, int | None] = {}
+        self.in_sync: dict[Place, tuple[int, int]] = {}
+        self.quiet: dict[Node, float] = {}
+        self.fetch_errors: dict[Place, deque[int]] = defaultdict(deque)
+        self.append_errors: dict[Place, deque[int]] = defaultdict(deque)
+        self.faults: deque[Fault | None] = deque()
+        self.lost_fetches = 0
+        self.requests: dict[str, int] = defaultdict(int)
+        self.sent: list[tuple[Node, list[Place]]] = []
+        self.refreshed = 0
+        self._ids = 0
+
+    @property
+    def client(self) -> ClusterClient:
+        """Itself, as what it stands for."""
+        return cast("ClusterClient", self)
+
+    @property
+    def cluster_id(self) -> str:
+        """As of `ClusterClient`."""
+        return f"id of {self.alias}"
+
+    def create(self, topic: str, partitions: int = 1) -> None:
+        """Create a topic, with an id of its own."""
+        self._ids += 1
+        for partition in range(partitions):
+            self.logs[topic, partition] = FakeLog(UUID(int=self._ids))
+
+    def log(self, topic: str, partition: int = 0) -> FakeLog:
+        """The log of a partition."""
+        return self.logs[topic, partition]
+
+    # Metadata
+
+    def leader(self, place: Place) -> int | None:
+        """As of `ClusterClient`."""
+        return self.leaders.get(place, 1) if place in self.logs else None
+
+    def topic_id(self, topic: str) -> UUID | None:
+        """As of `ClusterClient`."""
+        found = self.logs.get((topic, 0))
+        return None if found is None else found.topic_id
+
+    def replicas(self, place: Place) -> tuple[int, int] | None:
+        """As of `ClusterClient`."""
+        return self.in_sync.get(place)
+
+    def partition_count(self, topic: str) -> int:
+        """As of `ClusterClient`."""
+        return sum(name == topic for name, _ in self.logs)
+
+    def refresh_leaders(self) -> None:
+        """As of `ClusterClient`."""
+        self.refreshed += 1
+
+    def quiet_s(self, node: Node) -> float:
+        """As of `ClusterClient`."""
+        return self.quiet.get(node, 0.0)
+
+    async def learn(self, topics: Iterable[str]) -> None:
+        """As of `ClusterClient`."""
+
+    # Reading
+
+    async def fetch(
+        self,
+        node: int,
+        wanted: Sequence[tuple[Place, int, int]],
+        *,
+        isolation: int = READ_COMMITTED,
+        max_wait_ms: int = 0,
+        max_bytes: int = 32 << 20,
+        partition_max_bytes: int = 4 << 20,
+        session: FetchSession | None = None,
+    ) -> list[Fetched]:
+        """As of `ClusterClient`, without sessions: the answer has every partition."""
+        await self._request("fetch")
+        if self.lost_fetches:
+            self.lost_fetches -= 1
+            raise kafka_errors.KafkaConnectionError("connection lost")
+        answer = [self._fetched(one, isolation, partition_max_bytes) for one in wanted]
+        if max_wait_ms and not any(part.records or part.error_code or part.diverges_at is not None for part in answer):
+            await self.loop.sleep(max_wait_ms / 1000)
+            answer = [self._fetched(one, isolation, partition_max_bytes) for one in wanted]
+        return answer
+
+    def _fetched(self, wanted: tuple[Place, int, int], isolation: int, max_bytes: int) -> Fetched:
+        place, offset, leader_epoch = wanted
+        log = self.logs.get(place)
+        if self.fetch_errors[place]:
+            return Fetched(place, self.fetch_errors[place].popleft(), -1, [], b"")
+        if log is None:
+            return Fetched(place, UNKNOWN_TOPIC, -1, [], b"")
+        if log.diverges_at is not None and leader_epoch >= 0:
+            return Fetched(place, 0, log.stable, [], b"", log.diverges_at, log.high_watermark)
+        if not log.start <= offset <= log.end:
+            return Fetched(place, OFFSET_OUT_OF_RANGE, -1, [], b"")
+        below = log.stable if isolation == READ_COMMITTED else log.high_watermark
+        records = log.read(offset, below=below, max_bytes=max_bytes)
+        return Fetched(place, 0, log.stable, [], records, None, log.high_watermark)
+
+    async def fetch_one(
+        self,
+        node: int,
+        wanted: tuple[Place, int, int],
+        *,
+        isolation: int = READ_COMMITTED,
+        max_wait_ms: int = 0,
+        partition_max_bytes: int = 1 << 16,
+    ) -> Fetched:
+        """As of `ClusterClient`."""
+        await self._request("fetch_one")
+        return self._fetched(wanted, isolation, partition_max_bytes)
+
+    async def read_at(self, node: int, place: Place, offset: int) -> bytes:
+        """As of `ClusterClient`."""
+        await self._request("read_at")
+        if not self.logs[place].start <= offset < self.logs[place].end:
+            raise kafka_errors.OffsetOutOfRangeError
+        return self.logs[place].read(offset, below=self.logs[place].end, max_bytes=1)
+
+    async def read_each_at(
+        self, node: int, wanted: Mapping[Place, int], *, partition_max_bytes: int = 1
+    ) -> dict[Place, bytes | kafka_errors.KafkaError]:
+        """As of `ClusterClient`."""
+        await self._request("read_each_at")
+        return {
+            place: self.logs[place].read(offset, below=self.logs[place].end, max_bytes=partition_max_bytes)
+            for place, offset in wanted.items()
+        }
+
+    async def offsets(self, node: int, places: Iterable[Place], *, at: int, isolation: int = 0) -> dict[Place, Offset]:
+        """As of `ClusterClient`; a timestamp is not looked up, but is one of the beginning."""
+        await self._request("offsets")
+        found = {}
+        for place in places:
+            log = self.logs.get(place)
+            if log is None:
+                found[place] = Offset(-1, UNKNOWN_TOPIC)
+            elif at == LATEST:
+                found[place] = Offset(log.stable if isolation == READ_COMMITTED else log.high_watermark, 0)
+            else:
+                assert at in (EARLIEST, EARLIEST_LOCAL) or at >= 0
+                found[place] = Offset(log.start, 0)
+        return found
+
+    async def log_ends(self, node: int, places: Iterable[Place]) -> dict[Place, Offset]:
+        """As of `ClusterClient`."""
+        await self._request("log_ends")
+        return {place: Offset(self.logs[place].end, 0) for place in places if place in self.logs}
+
+    async def producers(self, node: int, wanted: Mapping[Place, int]) -> dict[Place, ProducerState | int | None]:
+        """As of `ClusterClient`."""
+        await self._request("producers")
+        found: dict[Place, ProducerState | int | None] = {}
+        for place, producer_id in wanted.items():
+            log = self.logs.get(place)
+            known = None if log is None or log.forgets else log.producers.get(producer_id)
+            found[place] = None if known is None else ProducerState(known.epoch, known.last_sequence)
+            if log is None:
+                found[place] = UNKNOWN_TOPIC
+        return found
+
+    async def forget(self, node: int, session: FetchSession) -> None:
+        """As of `ClusterClient`."""
+
+    # Writing
+
+    async def append(
+        self, node: Node, batches: Sequence[tuple[Place, Stamped]], *, timeout_ms: int
+    ) -> list[AppendResult]:
+        """As of `ClusterClient`."""
+        await self._request("append")
+        return [self._append(place, batch) for place, batch in batches]
+
+    def append_at_once(
+        self,
+        node: Node,
+        batches: Sequence[tuple[Place, Stamped]],
+        *,
+        heard: Callable[[list[AppendResult] | BaseException], None],
+    ) -> bool:
+        """As of `ClusterClient`; a request whose leader has moved is refused, all others are answered in order."""
+        self.requests["append_at_once"] += 1
+        self.sent.append((node, [place for place, _ in batches]))
+        fault = self.faults.popleft() if self.faults else None
+        lost = kafka_errors.KafkaConnectionError("connection lost")
+        if fault is Fault.NOT_SENT:
+            self.loop.call_soon(lambda: heard(lost))
+            return False
+        answers = [] if fault is Fault.REQUEST_LOST else [self._append(place, batch) for place, batch in batches]
+        self.loop.call_later(LATENCY_S, lambda: heard(answers if fault is None else lost))
+        return True
+
+    def _append(self, place: Place, batch: Stamped) -> AppendResult:
+        if self.append_errors[place]:
+            return AppendResult(place, self.append_errors[place].popleft(), None, -1)
+        if place not in self.logs:
+            return AppendResult(place, UNKNOWN_TOPIC, None, -1)
+        base_offset, code = self.logs[place].append(batch)
+        return AppendResult(place, code, None, base_offset)
+
+    async def _request(self, name: str) -> None:
+        self.requests[name] += 1
+        await self.loop.sleep(LATENCY_S)
