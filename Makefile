@@ -23,12 +23,12 @@ setup: $(READY)  ## prepare .venv, check Java
 $(READY): pyproject.toml requirements/dev.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python %s is too old: install Python 3.11 or newer, or name one: make PYTHON=python3.13" % sys.version.split()[0])'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	@touch $(READY)
 
 $(BROWSER_READY): $(READY) requirements/browser.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --requirement requirements/browser.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement requirements/browser.txt
 	@touch $(BROWSER_READY)
 
 check: $(READY)  ## format, lint, types, unit tests, documents: two minutes, without Java
@@ -90,7 +90,7 @@ build-tools: $(TOOLS_READY)  ## prepare .venv-sam with sam and cfn-lint
 
 $(TOOLS_READY): requirements/sam.txt
 	$(PYTHON) -m venv $(TOOLS)
-	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --requirement requirements/sam.txt
+	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement requirements/sam.txt
 	@touch $(TOOLS_READY)
 
 build: build-tools  ## what is deployed, for Lambda's and Glue's platforms; no Docker
