@@ -150,23 +150,24 @@ class Walk:
             self.trouble = f"offset {error.offset}: {error}"
         else:
             if self.counter.offset >= fetched.last_stable_offset:
-                self.end_at(fetched.last_stable_offset)
+                self.end_at(fetched.last_stable_offset, high=fetched.high_watermark)
             elif self.counter.offset == before and not crowded:
                 self.asks_alone = True
 
-    def end_at(self, end: int) -> None:
-        """Process that the log ends at `end`; before the walk is complete, it ends after a few such answers.
+    def end_at(self, end: int, *, high: int = -1) -> None:
+        """Take `end` as the end of the log: at once if the walk is complete there, else after a few such answers.
 
-        A new leader may not know all committed records yet.
+        A new leader may not know all committed records yet. An offset up to the high watermark `high` is held back by
+        an open transaction, not by such a leader.
         """
         self.patience -= 1
-        self.counter.end_at(end, believed=not self.patience)
+        self.counter.end_at(end, believed=not self.patience or high >= self.counter.until[-1])
         if not self.patience and not self.over:
             missing = self.counter.until[-1] - self.counter.records
             self.trouble = f"offset {self.counter.offset}: the source ends {missing} records too early"
 
     def stumble(self, reason: str) -> None:
-        """Process that this attempt failed; after a few of them the walk is over."""
+        """Count a failed attempt; after a few of them the walk is over."""
         self.patience -= 1
         if not self.patience:
             self.trouble = f"offset {self.counter.offset}: {reason}"
@@ -227,18 +228,23 @@ class Walker:
                 await self._net.sleep(_PAUSE_S)
 
     async def _once(self, wire: ClusterClient, walks: Sequence[Walk]) -> None:
-        """Ask each leader once, and once more for each walk that asks alone."""
+        """Ask each leader once, and once more for one walk that asks alone."""
         together: dict[int, dict[Place, Walk]] = defaultdict(dict)
+        alone: dict[int, Walk] = {}
         for walk in walks:
             node = wire.leader(walk.place)
             if node is None:
                 walk.stumble("the partition has no leader at the moment")
+                walk.not_before = time.monotonic() + _PAUSE_S
+                wire.refresh_leaders()
             elif walk.asks_alone:
-                await _step([walk], _ask_alone(wire, walk))
+                alone.setdefault(node, walk)  # one in each round: it may take half a second, and there is a deadline
             elif len(together[node]) < _PARTITIONS_A_REQUEST:
                 together[node].setdefault(walk.place, walk)  # a fetch has every partition once
         for node, by_place in together.items():
             await _step([*by_place.values()], _ask_together(wire, node, by_place))
+        for walk in alone.values():
+            await _step([walk], _ask_alone(wire, walk))
 
 
 async def _step(walks: Sequence[Walk], asking: Awaitable[None]) -> None:

@@ -42,12 +42,14 @@ class Source:
         self.asked_alone = 0
         self.first_answers: list[dict[str, object]] = []
         self.first_local = 0
+        self.leaderless = 0  # so many requests for metadata until there is a leader
+        self.refreshed = 0
 
-    def leader(self, place: Place) -> int:  # noqa: ARG002
-        return 1
+    def leader(self, place: Place) -> int | None:  # noqa: ARG002
+        return 1 if self.refreshed >= self.leaderless else None
 
     def refresh_leaders(self) -> None:
-        pass
+        self.refreshed += 1
 
     def close(self) -> None:
         pass
@@ -254,6 +256,21 @@ def test_a_walker_survives_elections(walked: Walks) -> None:
     assert walked(source, RecordCounter(0, [20])).counter.counts == {20: 20}
     source.first_answers = [{"error_code": NOT_LEADER}] * 4
     assert "NOT_LEADER" in str(walked(source, RecordCounter(0, [20])).trouble)
+
+
+def test_a_walker_waits_for_a_leader(walked: Walks) -> None:
+    source = Source(*LOG)
+    source.leaderless = 3
+    walk = walked(source, RecordCounter(0, [15]))
+    assert (walk.counter.counts, walk.trouble) == ({15: 15}, None)
+
+
+def test_an_offset_in_an_open_transaction_is_counted_at_once(walked: Walks) -> None:
+    source = Source(*LOG)
+    source.first_answers = [{}, {}, {"high_watermark": 30}]
+    walk = walked(source, RecordCounter(0, [25]))
+    assert (walk.counter.counts, walk.trouble) == ({25: 20}, None)
+    assert len(source.asked) == 3
 
 
 def test_what_cannot_be_read_ends_a_walk(walked: Walks) -> None:

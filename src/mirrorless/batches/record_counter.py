@@ -138,7 +138,7 @@ class RecordCounter(LogPosition):
             self.counts[offset] = self.records
 
     def end_at(self, end: int, *, believed: bool) -> None:
-        """Process that the log has no more records up to `end`, and after it only if that is `believed`."""
+        """Count as if the log had no more records up to `end`, and after it only if that is `believed`."""
         for offset in self._left_up_to(self.until[-1] if believed else end):
             self.counts[offset] = self.records
 
@@ -162,6 +162,6 @@ class OffsetSearch(RecordCounter):
         self.records += len(offsets)
 
     def end_at(self, end: int, *, believed: bool) -> None:  # noqa: ARG002 - records that are not there are not found
-        """Process that the log ends: the offset after its last record is the one that was reached."""
+        """Take the offset that was reached as the one after the last record."""
         for number in self._left_up_to(self.records):
             self.counts[number] = self.offset

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster
 
 _SILENCE_S: Final = 60.0
-_LEADERLESS_S: Final = 30.0
+_LEADERLESS_S: Final = 15.0
 _PAUSE_S: Final = 0.5
 _SURE_S: Final = 1.0
 _WAIT_S: Final = 0.2
