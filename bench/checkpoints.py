@@ -22,6 +22,7 @@ from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from tests.support.offsets import commit, committed_records, transactions
 from tests.support.world import World, fill
 
+_ROOT = Path(__file__).parents[1]
 _PLAIN, _IN_TRANSACTIONS = 400, 20
 
 
@@ -78,7 +79,7 @@ def main() -> None:
             [sys.executable, "-c", script, str(world.file), world.flow],
             check=True,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join((str(_ROOT / "src"), str(_ROOT)))},
         )
         found = json.loads(done.stdout)
         print(

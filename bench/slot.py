@@ -22,6 +22,7 @@ from pathlib import Path
 from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from tests.support.world import World, producer
 
+_ROOT = Path(__file__).parents[1]
 _MEGA = 1_000_000
 _RECORD = b"%09d " + b"the quick brown fox jumps over the lazy dog " * 2
 
@@ -61,7 +62,7 @@ def measured(world: World, flow: str) -> dict[str, float]:
         [sys.executable, "-c", script, str(world.file), flow],
         check=True,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(_ROOT / "src"), str(_ROOT)))},
     )
     found: dict[str, float] = json.loads(done.stdout)
     return found
@@ -111,7 +112,13 @@ def copy_here(file: str, flow: str) -> None:
 def one_record_batches(world: World, count: int) -> None:
     """A producer that does not linger."""
     topic = world.topic()
-    client = producer(world.source, batch_num_messages=1, linger_ms=0, queue_buffering_max_messages=2_000_000)
+    client = producer(
+        world.source,
+        enable_idempotence="true",
+        batch_num_messages=1,
+        linger_ms=0,
+        queue_buffering_max_messages=2_000_000,
+    )
     for number in range(count):
         client.produce(topic, value=_RECORD % number, key=b"%d" % number)
         if number % 1_000 == 0:
@@ -129,7 +136,12 @@ def dense_batches(world: World, count: int) -> None:
     """Batches of 64 KiB, lz4, as a producer that lingers makes them."""
     topic = world.topic(partitions=4)
     client = producer(
-        world.source, compression_type="lz4", batch_size=512_000, linger_ms=50, queue_buffering_max_messages=2_000_000
+        world.source,
+        enable_idempotence="true",
+        compression_type="lz4",
+        batch_size=512_000,
+        linger_ms=50,
+        queue_buffering_max_messages=2_000_000,
     )
     for number in range(count):
         client.produce(topic, value=os.urandom(60).hex().encode() + _RECORD % number, partition=number % 4)
@@ -149,7 +161,13 @@ def dense_batches(world: World, count: int) -> None:
 def many_partitions(world: World, topics: int, partitions: int) -> None:
     """Every partition has more than a fetch may bring, so that all of them want memory."""
     names = [world.topic(partitions=partitions) for _ in range(topics)]
-    client = producer(world.source, batch_size=512_000, linger_ms=100, queue_buffering_max_messages=2_000_000)
+    client = producer(
+        world.source,
+        enable_idempotence="true",
+        batch_size=512_000,
+        linger_ms=100,
+        queue_buffering_max_messages=2_000_000,
+    )
     value = os.urandom(10_000)
     for name in names:
         for number in range(partitions * 60):
