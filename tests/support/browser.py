@@ -25,7 +25,7 @@ _LOOK = """
 (() => JSON.stringify({
   title: document.title,
   headings: [...document.querySelectorAll('h1, h2, h3')].map(one => one.innerText),
-  verdicts: [...document.querySelectorAll('.verdict')].map(one => one.innerText),
+  verdicts: [...document.querySelectorAll('.result')].map(one => one.innerText),
   cells: [...document.querySelectorAll('td')].map(one => one.innerText),
   bars: [...document.querySelectorAll('svg rect')].map(one => one.getBoundingClientRect().width),
   wide: document.documentElement.scrollWidth > document.documentElement.clientWidth,
