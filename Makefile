@@ -124,11 +124,11 @@ format: $(READY)  ## let ruff fix what it can
 NOT_SHIPPED := $(addprefix --no-emit-package ,markdown-it-py mdurl pygments rich)
 
 requirements: setup  ## pin the newest dependencies (needs uv on the path)
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --upgrade --no-header --extra dev --output-file requirements/dev.txt
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header $(NOT_SHIPPED) --extra glue --output-file requirements/glue.txt
-	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header $(NOT_SHIPPED) --extra functions --output-file requirements/functions.txt
-	uv pip compile requirements/browser.in --quiet --universal --python-version 3.11 --upgrade --no-header --output-file requirements/browser.txt
-	uv pip compile requirements/sam.in --quiet --universal --python-version 3.11 --upgrade --no-header --output-file requirements/sam.txt
+	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --upgrade --no-header --generate-hashes --extra dev --output-file requirements/dev.txt
+	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --generate-hashes $(NOT_SHIPPED) --extra glue --output-file requirements/glue.txt
+	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --generate-hashes $(NOT_SHIPPED) --extra functions --output-file requirements/functions.txt
+	uv pip compile requirements/browser.in --quiet --universal --python-version 3.11 --upgrade --no-header --generate-hashes --output-file requirements/browser.txt
+	uv pip compile requirements/sam.in --quiet --universal --python-version 3.11 --upgrade --no-header --generate-hashes --output-file requirements/sam.txt
 
 clean:  ## remove what was built
 	rm -rf $(VENV) $(TOOLS) .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site

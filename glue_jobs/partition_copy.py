@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import sys
 import tempfile
 from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
-
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.spark.job import CopyOutcome, copy_flow
 from mirrorless.copy.flow.reference import FlowRef
 from mirrorless.publishing.cloudwatch import CloudWatch
+from mirrorless.publishing.glue_session import glue_session, job_arguments
 from mirrorless.publishing.job_log import JobLog
+from mirrorless.settings.locations import version_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,10 +29,8 @@ def main(
     told: Callable[[list[Report]], None] | None = None,
 ) -> CopyOutcome:
     """Copy until the end; on one machine `mirrorless run` passes the arguments, controls it, and gets its leases."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--MIRRORLESS_CONFIG", dest="config", required=True, help="location of the configuration")
-    parser.add_argument("--MIRRORLESS_FLOW", dest="flow", required=True, help="the flow to copy: primary->backup")
-    parser.add_argument("--MIRRORLESS_METRICS", dest="metrics", choices=["cloudwatch"], help="where metrics go")
+    parser = job_arguments(__doc__)
+    parser.add_argument("--MIRRORLESS_RELEASE", dest="release", help="what is deployed")
     parser.add_argument("--available-now", action="store_true", help="end when everything that is there was copied")
     arguments, _glues_own = parser.parse_known_args(given)
 
@@ -41,9 +38,13 @@ def main(
         # On the driver's own disk: it may be lost without harm, and needs no clean-up after a run.
         own = ended.enter_context(tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True))
         place = FlowRef(location=arguments.config, flow=arguments.flow, bounded=arguments.available_now)
-        metrics = CloudWatch(place.flow, topics=place.load().cloudwatch_topics) if arguments.metrics else None
+        spark = glue_session(f"mirrorless {place.flow}", region=arguments.region)
+        metrics = None
+        if arguments.namespace:
+            metrics = CloudWatch(place.flow, topics=place.load().cloudwatch_topics, namespace=arguments.namespace)
         log = JobLog(place.flow, metrics and ended.enter_context(metrics))
-        spark = SparkSession.builder.appName(f"mirrorless {place.flow}").getOrCreate()
+        if arguments.release:
+            log.started(arguments.release, version=version_of(arguments.config))
         return copy_flow(
             spark,
             place,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 
-from pyspark.sql import SparkSession
-
 from mirrorless.publishing.cloudwatch import CloudWatch
+from mirrorless.publishing.glue_session import glue_session, job_arguments
 from mirrorless.settings import load
 from mirrorless.verify.comparison import ComparisonTerms, verify_flow
 from mirrorless.verify.findings import NOT_COMPARED
@@ -18,26 +16,23 @@ from mirrorless.verify.report import METRICS, summary, to_json, write, write_par
 
 def main() -> None:
     """Compare, report, and fail the job run only if something could not be compared; differences are a metric."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--MIRRORLESS_CONFIG", dest="config", required=True, help="location of the configuration")
-    parser.add_argument("--MIRRORLESS_FLOW", dest="flow", required=True, help="the flow to verify: primary->backup")
-    parser.add_argument("--MIRRORLESS_METRICS", dest="metrics", choices=["cloudwatch"], help="where metrics go")
+    parser = job_arguments(__doc__)
     parser.add_argument("--topics", default=".*", help="patterns of source topics, with commas")
     parser.add_argument("--since", help="only records of this time or later")
     parser.add_argument("--sample", type=float, default=100.0, help="only so many percent of the records")
     parser.add_argument("--report", help="a folder, such as s3://bucket/verify, for JSON, Parquet and the page")
     arguments, _glues_own = parser.parse_known_args()
+    spark = glue_session(f"mirrorless verify {arguments.flow}", region=arguments.region)
     flow = load(arguments.config).flow(arguments.flow)
     terms = ComparisonTerms.read(topics=arguments.topics, since=arguments.since, percent=arguments.sample)
 
     def say(text: str) -> None:
         print(json.dumps({"flow": flow.name, "event": "Verifying", "what": text}), flush=True)  # noqa: T201
 
-    spark = SparkSession.builder.appName(f"mirrorless verify {flow.name}").getOrCreate()
     verdict, windows = verify_flow(spark, flow, terms, say=say)
     result = summary(verdict)
-    if arguments.metrics:
-        with CloudWatch(flow.name) as cloudwatch:
+    if arguments.namespace:
+        with CloudWatch(flow.name, namespace=arguments.namespace) as cloudwatch:
             cloudwatch.put({name: result[name] for name in METRICS})
     if arguments.report:
         folder = f"{arguments.report.rstrip('/')}/{flow.name.replace('->', '-')}/{verdict.began_ms}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mirrorless.batches.header import FormatError
 from mirrorless.clusters.client_settings import for_kafka_python
@@ -49,26 +49,24 @@ class RecordsGone(Exception):
         super().__init__(reason)
 
 
-class LogEnd(Exception):
+class LogEnd(NamedTuple):
     """A log has no more committed records at the moment; `end` is its last stable offset, `offset` where reading ended.
 
     `cleaned` says that compaction removed records from what was read.
     """
 
-    def __init__(self, end: int, *, offset: int, cleaned: bool) -> None:
-        self.end = end
-        self.offset = offset
-        self.cleaned = cleaned
-        super().__init__(f"the log ends at {end}")
+    end: int
+    offset: int
+    cleaned: bool
 
 
 async def committed(
     source: ClusterClient, place: Place, position: LogPosition, *, until: int | None = None
-) -> AsyncIterator[CommittedBatch]:
-    """Yield every batch with committed records from `position` on, which moves, to the end or to offset `until`.
+) -> AsyncIterator[CommittedBatch | LogEnd]:
+    """Yield every batch with committed records from `position` on, which moves, to offset `until`.
 
-    Raises `RecordsGone`, `FormatError`, `LogEnd` if the log ends before `until`, and if a later answer may differ,
-    `NotNow` or kafka-python's errors.
+    If the log ends before that, the last item is a `LogEnd`. Raises `RecordsGone`, `FormatError`, and if a later answer
+    may differ, `NotNow` or kafka-python's errors.
     """
     while until is None or position.offset < until:
         before = position.offset
@@ -80,11 +78,12 @@ async def committed(
             await _refuse_slow_storage(source, place, before)
             end = fetched.last_stable_offset
             # A gap up to the end is compaction's as well.
-            raise LogEnd(end, offset=min(before, end), cleaned=position.cleaned or end > before)
+            yield LogEnd(end, offset=min(before, end), cleaned=position.cleaned or end > before)
+            return
 
 
 def _batches(position: LogPosition, fetched: Fetched) -> Iterator[CommittedBatch]:
-    """Yield the batches of a fetch from `position`; raises as `committed`, without `LogEnd` and `NotNow`."""
+    """Yield the batches of a fetch from `position`; raises as `committed`, except `NotNow`."""
     if fetched.error_code == OFFSET_OUT_OF_RANGE:
         reason = f"the source has no records there ({error_name(OFFSET_OUT_OF_RANGE)})"
         raise RecordsGone(reason, kind=GapKind.RETENTION, offset=position.offset)

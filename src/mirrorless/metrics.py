@@ -52,7 +52,8 @@ _BOTH: Final = (FLOW, TOPIC)
 class Metric:
     """One metric; `dimensions` are the sets under which it is emitted, `counts` says that values are added up.
 
-    `cloudwatch` is False for a `-min`, `-max` or `-avg`, which CloudWatch has as statistics of the plain metric.
+    `cloudwatch` is False for what CloudWatch has as statistics (`-min`, `-max`, `-avg`) or as metric math (rates).
+    A `sparse` metric is mostly zero, no alarm looks at it, and CloudWatch, paid by what is sent, gets no zeros of it.
     `mm2` says that MirrorMaker 2 has a metric of that name.
     """
 
@@ -63,7 +64,12 @@ class Metric:
     dimensions: tuple[tuple[str, ...], ...] = _FLOW
     counts: bool = False
     cloudwatch: bool = True
+    sparse: bool = False
     mm2: bool = False
+
+    def is_sent(self, value: object) -> bool:
+        """Whether CloudWatch gets this value."""
+        return self.cloudwatch and not (self.sparse and value == 0)
 
 
 def _spread(
@@ -90,7 +96,7 @@ def _spread(
 
 
 NAMESPACE: Final = "Mirrorless"
-"""CloudWatch's namespace of every metric, unless `POWERTOOLS_METRICS_NAMESPACE` names another for the functions."""
+"""CloudWatch's namespace of metrics, where a deployment names none of its own, `Mirrorless/<environment>`."""
 
 METRICS: Final[tuple[Metric, ...]] = (
     Metric(
@@ -108,6 +114,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Records acknowledged by the target per second, over the last lease.",
         emitter=Emitter.COPY,
         dimensions=_BOTH,
+        cloudwatch=False,
         mm2=True,
     ),
     Metric(
@@ -126,6 +133,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Bytes of record batches acknowledged by the target per second, over the last lease.",
         emitter=Emitter.COPY,
         dimensions=_BOTH,
+        cloudwatch=False,
         mm2=True,
     ),
     *_spread("record-age-ms", "Time from the newest record of a batch to the fetch of the batch.", Emitter.COPY),
@@ -160,6 +168,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         unit=Unit.COUNT,
         meaning="Partitions that were not copied because a cluster was unavailable.",
         emitter=Emitter.COPY,
+        sparse=True,
     ),
     Metric(
         name="gap-count",
@@ -167,6 +176,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Gaps that were skipped, with `mirrorless.on.gap=continue`.",
         emitter=Emitter.COPY,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="left-out-count",
@@ -174,6 +184,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Records or batches that could not be copied and were skipped, with `errors.tolerance=all`.",
         emitter=Emitter.COPY,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="foreign-count",
@@ -181,6 +192,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Offsets of remote partitions that were written by another producer.",
         emitter=Emitter.COPY,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="fetch-throttle-time-ms",
@@ -188,6 +200,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Throttle time by quotas of the source's brokers in the last lease, of the partition that was "
         "throttled longest.",
         emitter=Emitter.COPY,
+        sparse=True,
     ),
     Metric(
         name="produce-throttle-time-ms",
@@ -195,6 +208,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Throttle time by quotas of the target's brokers in the last lease, of the partition that was "
         "throttled longest.",
         emitter=Emitter.COPY,
+        sparse=True,
     ),
     Metric(
         name="topics-created",
@@ -202,6 +216,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Remote topics that were created or given more partitions.",
         emitter=Emitter.TOPIC_DISCOVERY,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="topics-failed",
@@ -215,6 +230,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Remote topics whose configs were changed to those of their source topics.",
         emitter=Emitter.CONFIG_SYNC,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="configs-failed",
@@ -228,6 +244,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="ACLs that were added or removed.",
         emitter=Emitter.ACL_SYNC,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="acls-failed",
@@ -261,12 +278,14 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Group offsets of this run that could only be translated as MirrorMaker 2 does: the group re-reads "
         "more records than necessary, and misses none.",
         emitter=Emitter.CHECKPOINT,
+        sparse=True,
     ),
     Metric(
         name="offsets-unknown",
         unit=Unit.COUNT,
         meaning="Group offsets of this run that have no translation yet.",
         emitter=Emitter.CHECKPOINT,
+        sparse=True,
     ),
     Metric(
         name="heartbeat-count",
@@ -312,6 +331,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Runs of the copy job that were started.",
         emitter=Emitter.JOB_SUPERVISOR,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="records-compared",
@@ -338,12 +358,14 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Records of a trigger's event that could not be processed and went to the failure destination.",
         emitter=Emitter.FUNCTIONS,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="units-left",
         unit=Unit.COUNT,
         meaning="Units of work that an invocation left to the next one, because its timeout was near.",
         emitter=Emitter.FUNCTIONS,
+        sparse=True,
     ),
 )
 

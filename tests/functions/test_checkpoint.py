@@ -60,7 +60,7 @@ def test_offset_syncs_wake_it_and_what_is_none_goes_to_the_failure_destination(
     metrics = function.metrics()
     assert metrics["checkpoint-count"] == [1]
     assert len(metrics["checkpoint-latency-ms"]) == 1
-    assert metrics["offsets-inexact"] == [0]
+    assert "offsets-inexact" not in metrics  # none: no zeros of what is mostly zero
 
 
 def test_groups_that_move_without_new_syncs_are_found_by_the_schedule(world: World, start: Start) -> None:
@@ -81,7 +81,7 @@ def test_near_its_limit_it_leaves_groups_to_the_next_one(world: World, start: St
     function = start("checkpoint")
     assert function.invoke(schedule(), timeout_s=10)["left"] == [f"group {group}"]
     assert function.invoke(schedule())["emitted"] == 1
-    assert function.metrics()["units-left"] == [1, 0]
+    assert function.metrics()["units-left"] == [1]
 
 
 def test_a_trigger_does_not_go_round_where_the_schedule_fails(world: World, start: Start) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from tests.functions.conftest import Aws
     from tests.support.world import World
 
+NAMESPACE: Final = "Mirrorless/test"
+
 
 @pytest.fixture
 def _environment(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,18 +27,23 @@ def _environment(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.usefixtures("_environment")
-def test_a_lease_is_published_per_flow_and_per_topic(world: World, aws: Aws) -> None:
+def test_a_lease_is_published_per_flow_and_for_a_topic_that_fails(world: World, aws: Aws) -> None:
     topic = world.topic(partitions=2)
     fill(world.source, topic, (b"%d" % number for number in range(1000)), partitions=2)
-    with CloudWatch(world.flow) as metrics:
-        metrics.lease_ended(world.copy())
+    reports = world.copy()
+    with CloudWatch(world.flow, namespace=NAMESPACE) as metrics:
+        metrics.lease_ended(reports)
 
     flow = [{"Name": "source", "Value": world.source_alias}, {"Name": "target", "Value": world.target_alias}]
     by_topic = [*flow, {"Name": "topic", "Value": world.remote(topic)}]
     cloudwatch = aws.client("cloudwatch")
+    # CloudWatch is paid for each metric that is sent.
+    assert not cloudwatch.list_metrics(Namespace=NAMESPACE, Dimensions=by_topic)["Metrics"]
+    with CloudWatch(world.flow, namespace=NAMESPACE) as metrics:
+        metrics.lease_ended([replace(report, error="refused") for report in reports])
     now = datetime.now(UTC)
     (point,) = cloudwatch.get_metric_statistics(
-        Namespace="Mirrorless",
+        Namespace=NAMESPACE,
         MetricName="record-count",
         Dimensions=by_topic,
         StartTime=now - timedelta(minutes=10),
@@ -46,12 +54,10 @@ def test_a_lease_is_published_per_flow_and_per_topic(world: World, aws: Aws) -> 
     assert (point["Sum"], point["Unit"]) == (1000, "Count")
     of_flow = [one for one in cloudwatch.list_metrics(Dimensions=flow)["Metrics"] if one["Dimensions"] == flow]
     assert {"record-count", "lag-seconds", "partitions-halted"} <= {one["MetricName"] for one in of_flow}
-    listed = cloudwatch.list_metrics(Namespace="Mirrorless", Dimensions=by_topic)["Metrics"]
+    listed = cloudwatch.list_metrics(Namespace=NAMESPACE, Dimensions=by_topic)["Metrics"]
     assert {one["MetricName"] for one in listed} == {
         "record-count",
-        "record-rate",
         "byte-count",
-        "byte-rate",
         "record-age-ms",
         "replication-latency-ms",
         "lag-records",

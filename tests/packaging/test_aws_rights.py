@@ -27,23 +27,22 @@ ENTRIES: Final = {name: ROOT / "functions" / name / "app.py" for name in FUNCTIO
 NOT_OURS: Final[dict[str, set[str] | None]] = {
     # Lambda and Glue write the logs.
     "Log": {"logs:CreateLogStream", "logs:PutLogEvents"},
-    # Lambda's own tracing.
-    "Trace": {"xray:PutTraceSegments", "xray:PutTelemetryRecords"},
     # Lambda sends there what a schedule's invocation or a trigger gives up on; two functions do by themselves too.
     "Failures": {"sqs:SendMessage"},
     # Lambda and Glue make network interfaces, and Glue marks its own.
     "Network": None,
     "NetworkTags": {"ec2:CreateTags", "ec2:DeleteTags"},
-    # Glue looks up where to put workers, and fetches script and environment.
+    # Glue looks up where to put workers, fetches script and environment, and may leave files in its --TempDir.
     "Connection": {"glue:GetConnection"},
-    "Script": {"s3:GetObject"},
-    "PythonEnvironment": {"s3:GetObject"},
+    "Release": {"s3:GetObject"},
+    "TemporaryFiles": {"s3:GetObject", "s3:PutObject", "s3:DeleteObject"},
     # S3, SSM and Secrets Manager decrypt in our name.
     "Key": {"kms:Decrypt"},
     # Lambda's poller.
     "TriggerFindsCluster": {
         "kafka:DescribeCluster",
         "kafka:DescribeClusterV2",
+        "kafka:DescribeVpcConnection",
         "kafka:GetBootstrapBrokers",
         "kafka:ListScramSecrets",
     },
@@ -52,7 +51,7 @@ NOT_OURS: Final[dict[str, set[str] | None]] = {
     "TriggerRootCa": {"secretsmanager:GetSecretValue"},
 }
 """What the platform does in a role's name, by the statement that allows it; None is any action of EC2's."""
-WITHOUT_RESOURCES: Final = {"Trace", "Network", "TriggerNetwork", "Metrics"}
+WITHOUT_RESOURCES: Final = {"Network", "TriggerNetwork", "Metrics"}
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +62,7 @@ def roles() -> Stack:
             SecretArns="arn:aws:secretsmanager:eu-central-1:111122223333:secret:kafka-AbCdEf",
             ParameterArns="arn:aws:ssm:eu-central-1:111122223333:parameter/kafka",
             KmsKeyArns="arn:aws:kms:eu-central-1:111122223333:key/1,arn:aws:kms:eu-central-1:111122223333:key/2",
-            FirstAuthentication="SASL_SCRAM_512_AUTH",
+            first="{alias}.security.protocol=SASL_SSL\n{alias}.sasl.mechanism=SCRAM-SHA-512\n",
             FirstSecretArn="arn:aws:secretsmanager:eu-central-1:111122223333:secret:AmazonMSK_first-AbCdEf",
         )
         .nested["Forward"]
@@ -115,11 +114,12 @@ def test_the_configuration_may_be_in_s3_or_in_ssm() -> None:
         (one,) = roles.of_type("AWS::IAM::ManagedPolicy")["Configuration"]["PolicyDocument"]["Statement"]
         return one["Action"], one["Resource"]
 
-    assert resource("s3://bucket/a/mm2.properties") == ("s3:GetObject", "arn:aws:s3:::bucket/a/mm2.properties")
-    assert resource("ssm:/kafka/mm2") == (
-        "ssm:GetParameter",
-        "arn:aws:ssm:eu-central-1:111122223333:parameter/kafka/mm2",
-    )
+    in_s3 = (["s3:GetObject", "s3:GetObjectVersion"], "arn:aws:s3:::bucket/a/mm2.properties")
+    in_ssm = ("ssm:GetParameter", "arn:aws:ssm:eu-central-1:111122223333:parameter/kafka/mm2")
+    for location in ("s3://bucket/a/mm2.properties", "s3://bucket/a/mm2.properties?versionId=3sL4kqtJlcpXroDTDmJ"):
+        assert resource(location) == in_s3
+    for location in ("ssm:/kafka/mm2", "ssm:/kafka/mm2:3"):
+        assert resource(location) == in_ssm
 
 
 @pytest.mark.parametrize("function", ENTRIES)
@@ -131,7 +131,7 @@ def test_a_star_stands_only_where_aws_knows_no_resource(roles: Stack, function: 
 
 
 def test_the_publisher_may_do_what_it_does_and_nothing_else() -> None:
-    (policy,) = environment().of_type("AWS::IAM::Role")["PublisherRole"]["Policies"]
+    (policy,) = environment().nested["Shared"].of_type("AWS::IAM::Role")["PublisherRole"]["Policies"]
     publish, find, log = policy["PolicyDocument"]["Statement"]
     assert actions(find) == {"s3:ListBucket"}
     assert actions(publish) == rights(ROOT / "infra" / "publisher" / "app.py")
@@ -140,9 +140,7 @@ def test_the_publisher_may_do_what_it_does_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("iam", ["first", "second", "none"])
 def test_no_role_is_empty_where_a_cluster_does_not_log_in_by_iam(iam: str) -> None:
-    how = {"first": {"SecondAuthentication": "NONE"}, "second": {"FirstAuthentication": "NONE"}}.get(
-        iam, {"FirstAuthentication": "NONE", "SecondAuthentication": "NONE"}
-    )
+    how = {"first": {"second": ""}, "second": {"first": ""}}.get(iam, {"first": "", "second": ""})
     roles = environment(**how, BackwardEnabled="true").nested["Forward"].nested["Roles"]
     for function in ENTRIES:
         found = statements(roles, function)

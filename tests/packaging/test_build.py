@@ -17,7 +17,7 @@ from infra.jars import SETS, SHA256, gather
 
 from mirrorless.local.jars import SPARK_KAFKA, cache_folder
 from tests.support.aws_calls import reachable, third_party
-from tests.support.template import ROOT, read
+from tests.support.template import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,19 +53,28 @@ def size(folder: Path) -> int:
 def test_templates_have_no_fault(tool: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     linted = tool("cfn-lint", *sorted((ROOT / "infra").glob("*.yaml")))
     assert linted.returncode == 0, linted.stdout
-    validated = tool("sam", "validate", "--lint")
-    assert validated.returncode == 0, validated.stdout + validated.stderr
+    for template in ("template.yaml", "shared.yaml", "flow.yaml"):
+        validated = tool("sam", "validate", "--lint", "--template-file", ROOT / "infra" / template)
+        assert validated.returncode == 0, validated.stdout + validated.stderr
+
+
+def test_a_flow_is_built_alone(tool: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path) -> None:
+    ended = tool("sam", "build", "--config-env", "orders", "--build-dir", tmp_path, PYTHON=sys.executable)
+    assert ended.returncode == 0, ended.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"template.yaml", "Pipeline"}
+    for name in FUNCTIONS:
+        assert (tmp_path / "Pipeline" / name / "app.py").exists()
 
 
 @pytest.mark.parametrize("flow", ["Forward", "Backward"])
 def test_a_function_is_its_file_and_the_layer_fits_beside_it(built: Path, flow: str) -> None:
     for name in FUNCTIONS:
         assert [path.name for path in (built / flow / name).rglob("*")] == ["app.py"]
-    assert size(built / "Library") < LARGEST_BYTES
+    assert size(built / "Shared" / "Library") < LARGEST_BYTES
 
 
 def test_the_layer_is_for_lambdas_processor_and_python(built: Path) -> None:
-    packages = built / "Library" / "python"
+    packages = built / "Shared" / "Library" / "python"
     libraries = [path for path in packages.rglob("*.so*") if path.is_file()]
     assert libraries
     assert {machine(path.read_bytes()[:20]) for path in libraries} == {"aarch64"}
@@ -74,16 +83,17 @@ def test_the_layer_is_for_lambdas_processor_and_python(built: Path) -> None:
     assert not (packages / "pyspark").exists()
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", [*(f"Forward/{name}" for name in FUNCTIONS), "Shared/Publisher"])
 def test_a_built_function_is_imported_with_nothing_else_on_the_path(
     built: Path, native_library: Path, name: str
 ) -> None:
     code = (
         "import sys, sysconfig\n"
         "standard = [sysconfig.get_path('stdlib'), sysconfig.get_path('platstdlib') + '/lib-dynload']\n"
-        f"sys.path[:] = [{str(built / 'Forward' / name)!r}, {str(native_library)!r}, *standard]\n"
+        f"sys.path[:] = [{str(built / name)!r}, {str(native_library)!r}, *standard]\n"
         "import app\n"
         "assert callable(app.handler)\n"
+        "import mirrorless.functions.flow_resource\n"  # the code of SettingsReader, which is in the template
         "import mirrorless\n"
         f"assert mirrorless.__file__.startswith({str(native_library)!r}), mirrorless.__file__\n"
         "assert not any(name.startswith(('pyspark', 'pandas', 'tests')) for name in sys.modules)\n"
@@ -95,9 +105,12 @@ def test_a_built_function_is_imported_with_nothing_else_on_the_path(
 
 
 def test_the_environment_of_the_jobs_is_for_glue_and_complete(built: Path) -> None:
-    archive = built / "Publisher" / "environment.tar.gz"
-    assert {path.name for path in (built / "Publisher").iterdir()} == {"app.py", "environment.tar.gz", *SHA256}
-    assert size(built / "Publisher") < LARGEST_BYTES
+    archive = built / "Shared" / "Publisher" / "release" / "environment.tar.gz"
+    publisher = built / "Shared" / "Publisher"
+    assert {path.name for path in publisher.iterdir()} == {"app.py", "release"}
+    scripts = {path.name for path in (ROOT / "glue_jobs").glob("*.py")}
+    assert {path.name for path in (publisher / "release").iterdir()} == {"environment.tar.gz", *scripts, *SHA256}
+    assert size(publisher) + size(built / "Shared" / "Library") < LARGEST_BYTES
     top = set()
     with tarfile.open(archive) as tar:
         for entry in tar:
@@ -133,14 +146,23 @@ def test_the_same_packages_make_the_same_environment(tmp_path: Path) -> None:
     found = {path.relative_to(packages).as_posix() for path in packages.rglob("*.py")}
     assert found == {"package/a.py", "package/tests/b.py", "numpy/c.py"}
     assert (tmp_path / "out" / "bin" / "python3").readlink().as_posix() == "/usr/bin/python3.13"
+    activated = subprocess.run(
+        ["/bin/bash", "-c", '. bin/activate && echo "$VIRTUAL_ENV" && command -v python3'],
+        cwd=tmp_path / "out",
+        env={"PATH": "/usr/bin:/bin", "PYTHONHOME": "/elsewhere"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert activated.stdout.splitlines()[0] == str(tmp_path / "out")
 
 
 def test_jars_are_those_of_ones_own_machine_and_no_others(built: Path) -> None:
     assert SPARK_KAFKA in SETS
     assert {name for jars in SETS for name in jars.file_names().values()} == set(SHA256)
     for name, digest in SHA256.items():
-        assert hashlib.sha256((built / "Publisher" / name).read_bytes()).hexdigest() == digest
-    with zipfile.ZipFile(built / "Publisher" / "aws-msk-iam-auth-2.3.5-all.jar") as jar:
+        assert hashlib.sha256((built / "Shared" / "Publisher" / "release" / name).read_bytes()).hexdigest() == digest
+    with zipfile.ZipFile(built / "Shared" / "Publisher" / "release" / "aws-msk-iam-auth-2.3.5-all.jar") as jar:
         assert "software/amazon/msk/auth/iam/IAMClientCallbackHandler.class" in jar.namelist()
 
 
@@ -163,15 +185,3 @@ def test_jars_that_are_not_there_come_from_the_repository_and_only_if_they_are_r
     wrong.unlink()
     with pytest.raises(SystemExit, match="MIRRORLESS_MAVEN"):
         gather(folder, elsewhere)
-
-
-def test_scripts_of_jobs_are_where_sam_looks_for_them(built: Path) -> None:
-    for flow in ("Forward", "Backward"):
-        jobs = [
-            resource["Properties"]["Command"]["ScriptLocation"]
-            for resource in read(built / flow / "template.yaml")["Resources"].values()
-            if resource["Type"] == "AWS::Glue::Job"
-        ]
-        assert jobs
-        for script in jobs:
-            assert (built / flow / script).resolve().parent == ROOT / "glue_jobs"

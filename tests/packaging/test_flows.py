@@ -9,9 +9,10 @@ import pytest
 
 from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.functions.environment import FunctionEnvironment, SupervisorEnvironment, parse
+from mirrorless.functions.job_supervisor import OVER
 from mirrorless.settings import load
 from mirrorless.settings.model import Flow
-from tests.support.template import ROOT, cluster_arn, environment
+from tests.support.template import REGION, ROOT, cluster_arn, configuration, environment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,21 +29,40 @@ def variables(flow: Stack, name: str) -> dict[str, str]:
     return {**flow.globals["Environment"]["Variables"], **own}
 
 
-def test_the_way_back_is_the_same_with_its_ends_exchanged() -> None:
+def test_the_opposite_flow_is_the_same_with_its_ends_exchanged() -> None:
     both = environment(BackwardEnabled="true", FirstTopics="orders*", SecondTopics="*")
-    assert set(both.nested) == {"Forward", "Backward"}
-    there, back = (both.nested[name].parameters for name in ("Forward", "Backward"))
-    for name, value in there.items():
+    assert set(both.nested) == {"Shared", "Forward", "Backward"}
+    there, back = (both.nested[name] for name in ("Forward", "Backward"))
+    for name, value in there.parameters.items():
         other = name.replace("Source", "\0").replace("Target", "Source").replace("\0", "Target")
         if other != name:
-            assert back[other] == value
-    assert (there["Topics"], there["RemoteTopics"]) == ("orders*", "primary.orders*")
-    assert (back["Topics"], back["RemoteTopics"]) == ("*", "backup.*")
-    assert set(environment().nested) == {"Forward"}
+            assert back.parameters[other] == value
+    assert (there.outputs["Flow"], back.outputs["Flow"]) == ("primary->backup", "backup->primary")
+    roles = {name: stack.nested["Roles"].parameters for name, stack in both.nested.items() if name != "Shared"}
+    assert (roles["Forward"]["Topics"], roles["Forward"]["RemoteTopics"]) == ("orders*", "primary.orders*")
+    assert (roles["Backward"]["Topics"], roles["Backward"]["RemoteTopics"]) == ("*", "backup.*")
+    assert set(environment().nested) == {"Shared", "Forward"}
 
 
 def test_remote_topics_keep_their_names_under_the_identity_policy() -> None:
-    assert environment(ReplicationPolicy="identity").nested["Forward"].parameters["RemoteTopics"] == "*"
+    identity = environment("replication.policy.class=org.apache.kafka.connect.mirror.IdentityReplicationPolicy\n")
+    assert identity.nested["Forward"].nested["Roles"].parameters["RemoteTopics"] == "*"
+
+
+def test_names_are_the_stacks_and_no_alias_is_part_of_them() -> None:
+    """An alias may have a dot, which a log group's prefix may not, and two pairs may have the same aliases."""
+    both = environment(BackwardEnabled="true")
+    for name, flow in both.nested.items():
+        written = [
+            *(one["LogGroupName"] for one in flow.of_type("AWS::Logs::LogGroup").values()),
+            *(one["Name"] for one in flow.of_type("AWS::Glue::Job").values()),
+            *(one["Name"] for one in flow.of_type("AWS::SSM::Parameter").values()),
+            *(one["ConnectionInput"]["Name"] for one in flow.of_type("AWS::Glue::Connection").values()),
+        ]
+        assert written
+        assert all(one.removeprefix("/mirrorless/").startswith("stack") for one in written), name
+        assert not any("primary" in one or "backup" in one for one in written)
+    assert both.nested["Forward"].parameters["Name"] == "stack-forward"
 
 
 def test_every_function_has_its_handler_and_its_environment() -> None:
@@ -68,50 +88,94 @@ def test_every_function_has_its_handler_and_its_environment() -> None:
 
 def test_only_functions_with_a_trigger_have_a_place_for_refused_records() -> None:
     flow = environment().nested["Forward"]
-    triggered = {one["FunctionName"].strip("<>") for one in flow.of_type(TRIGGERS).values()}
+    triggered = {one["FunctionName"].strip("<>") for one in triggers(flow).values()}
     told = {name for name in flow.of_type(FUNCTIONS) if "MIRRORLESS_FAILURES" in variables(flow, name)}
     assert triggered == told == {"Checkpoint", "HeartbeatMonitor"}
 
 
 def test_a_function_ends_before_lambda_ends_it_and_keeps_to_its_number() -> None:
     flow = environment().nested["Forward"]
+    reserved = environment(ReservedConcurrency="true").nested["Forward"].of_type(FUNCTIONS).values()
+    assert sum(one["ReservedConcurrentExecutions"] for one in reserved) == 10
     for one in flow.of_type(FUNCTIONS).values():
         timeout = one.get("Timeout", flow.globals["Timeout"])
         assert 60 <= timeout <= 900
-        assert one["ReservedConcurrentExecutions"] in (1, 2)
+        assert "ReservedConcurrentExecutions" not in one  # a new account has ten in total
         assert one["EventInvokeConfig"]["MaximumRetryAttempts"] == 0
         assert "DestinationConfig" not in one["EventInvokeConfig"]  # the next one does its work
 
 
+SCRAM: Final = "{alias}.security.protocol=SASL_SSL\n{alias}.sasl.mechanism=SCRAM-SHA-512\n"
+
+
+def triggers(flow: Stack) -> dict[str, dict[str, Any]]:
+    """Return the event source mappings of a flow."""
+    return flow.nested["KafkaTriggers"].of_type(TRIGGERS)
+
+
 @pytest.mark.parametrize("location", ["source", "target"])
 def test_triggers_are_on_the_topics_that_the_copy_and_the_heartbeats_write(location: str, tmp_path: Path) -> None:
-    flow = environment(OffsetSyncsLocation=location).nested["Forward"]
+    line = f"offset-syncs.topic.location={location}\n"
+    flow = environment(line).nested["Forward"]
     settings = tmp_path / "mm2.properties"
-    settings.write_text(
-        "clusters=primary,backup\nprimary.bootstrap.servers=a:1\nbackup.bootstrap.servers=b:1\n"
-        f"primary->backup.enabled=true\noffset-syncs.topic.location={location}\n"
-    )
+    settings.write_text(configuration(line))
     syncs = offset_syncs_topic(load(str(settings)).flow("primary->backup"))
-    trigger = flow.of_type(TRIGGERS)["OffsetSyncs"]
+    trigger = triggers(flow)["OffsetSyncs"]
     assert trigger["Topics"] == [syncs.name]
     assert trigger["EventSourceArn"] == cluster_arn(syncs.cluster.alias)
-    beats = flow.of_type(TRIGGERS)["Heartbeats"]
+    beats = triggers(flow)["Heartbeats"]
     assert beats["Topics"] == ["primary.heartbeats"]
     assert beats["EventSourceArn"] == cluster_arn("backup")
     assert all(one["DestinationConfig"]["OnFailure"]["Destination"] == "<Failures.Arn>" for one in (trigger, beats))
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (cluster_arn("primary"), cluster_arn("backup"), {"OffsetSyncs", "Heartbeats"}),
+        (cluster_arn("primary", region="us-east-1"), cluster_arn("backup"), {"Heartbeats"}),
+        (cluster_arn("primary", account="444455556666"), cluster_arn("backup"), {"Heartbeats"}),
+        (cluster_arn("primary"), cluster_arn("backup", region="us-east-1"), {"OffsetSyncs"}),
+        ("", "", set()),
+        ("", cluster_arn("backup"), {"Heartbeats"}),
+    ],
+    ids=["here", "two regions", "two accounts", "from here", "no MSK", "to MSK"],
+)
+def test_lambda_polls_only_clusters_of_its_own_region_and_account(first: str, second: str, expected: set[str]) -> None:
+    flow = environment(FirstClusterArn=first, SecondClusterArn=second).nested["Forward"]
+    assert set(triggers(flow)) == expected
+    # The same rights on topics and groups, wherever the cluster is.
+    role = flow.nested["Roles"].of_type("AWS::IAM::Role")["CheckpointRole"]["Policies"][0]["PolicyDocument"]
+    sids = {one["Sid"] for one in role["Statement"]}
+    assert ("SourceGroups" in sids) == bool(first)
+    assert ("TriggerFindsCluster" in sids) == ("OffsetSyncs" in expected)
+    off = environment(FirstClusterArn=first, SecondClusterArn=second, Triggers="off").nested["Forward"]
+    assert not triggers(off)
+
+
+def test_a_cluster_of_another_account_is_polled_by_its_vpc_connection() -> None:
+    connection = "arn:aws:kafka:eu-central-1:444455556666:vpc-connection/111122223333/primary/0f1e2d3c-1"
+    elsewhere = cluster_arn("primary", account="444455556666")
+    flow = environment(FirstClusterArn=elsewhere, FirstTriggerArn=connection).nested["Forward"]
+    assert triggers(flow)["OffsetSyncs"]["EventSourceArn"] == connection
+    role = flow.nested["Roles"].of_type("AWS::IAM::Role")["CheckpointRole"]["Policies"][0]["PolicyDocument"]
+    (found,) = [one for one in role["Statement"] if one["Sid"] == "TriggerFindsCluster"]
+    assert found["Resource"] == [connection, elsewhere]
+    (topics,) = [one for one in role["Statement"] if one["Sid"] == "TriggerTopic"]
+    assert topics["Resource"].startswith(elsewhere.replace(":cluster/", ":topic/"))
+
+
 def test_a_cluster_off_msk_is_polled_from_the_subnets_with_its_secret() -> None:
     outside: dict[str, Any] = {
+        "first": SCRAM,
         "FirstClusterArn": "",
-        "FirstBootstrapServers": "a:9094,b:9094",
-        "FirstAuthentication": "SASL_SCRAM_512_AUTH",
         "FirstSecretArn": "arn:first",
         "FirstRootCaSecretArn": "arn:ca",
     }
-    trigger = environment(**outside).nested["Forward"].of_type(TRIGGERS)["OffsetSyncs"]
+    assert not triggers(environment(**outside).nested["Forward"]).keys() & {"OffsetSyncs"}
+    trigger = triggers(environment(**outside, Triggers="all").nested["Forward"])["OffsetSyncs"]
     assert "EventSourceArn" not in trigger
-    assert trigger["SelfManagedEventSource"] == {"Endpoints": {"KafkaBootstrapServers": ["a:9094", "b:9094"]}}
+    assert trigger["SelfManagedEventSource"] == {"Endpoints": {"KafkaBootstrapServers": ["a1:9098", "a2:9098"]}}
     assert trigger["SourceAccessConfigurations"] == [
         {"Type": "VPC_SUBNET", "URI": "subnet:subnet-1"},
         {"Type": "VPC_SUBNET", "URI": "subnet:subnet-2"},
@@ -122,12 +186,15 @@ def test_a_cluster_off_msk_is_polled_from_the_subnets_with_its_secret() -> None:
 
 
 def test_a_cluster_on_msk_needs_an_access_configuration_only_for_a_secret() -> None:
-    plain = environment().nested["Forward"].of_type(TRIGGERS)["OffsetSyncs"]
+    plain = triggers(environment().nested["Forward"])["OffsetSyncs"]
     assert "SourceAccessConfigurations" not in plain
     assert "SelfManagedEventSource" not in plain
-    scram = environment(FirstAuthentication="SASL_SCRAM_512_AUTH", FirstSecretArn="arn:first").nested["Forward"]
-    trigger = scram.of_type(TRIGGERS)["OffsetSyncs"]
-    assert trigger["SourceAccessConfigurations"] == [{"Type": "SASL_SCRAM_512_AUTH", "URI": "arn:first"}]
+    scram = environment(first=SCRAM, FirstSecretArn="arn:first").nested["Forward"]
+    assert triggers(scram)["OffsetSyncs"]["SourceAccessConfigurations"] == [
+        {"Type": "SASL_SCRAM_512_AUTH", "URI": "arn:first"}
+    ]
+    # Without the secret Lambda could not log in: the schedule does the work.
+    assert set(triggers(environment(first=SCRAM).nested["Forward"])) == {"Heartbeats"}
 
 
 def test_the_job_runs_once_and_is_told_the_flow() -> None:
@@ -135,13 +202,19 @@ def test_the_job_runs_once_and_is_told_the_flow() -> None:
     job = flow.of_type("AWS::Glue::Job")["PartitionCopy"]
     assert job["GlueVersion"] == "6.0"
     assert job["Command"]["Name"] == "gluestreaming"
-    assert (ROOT / "infra" / job["Command"]["ScriptLocation"]).resolve() == ROOT / "glue_jobs" / "partition_copy.py"
+    release = "s3://<Artifacts>/releases/<Release.Release>"
+    assert job["Command"]["ScriptLocation"] == f"{release}/partition_copy.py"
     assert job["ExecutionProperty"] == {"MaxConcurrentRuns": 1}
     arguments = job["DefaultArguments"]
     assert arguments["--MIRRORLESS_FLOW"] == variables(flow, "JobSupervisor")["MIRRORLESS_FLOW"]
     assert arguments["--MIRRORLESS_CONFIG"] == variables(flow, "JobSupervisor")["MIRRORLESS_CONFIG"]
-    assert arguments["--MIRRORLESS_METRICS"] == "cloudwatch"
-    assert arguments["--python-virtual-env"] == "<PythonEnvironment.Location>"
+    assert arguments["--MIRRORLESS_METRICS"] == variables(flow, "JobSupervisor")["POWERTOOLS_METRICS_NAMESPACE"]
+    assert arguments["--python-virtual-env"] == f"{release}/environment.tar.gz"
+    assert arguments["--MIRRORLESS_REGION"] == REGION
+    # A slot's task lasts as long as its lease: no worker would ever be given back.
+    assert arguments["--enable-auto-scaling"] == "false"
+    # Shorter than the seven days after which Glue restarts runs, and than its longest.
+    assert 9_000 < job["Timeout"] < 10_080
     logs = {one["LogGroupName"] for one in flow.of_type("AWS::Logs::LogGroup").values()}
     assert {f"{arguments['--custom-logGroup-prefix']}/{kind}" for kind in ("output", "error")} < logs
 
@@ -150,13 +223,13 @@ def test_the_comparison_runs_by_itself_once_at_a_time_with_the_jars_to_read_kafk
     flow = environment().nested["Forward"]
     job = flow.of_type("AWS::Glue::Job")["VerifyCopy"]
     assert (job["GlueVersion"], job["Command"]["Name"]) == ("6.0", "glueetl")
-    assert (ROOT / "infra" / job["Command"]["ScriptLocation"]).resolve() == ROOT / "glue_jobs" / "verify_copy.py"
+    assert job["Command"]["ScriptLocation"] == "s3://<Artifacts>/releases/<Release.Release>/verify_copy.py"
     assert job["ExecutionProperty"] == {"MaxConcurrentRuns": 1}
     arguments, copy = job["DefaultArguments"], flow.of_type("AWS::Glue::Job")["PartitionCopy"]["DefaultArguments"]
-    same = ("--MIRRORLESS_CONFIG", "--MIRRORLESS_FLOW", "--MIRRORLESS_METRICS", "--python-virtual-env")
+    same = ("--MIRRORLESS_CONFIG", "--MIRRORLESS_FLOW", "--MIRRORLESS_METRICS", "--python-virtual-env", "--TempDir")
     assert [arguments[name] for name in same] == [copy[name] for name in same]
-    assert arguments["--extra-jars"] == "<KafkaJars.Location>"
-    assert arguments["--report"] == "s3://<Artifacts>/verify"
+    assert arguments["--extra-jars"] == "<Release.KafkaJars>"
+    assert arguments["--report"] == "s3://<Artifacts>/verify/stack-forward"
     logs = {one["LogGroupName"] for one in flow.of_type("AWS::Logs::LogGroup").values()}
     assert {f"{arguments['--custom-logGroup-prefix']}/{kind}" for kind in ("output", "error")} < logs
     (trigger,) = flow.of_type("AWS::Glue::Trigger").values()
@@ -168,8 +241,9 @@ def test_the_comparison_runs_by_itself_once_at_a_time_with_the_jars_to_read_kafk
 
 def test_the_jobs_own_arguments_are_those_of_its_script() -> None:
     for name, job in environment().nested["Forward"].of_type("AWS::Glue::Job").items():
-        script = (ROOT / "infra" / job["Command"]["ScriptLocation"]).read_text()
-        glues = {"--python-virtual-env", "--extra-jars", "--job-language", "--enable-auto-scaling"}
+        script = (ROOT / "glue_jobs" / job["Command"]["ScriptLocation"].rpartition("/")[2]).read_text()
+        script += (ROOT / "src" / "mirrorless" / "publishing" / "glue_session.py").read_text()
+        glues = {"--python-virtual-env", "--extra-jars", "--job-language", "--enable-auto-scaling", "--TempDir"}
         own = set(job["DefaultArguments"]) - glues - {"--custom-logGroup-prefix"}
         assert own
         assert all(f'"{one}"' in script for one in own), name
@@ -179,13 +253,13 @@ def test_a_report_is_written_where_the_role_allows_it() -> None:
     flow = environment().nested["Forward"]
     role = flow.nested["Roles"].of_type("AWS::IAM::Role")["VerifyCopyRole"]
     (report,) = [one for one in role["Policies"][0]["PolicyDocument"]["Statement"] if one["Sid"] == "Report"]
-    assert report["Resource"] == "<Artifacts.Arn>/verify/primary-backup/*"
+    assert report["Resource"] == "arn:aws:s3:::<Artifacts>/verify/stack-forward/*"
 
 
 def test_a_comparison_that_failed_is_a_message_in_the_queue_of_failures() -> None:
     flow = environment().nested["Forward"]
     rule = flow.of_type("AWS::Events::Rule")["VerifyFailed"]
-    assert rule["EventPattern"]["detail"] == {"jobName": ["<VerifyCopy>"], "state": ["FAILED", "TIMEOUT"]}
+    assert rule["EventPattern"]["detail"] == {"jobName": ["<VerifyCopy>"], "state": ["FAILED", "TIMEOUT", "ERROR"]}
     assert [one["Arn"] for one in rule["Targets"]] == ["<Failures.Arn>"]
     (policy,) = flow.of_type("AWS::SQS::QueuePolicy").values()
     (statement,) = policy["PolicyDocument"]["Statement"]
@@ -197,13 +271,37 @@ def test_the_supervisor_hears_of_the_end_of_its_own_job() -> None:
     flow = environment().nested["Forward"]
     pattern = flow.of_type(FUNCTIONS)["JobSupervisor"]["Events"]["RunEnded"]["Properties"]["Pattern"]
     assert pattern["detail"]["jobName"] == ["<PartitionCopy>"] == [variables(flow, "JobSupervisor")["MIRRORLESS_JOB"]]
+    assert set(pattern["detail"]["state"]) == OVER
+
+
+def test_the_supervisor_knows_the_release_of_the_job() -> None:
+    def release(**parameters: Any) -> str:  # noqa: ANN401
+        flow = environment(**parameters).nested["Forward"]
+        told = variables(flow, "JobSupervisor")["MIRRORLESS_RELEASE"]
+        assert flow.of_type("AWS::Glue::Job")["PartitionCopy"]["DefaultArguments"]["--MIRRORLESS_RELEASE"] == told
+        return told
+
+    usual = release()
+    assert "<Release.Release>" in usual
+    # What reaches a run only at its start makes another release.
+    others = ({"ForwardWorkers": "9"}, {"ForwardWorkerType": "G.2X"}, {"ConfigLocation": "s3://b/k?versionId=2"})
+    assert len({usual, *(release(**one) for one in others)}) == 4
+
+
+def test_the_jobs_are_in_the_zone_of_their_subnet() -> None:
+    flow = environment().nested["Forward"]
+    (connection,) = flow.of_type("AWS::Glue::Connection").values()
+    where = connection["ConnectionInput"]["PhysicalConnectionRequirements"]
+    assert (where["SubnetId"], where["AvailabilityZone"]) == ("subnet-1", f"{REGION}a")
+    assert flow.resources["Settings"]["Properties"]["SubnetId"] == where["SubnetId"]
 
 
 def test_every_log_group_has_its_end() -> None:
-    both = environment(BackwardEnabled="true", LogRetentionDays=7)
-    groups = [one for stack in (both, *both.nested.values()) for one in stack.of_type("AWS::Logs::LogGroup").values()]
+    both = environment(BackwardEnabled="true", LogRetentionDays=7, LogKmsKeyArn="arn:key")
+    groups = [one for stack in both.nested.values() for one in stack.of_type("AWS::Logs::LogGroup").values()]
     assert len({one["LogGroupName"] for one in groups}) == len(groups) == 11
     assert {one["RetentionInDays"] for one in groups} == {7}
+    assert {one["KmsKeyId"] for one in groups} == {"arn:key"}
 
 
 def test_schedules_are_as_often_as_the_settings_have_it_by_default() -> None:

@@ -26,22 +26,12 @@ BESIDE_THE_TABLE: Final = {
     ("job_supervisor", "TargetState"): "reads whether the flow is paused",
 }
 SETTINGS: Final = {
-    "usual": ("", {}),
+    "usual": "",
     "everything": (
         "sync.group.offsets.enabled=true\nmirrorless.acls.prune=true\noffset-syncs.topic.location=target\n"
-        "errors.tolerance=all\nerrors.deadletterqueue.topic.name=dead\noffset.storage.topic=connect-offsets\n",
-        {
-            "SyncGroupOffsets": "true",
-            "PruneAcls": "true",
-            "OffsetSyncsLocation": "target",
-            "DeadLetterTopic": "dead",
-            "ProgressTopic": "connect-offsets",
-        },
+        "errors.tolerance=all\nerrors.deadletterqueue.topic.name=dead\noffset.storage.topic=connect-offsets\n"
     ),
-    "another separator": (
-        "replication.policy.separator=_\n",
-        {"Separator": "_", "InternalSeparator": "_"},
-    ),
+    "another separator": "replication.policy.separator=_\n",
 }
 
 
@@ -78,12 +68,12 @@ def resource(flow: Flow, row: Row) -> str:
 def test_every_right_of_the_table_is_granted_and_nothing_else(
     function: Function, settings: str, both_ways: bool, tmp_path: Path
 ) -> None:
-    lines, parameters = SETTINGS[settings]
+    lines, parameters = SETTINGS[settings], {}
     one_way, back = flows(tmp_path, lines)
     if both_ways:
         # So that topics of one flow are no remote topics of the other.
-        parameters = parameters | {"BackwardEnabled": "true", "FirstTopics": "ord*", "SecondTopics": "ord*"}
-    roles = environment(**parameters).nested["Forward"].nested["Roles"]
+        parameters = {"BackwardEnabled": "true", "FirstTopics": "ord*", "SecondTopics": "ord*"}
+    roles = environment(lines, **parameters).nested["Forward"].nested["Roles"]
     granted = {
         (action, pattern): statement["Sid"]
         for statement in statements(roles, function.value)

@@ -10,7 +10,7 @@ import boto3
 import pytest
 
 from tests.support.aws import aws_server
-from tests.support.template import ROOT, TEMPLATE, Stack, read
+from tests.support.template import ROOT, Stack, configuration, custom, read
 
 if TYPE_CHECKING:
     import subprocess
@@ -33,10 +33,8 @@ def locations(template: dict[str, Any]) -> list[str]:
     """Return every place from which a template's resources take a file."""
     found = []
     for resource in template["Resources"].values():
-        properties = resource["Properties"]
+        properties = resource.get("Properties", {})
         found += [properties[name] for name in ("CodeUri", "ContentUri", "Location") if name in properties]
-        if resource["Type"] == "AWS::Glue::Job":
-            found.append(properties["Command"]["ScriptLocation"])
     return found
 
 
@@ -72,25 +70,39 @@ def test_everything_that_a_stack_takes_is_uploaded(
             nested.write_bytes(s3.get_object(Bucket=BUCKET, Key=key)["Body"].read())
             waiting += locations(read(nested))
         seen.add(key)
-    # Roles let jobs read their script under the prefix, and nothing else is there.
     assert seen == set(sizes)
-    assert all(key.startswith(f"{PREFIX}/") for key in seen)
-    # One layer, one publisher, two scripts, three nested templates, seven functions; both flows share them.
+    # One layer, one publisher, five nested templates, seven functions; both flows share them.
     assert len(seen) == 14
 
 
-def test_each_environment_of_samconfig_is_a_pair_of_flows_under_its_own_prefix() -> None:
+def test_the_examples_of_samconfig_are_deployments_of_six_parameters_at_most() -> None:
     config = tomllib.loads((ROOT / "samconfig.toml").read_text())
-    for name in ("dev", "staging", "prod"):
-        deploy = config[name]["deploy"]["parameters"]
-        given = dict(one.split("=", 1) for one in deploy["parameter_overrides"])
-        assert given["Environment"] == name
-        assert deploy["s3_prefix"] == deploy["stack_name"] == f"mirrorless-{name}"
-        assert set(Stack(TEMPLATE, given).nested) == {"Forward", "Backward"}
+    assert config.pop("version") == 0.1
+    default = config.pop("default")
+    deployments = {name: one["deploy"]["parameters"] for name, one in config.items()}
+    assert list(deployments) == ["prod", "prod-back", "dev", "shared", "orders"]
+    for name, deploy in deployments.items():
+        build = config[name].get("build", default["build"])["parameters"]
+        given = dict(one.split("=", 1) for one in deploy.get("parameter_overrides", ()))
+        assert len(given) <= 6
+        stack = Stack(ROOT / build["template_file"], given, custom(configuration(both_ways=True)))
+        assert stack.outputs
+        assert deploy["stack_name"] == f"mirrorless-{name}"
         assert "template_file" not in deploy
         assert "CAPABILITY_AUTO_EXPAND" in deploy["capabilities"]
-    assert config["default"]["build"]["parameters"] == {
+        # Recent documentation does not list the smallest worker any more.
+        assert "G.025X" not in str(deploy)
+    assert default["build"]["parameters"] == {
         "template_file": "infra/template.yaml",
         "parallel": True,
         "cached": False,
     }
+
+
+def test_the_first_example_is_two_regions_each_flow_in_that_of_its_target() -> None:
+    config = tomllib.loads((ROOT / "samconfig.toml").read_text())
+    for name in ("prod", "prod-back"):
+        deploy = config[name]["deploy"]["parameters"]
+        given = dict(one.split("=", 1) for one in deploy["parameter_overrides"])
+        source, target = (given[key].split(":")[3] for key in ("FirstClusterArn", "SecondClusterArn"))
+        assert source != target == deploy["region"]

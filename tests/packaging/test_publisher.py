@@ -1,4 +1,4 @@
-"""The publisher puts what jobs need into the bucket and answers CloudFormation, whatever happens."""
+"""The publisher copies what jobs need into the bucket and answers CloudFormation, whether it succeeds or fails."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class CloudFormation:
     url: str
     answers: list[dict[str, Any]] = field(default_factory=list)
 
-    def event(self, kind: str, bucket: str = BUCKET, files: str = "environment.tar.gz", **more: str) -> dict[str, Any]:
+    def event(self, kind: str, bucket: str = BUCKET, **more: str) -> dict[str, Any]:
         """Return a request as CloudFormation makes it."""
         return {
             "RequestType": kind,
             "ResponseURL": self.url,
             "StackId": "arn:stack",
             "RequestId": "r-1",
-            "LogicalResourceId": "PythonEnvironment",
-            "ResourceProperties": {"ServiceToken": "arn:function", "Bucket": bucket, "Files": files, "Revision": "1"},
+            "LogicalResourceId": "Release",
+            "ResourceProperties": {"ServiceToken": "arn:function", "Bucket": bucket, "Revision": "1"},
             **more,
         }
 
@@ -88,9 +88,12 @@ class Context:
 
 
 def publisher(folder: Path, content: bytes) -> ModuleType:
-    """Return the function as it is deployed: its file, and the environment beside it."""
-    folder.mkdir()
-    (folder / "environment.tar.gz").write_bytes(content)
+    """Return the function as it is deployed: its file, and the release beside it."""
+    release = folder / "release"
+    release.mkdir(parents=True)
+    (release / "environment.tar.gz").write_bytes(content)
+    for name in ("partition_copy.py", "verify_copy.py", "one.jar", "two.jar"):
+        (release / name).write_text(name)
     (folder / "app.py").write_bytes((ROOT / "infra" / "publisher" / "app.py").read_bytes())
     spec = importlib.util.spec_from_file_location(f"publisher_{folder.name}", folder / "app.py")
     assert spec is not None
@@ -104,96 +107,69 @@ def keys(s3: Any) -> list[str]:  # noqa: ANN401 -- boto3's client
     return [one["Key"] for one in s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])]
 
 
-def test_an_environment_is_there_from_the_first_deployment_to_the_last(
+def test_scripts_environment_and_jars_are_published_together_under_their_names(
+    s3: Any,  # noqa: ANN401
+    cloudformation: CloudFormation,
+    tmp_path: Path,
+) -> None:
+    publisher(tmp_path / "one", b"environment").handler(cloudformation.event("Create"), Context())
+    answer = cloudformation.answers[-1]
+    assert answer["Status"] == "SUCCESS"
+    assert (answer["StackId"], answer["RequestId"], answer["LogicalResourceId"]) == ("arn:stack", "r-1", "Release")
+    data = answer["Data"]
+    folder = f"s3://{BUCKET}/releases/{data['Release']}"
+    assert data == {
+        "Release": data["Release"],
+        "PythonEnvironment": f"{folder}/environment.tar.gz",
+        "PartitionCopy": f"{folder}/partition_copy.py",
+        "VerifyCopy": f"{folder}/verify_copy.py",
+        "KafkaJars": f"{folder}/one.jar,{folder}/two.jar",
+    }
+    named = {one for value in data.values() for one in value.split(",") if one.startswith("s3:")}
+    assert {f"s3://{BUCKET}/{key}" for key in keys(s3)} == named
+
+
+def test_a_release_is_there_until_two_weeks_after_the_next(
     s3: Any,  # noqa: ANN401
     cloudformation: CloudFormation,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     old, new = publisher(tmp_path / "old", b"old environment"), publisher(tmp_path / "new", b"new environment")
-
     old.handler(cloudformation.event("Create"), Context())
     first = cloudformation.answers[-1]
-    assert first["Status"] == "SUCCESS"
-    (key,) = keys(s3)
-    assert first["Data"]["Location"] == f"s3://{BUCKET}/{key}"
-    assert key.endswith("/environment.tar.gz")
-    assert (first["StackId"], first["RequestId"], first["LogicalResourceId"]) == (
-        "arn:stack",
-        "r-1",
-        "PythonEnvironment",
-    )
-    assert s3.get_object(Bucket=BUCKET, Key=key)["Body"].read() == b"old environment"
 
     # However old it is: what counts is since when it is replaced.
     much_later = SimpleNamespace(now=lambda tz: datetime.now(tz) + timedelta(days=13))
     monkeypatch.setattr(new, "datetime", much_later)
     new.handler(cloudformation.event("Update", PhysicalResourceId=first["PhysicalResourceId"]), Context())
     second = cloudformation.answers[-1]
-    # With another id CloudFormation would have the first one's file removed, which a run under way still needs.
+    # With another id CloudFormation would have the first one's files removed, which a run under way still needs.
     assert second["PhysicalResourceId"] == first["PhysicalResourceId"]
-    assert second["Data"]["Location"] != first["Data"]["Location"]
-    assert len(keys(s3)) == 2
+    assert second["Data"]["Release"] != first["Data"]["Release"]
+    assert len(keys(s3)) == 10
 
     later = SimpleNamespace(now=lambda tz: datetime.now(tz) + timedelta(days=15))
     monkeypatch.setattr(new, "datetime", later)
     new.handler(cloudformation.event("Update", PhysicalResourceId=first["PhysicalResourceId"]), Context())
-    assert [f"s3://{BUCKET}/{one}" for one in keys(s3)] == [second["Data"]["Location"]]
+    assert {key.split("/")[1] for key in keys(s3)} == {second["Data"]["Release"]}
     s3.put_object(Bucket=BUCKET, Key="verify/report.json", Body=b"")
     new.handler(cloudformation.event("Delete", PhysicalResourceId=first["PhysicalResourceId"]), Context())
     assert cloudformation.answers[-1]["Status"] == "SUCCESS"
     assert keys(s3) == ["verify/report.json"]
 
 
-def test_jars_are_published_with_their_names_and_go_together(
-    s3: Any,  # noqa: ANN401
-    cloudformation: CloudFormation,
-    tmp_path: Path,
-) -> None:
-    old, new = publisher(tmp_path / "before", b"environment"), publisher(tmp_path / "after", b"environment")
-    for folder, content in (("before", b"2"), ("after", b"3")):
-        (tmp_path / folder / "one.jar").write_bytes(b"1")
-        (tmp_path / folder / "two.jar").write_bytes(content)
-
-    old.handler(cloudformation.event("Create", files="*.jar"), Context())
-    first = cloudformation.answers[-1]
-    locations = first["Data"]["Location"].split(",")
-    assert [one.rsplit("/", 1)[1] for one in locations] == ["one.jar", "two.jar"]
-    assert sorted(keys(s3)) == [one.removeprefix(f"s3://{BUCKET}/") for one in locations]
-
-    new.handler(
-        cloudformation.event("Update", files="*.jar", PhysicalResourceId=first["PhysicalResourceId"]), Context()
-    )
-    second = cloudformation.answers[-1]
-    # The jar that did not change is there still, under the new key.
-    later = [one.removeprefix(f"s3://{BUCKET}/") for one in second["Data"]["Location"].split(",")]
-    assert len(later) == 2
-    assert set(later) < set(keys(s3))
-
-    old.handler(cloudformation.event("Create"), Context())
-    new.handler(
-        cloudformation.event("Delete", files="*.jar", PhysicalResourceId=second["PhysicalResourceId"]), Context()
-    )
-    assert [one.rsplit("/", 1)[1] for one in keys(s3)] == ["environment.tar.gz"]
-
-
-def test_nothing_to_publish_is_a_failure(cloudformation: CloudFormation, s3: Any, tmp_path: Path) -> None:  # noqa: ANN401
-    assert s3 is not None
-    publisher(tmp_path / "empty", b"").handler(cloudformation.event("Create", files="*.jar"), Context())
-    assert cloudformation.answers[-1]["Status"] == "FAILED"
-    assert cloudformation.answers[-1]["PhysicalResourceId"] == "PythonEnvironment"
-
-
-def test_the_same_environment_keeps_its_key(s3: Any, cloudformation: CloudFormation, tmp_path: Path) -> None:  # noqa: ANN401
-    module = publisher(tmp_path / "same", b"environment")
-    module.handler(cloudformation.event("Create"), Context())
-    module.handler(
-        cloudformation.event("Update", PhysicalResourceId=cloudformation.answers[0]["PhysicalResourceId"]), Context()
-    )
+def test_the_same_files_are_the_same_release(s3: Any, cloudformation: CloudFormation, tmp_path: Path) -> None:  # noqa: ANN401
+    for name in ("same", "again"):
+        publisher(tmp_path / name, b"environment").handler(cloudformation.event("Create"), Context())
     assert cloudformation.answers[0]["Data"] == cloudformation.answers[1]["Data"]
+    changed = publisher(tmp_path / "changed", b"environment")
+    (tmp_path / "changed" / "release" / "partition_copy.py").write_text("another")
+    changed.handler(cloudformation.event("Create"), Context())
+    assert cloudformation.answers[2]["Data"]["Release"] != cloudformation.answers[0]["Data"]["Release"]
 
 
-def test_a_failure_is_told_and_what_failed_can_be_deleted(
+def test_a_failure_is_reported_and_what_failed_can_be_deleted(
     s3: Any,  # noqa: ANN401
     cloudformation: CloudFormation,
     tmp_path: Path,
@@ -202,6 +178,7 @@ def test_a_failure_is_told_and_what_failed_can_be_deleted(
     module.handler(cloudformation.event("Create", bucket="no-such-bucket"), Context())
     failed = cloudformation.answers[-1]
     assert failed["Status"] == "FAILED"
+    assert failed["PhysicalResourceId"] == "Release"
     assert "NoSuchBucket" in failed["Reason"]
     assert Context.log_group_name in failed["Reason"]
     module.handler(

@@ -15,7 +15,7 @@ from tests.support.template import environment
 if TYPE_CHECKING:
     from tests.support.template import Stack
 
-NAMESPACE: Final = "Mirrorless"
+NAMESPACE: Final = "Mirrorless/stack"
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,7 @@ def test_alarms_look_at_metrics_of_the_flow(watch: Stack) -> None:
             assert tuple(dimension["Name"] for dimension in one["Dimensions"]) in metric.dimensions
             assert [dimension["Value"] for dimension in one["Dimensions"]] == ["primary", "backup"]
             assert metric.cloudwatch
+            assert not metric.sparse  # a value that is missing would be a zero
 
 
 def test_expressions_name_what_they_are_made_of(watch: Stack) -> None:
@@ -96,17 +97,44 @@ def test_a_comparison_that_failed_and_one_that_found_something_are_alarms_of_the
 @pytest.mark.parametrize(("seconds", "missing"), [(180, "breaching"), (0, "notBreaching")])
 def test_heartbeats_are_missed_unless_they_are_switched_off(seconds: int, missing: str) -> None:
     watch = environment(HeartbeatAlarmSeconds=seconds).nested["Forward"].nested["Watch"]
+    off = "emit.heartbeats.enabled=false\n" if not seconds else ""
+    assert alarms(environment(off).nested["Forward"].nested["Watch"])["HeartbeatMissing"]["TreatMissingData"] == missing
     alarm = alarms(watch)["HeartbeatMissing"]
     assert alarm["TreatMissingData"] == missing
     # A heartbeat of long ago stays in its topic, which is compacted, and its age is told on.
     assert alarm["Threshold"] == seconds or alarm["Threshold"] > 1e11
 
 
-def test_every_alarm_is_sent_on_and_off(watch: Stack) -> None:
-    for one in alarms(watch).values():
-        assert one["AlarmActions"] == one["OKActions"] == ["arn:aws:sns:eu-central-1:111122223333:alarms"]
+def test_one_composite_alarm_notifies_of_all_alarms(watch: Stack) -> None:
+    (composite,) = watch.of_type("AWS::CloudWatch::CompositeAlarm").values()
+    assert sorted(re.findall(r"ALARM\(\"<(\w+)\.Arn>\"\)", composite["AlarmRule"])) == sorted(alarms(watch))
+    assert composite["AlarmRule"].count(" OR ") == len(alarms(watch)) - 1
+    assert composite["AlarmActions"] == composite["OKActions"] == ["arn:aws:sns:eu-central-1:111122223333:alarms"]
+    assert not any("AlarmActions" in one for one in alarms(watch).values())
     silent = environment().nested["Forward"].nested["Watch"]
-    assert not any("AlarmActions" in one for one in alarms(silent).values())
+    assert not any("AlarmActions" in one for one in silent.of_type("AWS::CloudWatch::CompositeAlarm").values())
+
+
+def test_two_environments_in_one_account_share_no_series() -> None:
+    """Functions, jobs, alarms, dashboard and rights have the namespace of their environment."""
+    for stack in (environment(BackwardEnabled="true").nested["Forward"], environment().nested["Forward"]):
+        assert stack.globals["Environment"]["Variables"]["POWERTOOLS_METRICS_NAMESPACE"] == NAMESPACE
+        for job in stack.of_type("AWS::Glue::Job").values():
+            assert job["DefaultArguments"]["--MIRRORLESS_METRICS"] == NAMESPACE
+        granted = [
+            statement["Condition"]["StringEquals"]["cloudwatch:namespace"]
+            for role in stack.nested["Roles"].of_type("AWS::IAM::Role").values()
+            for statement in role["Policies"][0]["PolicyDocument"]["Statement"]
+            if statement["Sid"] == "Metrics"
+        ]
+        assert granted == [NAMESPACE, NAMESPACE]
+        text = json.dumps(stack.nested["Watch"].resources)
+        assert "Mirrorless/stack" in text
+        assert not re.search(r"Mirrorless(?!/stack)[\"\\,]", text)
+
+
+def test_tracing_costs_nothing_unless_the_caller_traces() -> None:
+    assert environment().nested["Forward"].globals["Tracing"] == "PassThrough"
 
 
 def test_the_alarm_of_errors_adds_up_all_functions(watch: Stack) -> None:
@@ -140,14 +168,14 @@ def test_the_dashboard_shows_metrics_as_they_are_emitted(watch: Stack) -> None:
                 assert BY_NAME[row[1]].cloudwatch
                 shown.add(row[1])
             elif isinstance(row[0], dict) and "SEARCH" in row[0]["expression"]:
-                found = re.search(r"\{Mirrorless,([\w,]+)\} MetricName=\"([\w-]+)\"", row[0]["expression"])
+                found = re.search(r"\{\"Mirrorless/stack\",([\w,]+)\} MetricName=\"([\w-]+)\"", row[0]["expression"])
                 assert found is not None
                 assert tuple(found[1].split(",")) == TOPIC
                 assert TOPIC in BY_NAME[found[2]].dimensions
     verified = {name for name, one in BY_NAME.items() if one.emitter is Emitter.VERIFY_COPY}
     assert verified <= shown
     copied = {name for name, one in BY_NAME.items() if one.emitter is Emitter.COPY and one.cloudwatch}
-    assert copied - shown <= {"record-rate", "byte-rate", "record-age-ms"}
+    assert copied - shown <= {"record-age-ms"}  # rates are metric math
 
 
 def test_widgets_do_not_overlap(watch: Stack) -> None:

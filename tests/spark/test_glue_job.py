@@ -43,7 +43,7 @@ def command(world: World, *more: str) -> tuple[list[str], dict[str, str]]:
         "--MIRRORLESS_FLOW",
         world.flow,
         "--MIRRORLESS_METRICS",
-        "cloudwatch",
+        "Mirrorless/test",
     ]
     return (
         [sys.executable, str(SCRIPT), "--job-language", "python", *own, *more, "--JOB_NAME", "copy"],
@@ -61,7 +61,7 @@ def points(statistic: str, metric: str, world: World, **more: str) -> list[float
     # moto adds up whatever has these dimensions among others: with topics, a flow's own series cannot be asked for.
     named = {"source": world.source_alias, "target": world.target_alias, **more}
     found = boto3.client("cloudwatch").get_metric_statistics(
-        Namespace="Mirrorless",
+        Namespace="Mirrorless/test",
         MetricName=metric,
         Dimensions=[{"Name": name, "Value": value} for name, value in named.items()],
         StartTime=now - timedelta(hours=1),
@@ -77,17 +77,18 @@ def test_the_job_copies_what_is_there_says_how_much_and_ends(world: World) -> No
     topic, unnamed = world.topic(partitions=2), world.topic()
     fill(world.source, topic, (b"%d" % n for n in range(10_000)), partitions=2)
     fill(world.source, unnamed, [b"0"])
-    world.write_settings(**{"mirrorless.cloudwatch.topics": topic})
     world.discover()
-    arguments, environment = command(world, "--available-now")
+    arguments, environment = command(world, "--available-now", "--MIRRORLESS_RELEASE", "r1")
     ended = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=False, timeout=400)
     assert ended.returncode == 0, ended.stderr
-    leases = lines(ended.stdout)
+    started, *leases = lines(ended.stdout)
+    assert (started["event"], started["release"]) == ("Start", "r1")
     assert sum(lease["records"] for lease in leases) == 10_001
     assert leases[-1]["over"]
     assert world.assert_equal(topic) == 10_000
-    assert sum(points("Sum", "record-count", world, topic=world.remote(topic))) == 10_000
-    assert points("Sum", "record-count", world, topic=world.remote(unnamed)) == []
+    assert sum(points("Sum", "record-count", world)) == 10_001
+    # A topic that neither lags nor fails has none of its own.
+    assert points("Sum", "record-count", world, topic=world.remote(topic)) == []
 
 
 @pytest.mark.usefixtures("cloudwatch")

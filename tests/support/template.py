@@ -2,32 +2,65 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from mirrorless.functions.flow_attributes import FlowProperties, attributes
 from mirrorless.local.cloudformation import ACCOUNT, REGION, Stack, read
+from mirrorless.settings import load
 
-__all__ = ["ACCOUNT", "REGION", "ROOT", "TEMPLATE", "Stack", "cluster_arn", "environment", "read"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mirrorless.local.cloudformation import CustomResource
+
+__all__ = ["ACCOUNT", "IAM", "REGION", "ROOT", "TEMPLATE", "Stack", "cluster_arn", "custom", "environment", "read"]
 
 ROOT: Final = Path(__file__).parents[2]
 TEMPLATE: Final = ROOT / "infra" / "template.yaml"
+IAM: Final = "{alias}.security.protocol=SASL_SSL\n{alias}.sasl.mechanism=AWS_MSK_IAM\n"
 
 
-def cluster_arn(name: str) -> str:
+def cluster_arn(name: str, *, region: str = REGION, account: str = ACCOUNT) -> str:
     """Return the ARN of a cluster on MSK."""
-    return f"arn:aws:kafka:{REGION}:{ACCOUNT}:cluster/{name}/0f1e2d3c-1111-2222-3333-444455556666-1"
+    return f"arn:aws:kafka:{region}:{account}:cluster/{name}/0f1e2d3c-1111-2222-3333-444455556666-1"
 
 
-def environment(**parameters: Any) -> Stack:  # noqa: ANN401
+def configuration(lines: str = "", *, both_ways: bool = False, first: str = IAM, second: str = IAM) -> str:
+    """Return a configuration of `primary` and `backup`; `first` and `second` are how their clients log in."""
+    return (
+        "clusters=primary,backup\nprimary.bootstrap.servers=a1:9098,a2:9098\nbackup.bootstrap.servers=b1:9098\n"
+        "primary->backup.enabled=true\n"
+        + ("backup->primary.enabled=true\n" if both_ways else "")
+        + first.format(alias="primary")
+        + second.format(alias="backup")
+        + lines
+    )
+
+
+def custom(text: str) -> Mapping[str, CustomResource]:
+    """Return what the custom resource answers for a configuration, wherever the stack says that it is."""
+
+    def of(properties: Mapping[str, Any]) -> Mapping[str, str]:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "mm2.properties"
+            file.write_text(text)
+            found = attributes(load(str(file)), FlowProperties.model_validate(properties))
+        return found | {"AvailabilityZone": f"{REGION}a"}
+
+    return {"Custom::MirrorlessFlow": of}
+
+
+def environment(lines: str = "", *, first: str = IAM, second: str = IAM, **parameters: Any) -> Stack:  # noqa: ANN401
     """Return a deployment of `primary` and `backup`, on MSK with IAM, with the flow there only; changed as told."""
     usual = {
-        "Environment": "test",
         "ConfigLocation": "s3://configuration/mm2.properties",
         "SubnetIds": "subnet-1,subnet-2",
         "SecurityGroupIds": "sg-1",
-        "FirstAlias": "primary",
         "FirstClusterArn": cluster_arn("primary"),
-        "SecondAlias": "backup",
         "SecondClusterArn": cluster_arn("backup"),
     }
-    return Stack(TEMPLATE, usual | parameters)
+    both_ways = parameters.get("BackwardEnabled") == "true"
+    text = configuration(lines, both_ways=both_ways, first=first, second=second)
+    return Stack(TEMPLATE, usual | parameters, custom(text))

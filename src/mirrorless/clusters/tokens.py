@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import importlib
+import ipaddress
 import json
 import os
 import re
@@ -113,6 +114,8 @@ class ClientCredentials:
         scheme = urlsplit(endpoint).scheme
         if scheme not in ("https", "http", "file"):
             raise ValueError("the token endpoint must be an https: or file: URL")
+        if scheme == "http" and not _is_loopback(urlsplit(endpoint).hostname or ""):
+            raise ValueError("the token endpoint must be an https: URL: by http: the secret would be readable")
         missing = [name for name in ("clientId", "clientSecret") if not options.get(name)] if scheme != "file" else []
         if missing:
             raise ValueError(f'has no {missing[0]}; add {missing[0]}="..."')
@@ -218,6 +221,13 @@ def _signer() -> Any:  # noqa: ANN401 -- the package has no types
     except ImportError:
         package = "aws-msk-iam-sasl-signer-python"
         raise ValueError(f"AWS_MSK_IAM needs the package {package}: pip install 'mirrorless[aws]'") from None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _with_life(value: str, life_s: object, extensions: Mapping[str, str]) -> Token:

@@ -40,6 +40,8 @@ class SupervisorEnvironment(FunctionEnvironment):
 
     job: _Text = Field(alias="MIRRORLESS_JOB")
     """Name of the Glue job that copies."""
+    release: _Optional = Field(default=None, alias="MIRRORLESS_RELEASE")
+    """What was deployed, as the job's argument `--MIRRORLESS_RELEASE` has it; a run of another release is restarted."""
 
 
 _Environment = TypeVar("_Environment", bound=FunctionEnvironment)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _LATEST: Final = 50
+RELEASE_ARGUMENT: Final = "--MIRRORLESS_RELEASE"
 
 
 @contextmanager
@@ -37,7 +38,13 @@ class GlueRuns:
         """Return the last fifty runs."""
         answer = self._glue.get_job_runs(JobName=self._job, MaxResults=_LATEST)
         return [
-            JobRun(id=run["Id"], state=run["JobRunState"], started=run["StartedOn"], ended=run.get("CompletedOn"))
+            JobRun(
+                id=run["Id"],
+                state=run["JobRunState"],
+                started=run["StartedOn"],
+                ended=run.get("CompletedOn"),
+                release=run.get("Arguments", {}).get(RELEASE_ARGUMENT),
+            )
             for run in answer["JobRuns"]
         ]
 
@@ -47,9 +54,11 @@ class GlueRuns:
         if errors := answer.get("Errors"):
             raise ValueError(f"run {errors[0].get('JobRunId')} was not stopped: {errors[0].get('ErrorDetail')}")
 
-    def start(self) -> str:
+    def start(self, release: str | None = None) -> str:
         """Start one, unless another invocation did at the same time: MaxConcurrentRuns is 1."""
+        # A run's arguments are those that it was started with; the job's defaults are not among them.
+        arguments = {} if release is None else {RELEASE_ARGUMENT: release}
         try:
-            return str(self._glue.start_job_run(JobName=self._job)["JobRunId"])
+            return str(self._glue.start_job_run(JobName=self._job, Arguments=arguments)["JobRunId"])
         except self._glue.exceptions.ConcurrentRunsExceededException:
             return ""

@@ -17,6 +17,7 @@ from mirrorless.functions.powertools import powertools
 from mirrorless.functions.runtime_context import runtime_context
 from mirrorless.metrics import BY_NAME
 from mirrorless.settings import load
+from mirrorless.settings.locations import version_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -97,6 +98,7 @@ class FunctionHandler:
         self._not_enabled = not_enabled
         self._reserve_s = reserve_s
         self._settings: Settings | None = None
+        self._version: str | None = None
         self._read_at = 0.0
 
     def __call__(self, event: Mapping[str, Any], context: Context) -> dict[str, Any]:
@@ -136,5 +138,14 @@ class FunctionHandler:
                 if self._settings is None or isinstance(error, FlowNotEnabled):
                     raise
                 sink.tell("error", f"configuration could not be reloaded, keeping the previous one: {error}")
+            else:
+                self._log_version(sink)
             self._read_at = time.monotonic()
         return self._settings
+
+    def _log_version(self, sink: Sink) -> None:
+        """Log the version of the configuration where its store has versions: at the start, and with each new one."""
+        version = version_of(environment().config)
+        if version is not None and version != self._version:
+            sink.tell("info", "configuration read", configuration_version=version)
+        self._version = version

@@ -4,6 +4,7 @@
 |---|---|---|
 | STARTED | one is active | keep it |
 | STARTED | several are | stop all but the oldest |
+| STARTED | one of another release is | stop it; the next one is of this release |
 | STARTED | none; the last ones failed at once | wait: 1, 2, 4, 8, at most 15 minutes since the last failure |
 | STARTED | none; the last one's end is final | nothing |
 | STARTED | none | start one |
@@ -43,6 +44,7 @@ class JobRun:
     """A run of the job as Glue lists it; `ended` is None while it is active.
 
     `final` says that another run would end the same way: known of a copy on one machine, never of Glue.
+    `release` is what it was started with, None where that is not known.
     """
 
     id: str
@@ -50,6 +52,7 @@ class JobRun:
     started: datetime
     ended: datetime | None = None
     final: bool = False
+    release: str | None = None
 
     @property
     def is_under_way(self) -> bool:
@@ -78,7 +81,7 @@ class JobRuns(Protocol):
     def stop(self, runs: Sequence[str]) -> None:
         """Stop these runs."""
 
-    def start(self) -> str:
+    def start(self, release: str | None = None) -> str:
         """Start a run and return its id; an empty one if another invocation was faster."""
 
 
@@ -97,8 +100,9 @@ def decide(
     *,
     now: datetime,
     patience: Patience = Patience(),
+    release: str | None = None,
 ) -> Decision:
-    """Decide as in the table; `runs` may be in any order."""
+    """Decide as in the table; `runs` may be in any order, `release` is what is deployed."""
     runs = sorted(runs, key=lambda run: run.started)
     under_way = [run for run in runs if run.is_under_way]
     if state is not TargetState.STARTED:
@@ -109,6 +113,9 @@ def decide(
         first, *others = under_way
         if others:
             return Decision(stop=tuple(run.id for run in others), reason=f"{first.id} started first")
+        # Only where both are known: a run that was started by hand may have no release.
+        if release is not None and first.release is not None and first.release != release:
+            return Decision(stop=(first.id,), reason=f"{first.id} runs another release than the one deployed")
         return Decision(reason=f"{first.id} is {first.state}")
     if any(run.is_ending for run in runs):
         return Decision(reason="a run is being stopped; the next one starts after it")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mirrorless.functions.job_decision import JobRun
     from mirrorless.functions.runtime_context import Sink
 
-_OVER: Final = frozenset({"SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED"})
+OVER: Final = frozenset({"SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED"})
 
 _states: Final = ClientCache(TargetStates.close)
 
@@ -31,7 +31,8 @@ def supervise(invocation: Invocation) -> dict[str, Any]:
 
     If the target does not answer, nothing is started: then it is not known whether the flow is paused.
     """
-    job, event = supervisor_environment().job, invocation.event
+    told, event = supervisor_environment(), invocation.event
+    job = told.job
     if isinstance(event, JobStateChange) and event.job != job:
         return {"note": f"{event.job} is another job"}
     flow = invocation.flow
@@ -41,10 +42,10 @@ def supervise(invocation: Invocation) -> dict[str, Any]:
     given = runtime_context()
     with (glue_runs if given is None else given.jobs)(job) as jobs:
         runs = _told(jobs.latest(), event, now=now)
-        decision = decide(state, runs, now=now, patience=jobs.patience)
+        decision = decide(state, runs, now=now, patience=jobs.patience, release=told.release)
         if decision.stop:
             jobs.stop(decision.stop)
-        started = jobs.start() if decision.start else None
+        started = jobs.start(told.release) if decision.start else None
     stopped = set(decision.stop)
     running = started is not None or any(run.is_under_way and run.id not in stopped for run in runs)
     paused = state is not TargetState.STARTED
@@ -74,7 +75,7 @@ def _told(runs: Sequence[JobRun], event: object, *, now: datetime) -> list[JobRu
     """Use the event where it is newer than Glue's list: the two are not updated at the same time."""
     return [
         replace(run, state=event.state, ended=run.ended or now)
-        if isinstance(event, JobStateChange) and event.run == run.id and event.state in _OVER
+        if isinstance(event, JobStateChange) and event.run == run.id and event.state in OVER
         else run
         for run in runs
     ]

@@ -46,15 +46,17 @@ class Powertools:
 
     def measured(self, flow: Flow, values: Mapping[str, Sequence[float]]) -> None:
         """Write the metrics as one object of the embedded metric format."""
+        sent = [(name, value) for name, some in values.items() for value in some if BY_NAME[name].is_sent(value)]
+        if not sent:
+            return
         # The service is empty: otherwise it would become a dimension of every metric.
         provider = AmazonCloudWatchEMFProvider(
             namespace=os.environ.get("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE), service=""
         )
         provider.add_dimension("source", flow.source.alias)
         provider.add_dimension("target", flow.target.alias)
-        for name, measured in values.items():
-            for value in measured:
-                provider.add_metric(name=name, unit=BY_NAME[name].unit, value=value)
+        for name, value in sent:
+            provider.add_metric(name=name, unit=BY_NAME[name].unit, value=value)
         provider.flush_metrics()
 
     def done(self, function: str, answer: Mapping[str, Any]) -> None:

@@ -6,12 +6,17 @@ import functools
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
 import mirrorless
 from mirrorless.errors import PrerequisiteError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    CustomResource = Callable[[Mapping[str, Any]], Mapping[str, str]]
 
 ACCOUNT: Final = "111122223333"
 REGION: Final = "eu-central-1"
@@ -22,6 +27,7 @@ _PSEUDO: Final = {
     "AWS::Partition": "aws",
     "AWS::StackName": "stack",
 }
+_NESTED: Final = "AWS::Serverless::Application"
 _NOTHING: Final = object()
 
 
@@ -72,10 +78,14 @@ def read(path: Path) -> dict[str, Any]:
 
 @dataclass
 class Stack:
-    """A template with values for its parameters; `resources` are those whose condition is true, resolved."""
+    """A template with values for its parameters; `resources` are those whose condition is true, resolved.
+
+    `custom` computes the attributes of custom resources from their properties, by type.
+    """
 
     path: Path
     parameters: dict[str, Any]
+    custom: Mapping[str, CustomResource] = field(default_factory=dict)
     resources: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -86,6 +96,8 @@ class Stack:
         given = {name: about["Default"] for name, about in declared.items() if "Default" in about} | self.parameters
         if missing := set(declared) - set(given):
             raise PrerequisiteError(f"{self.path.name} needs the parameters {', '.join(sorted(missing))}")
+        self._nested: dict[str, Stack] = {}
+        self._attributes: dict[str, Mapping[str, str]] = {}
         self._values = {name: self._typed(declared[name]["Type"], value) for name, value in given.items()}
         for name, resource in self._document["Resources"].items():
             if "Condition" in resource and not self.holds(resource["Condition"]):
@@ -95,9 +107,15 @@ class Stack:
     @functools.cached_property
     def nested(self) -> dict[str, Stack]:
         """The stacks in this one, by name."""
+        return {name: self._stack(name) for name in self.of_type(_NESTED)}
+
+    @functools.cached_property
+    def outputs(self) -> dict[str, Any]:
+        """The outputs whose condition holds, resolved."""
         return {
-            name: Stack(self.path.parent / properties["Location"], properties["Parameters"])
-            for name, properties in self.of_type("AWS::Serverless::Application").items()
+            name: self.resolve(one["Value"])
+            for name, one in self._document.get("Outputs", {}).items()
+            if "Condition" not in one or self.holds(one["Condition"])
         }
 
     def holds(self, condition: str) -> bool:
@@ -142,7 +160,7 @@ class Stack:
                 name, yes, no = argument
                 return self.resolve(yes if self.holds(name) else no)
             case "GetAtt":
-                return f"<{'.'.join(argument)}>"
+                return self._attribute(*argument)
             case "Sub":
                 return self._sub(argument)
             case "Equals":
@@ -162,12 +180,32 @@ class Stack:
                 return self.resolve(argument[1])[int(argument[0])]
         raise PrerequisiteError(f"{self.path.name}: Fn::{function} is not supported here")
 
+    def _attribute(self, resource: str, attribute: str) -> Any:  # noqa: ANN401
+        written = self._document["Resources"][resource]
+        if written["Type"] == _NESTED and attribute.startswith("Outputs."):
+            return self._stack(resource).outputs[attribute.removeprefix("Outputs.")]
+        if written["Type"] in self.custom:
+            if resource not in self._attributes:
+                self._attributes[resource] = self.custom[written["Type"]](self.resolve(written["Properties"]))
+            return self._attributes[resource][attribute]
+        return f"<{resource}.{attribute}>"
+
+    def _stack(self, resource: str) -> Stack:
+        if resource not in self._nested:
+            properties = self.resolve(self._document["Resources"][resource]["Properties"])
+            path = self.path.parent / properties["Location"]
+            self._nested[resource] = Stack(path, properties["Parameters"], self.custom)
+        return self._nested[resource]
+
     def _sub(self, argument: Any) -> str:  # noqa: ANN401
         text, own = argument if isinstance(argument, list) else (argument, {})
         known = {name: self.resolve(value) for name, value in own.items()}
 
         def one(match: re.Match[str]) -> str:
-            return str(known[match[1]] if match[1] in known else self._ref(match[1]))
+            resource, _, attribute = match[1].partition(".")
+            if match[1] in known:
+                return str(known[match[1]])
+            return str(self._attribute(resource, attribute) if attribute else self._ref(match[1]))
 
         return re.sub(r"\$\{([^!}]+)\}", one, text)
 

@@ -158,7 +158,7 @@ class CopyJob:
                 self._control.ask_to_stop()
                 self._runs[-1] = replace(self._runs[-1], state="STOPPING")
 
-    def start(self) -> str:
+    def start(self, release: str | None = None) -> str:  # noqa: ARG002 -- this process has one
         """Start a run; returns an empty id if one is active, or none is wanted any more."""
         with self._lock:
             last = self._runs[-1] if self._runs else None

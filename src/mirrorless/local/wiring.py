@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.errors import PrerequisiteError
+from mirrorless.functions.flow_attributes import SELF_MANAGED, FlowProperties, attributes
 from mirrorless.local.cloudformation import Stack, deployment, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from mirrorless.local.cloudformation import CustomResource
     from mirrorless.settings import Flow, Settings
 
 LEFT_OUT: Final = {
@@ -31,20 +33,24 @@ _PASSIVE: Final = frozenset(
     {
         "AWS::Serverless::Application",  # followed
         "AWS::Serverless::LayerVersion",
-        "AWS::CloudFormation::CustomResource",
+        "AWS::CloudFormation::WaitConditionHandle",
         "AWS::CloudWatch::Alarm",
+        "AWS::CloudWatch::CompositeAlarm",
         "AWS::CloudWatch::Dashboard",
         "AWS::Glue::Connection",
         "AWS::IAM::ManagedPolicy",
         "AWS::IAM::Role",
+        "AWS::Lambda::Function",  # answers CloudFormation only
         "AWS::Logs::LogGroup",
         "AWS::SQS::Queue",
         "AWS::SQS::QueuePolicy",
+        "Custom::MirrorlessFlow",
     }
 )
 """Types of resources that trigger nothing."""
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
-_CLOUDWATCH: Final = "--MIRRORLESS_METRICS"
+_ON_AWS: Final = frozenset({"--MIRRORLESS_METRICS", "--MIRRORLESS_REGION", "--MIRRORLESS_RELEASE"})
+"""Arguments that mean nothing here: metrics are displayed, and the region is the environment's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +116,7 @@ class Wiring:
 
 def wiring(settings: Settings, flow: Flow) -> Wiring:
     """Read the wiring of a flow; raises `PrerequisiteError` for what is not supported on this machine."""
-    stack = Stack(deployment() / "infra" / "template.yaml", _parameters(settings, flow)).nested["Forward"]
+    stack = Stack(deployment() / "infra" / "pipeline.yaml", _parameters(settings, flow), _custom(settings, flow))
     for name in [stack.path.name, *(one["Location"] for one in stack.of_type("AWS::Serverless::Application").values())]:
         # As written: resources with a condition must be supported too.
         for resource, about in read(stack.path.parent / name)["Resources"].items():
@@ -132,29 +138,37 @@ def _unknown(template: str, what: str) -> PrerequisiteError:
 
 
 def _parameters(settings: Settings, flow: Flow) -> dict[str, Any]:
-    """The parameters of a deployment of this flow; the clusters count as outside of MSK, whatever they are."""
-    separator = flow.replication_policy_separator
+    """Return parameters of this flow's stack; the clusters count as outside of MSK, whatever they are."""
     return {
         "Environment": "local",
+        "Name": flow.name,
         "ConfigLocation": settings.file,
+        "Flow": flow.name,
         "SubnetIds": "none,none",
         "SecurityGroupIds": "none",
-        "FirstAlias": flow.source.alias,
-        "FirstBootstrapServers": flow.source.bootstrap_servers,
-        "SecondAlias": flow.target.alias,
-        "SecondBootstrapServers": flow.target.bootstrap_servers,
-        "Separator": separator,
-        "InternalSeparator": separator if flow.replication_policy_internal_topic_separator_enabled else ".",
-        "OffsetSyncsLocation": flow.offset_syncs_topic_location,
-        "TopicDiscoveryRate": _rate(flow.refresh_topics_interval_seconds),
-        "ConfigSyncRate": _rate(flow.sync_topic_configs_interval_seconds),
-        "AclSyncRate": _rate(flow.sync_topic_acls_interval_seconds),
-        "CheckpointRate": _rate(flow.emit_checkpoints_interval_seconds),
+        **dict.fromkeys(("Library", "Artifacts", "Release", "KafkaJars"), "local"),
     }
 
 
-def _rate(seconds: int) -> str:
-    return f"rate({seconds} seconds)"
+def _custom(settings: Settings, flow: Flow) -> Mapping[str, CustomResource]:
+    """Return what the custom resource of a deployment would, with intervals to the second and every trigger."""
+    rates = {
+        "TopicDiscoveryRate": flow.refresh_topics_interval_seconds,
+        "ConfigSyncRate": flow.sync_topic_configs_interval_seconds,
+        "AclSyncRate": flow.sync_topic_acls_interval_seconds,
+        "CheckpointRate": flow.emit_checkpoints_interval_seconds,
+    }
+
+    def attributes_of(properties: Mapping[str, Any]) -> Mapping[str, str]:
+        return {
+            **attributes(settings, FlowProperties.model_validate(properties)),
+            **{name: f"rate({seconds} seconds)" for name, seconds in rates.items()},
+            "OffsetSyncsEventSource": SELF_MANAGED,
+            "HeartbeatsEventSource": SELF_MANAGED,
+            "AvailabilityZone": "local",
+        }
+
+    return {"Custom::MirrorlessFlow": attributes_of}
 
 
 class _WiringReader:
@@ -162,6 +176,7 @@ class _WiringReader:
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
+        self._template = stack.path.name
         self._functions: dict[str, FunctionSpec] = {}
         self._schedules: list[ScheduleTrigger] = []
         self._triggers: list[MskTrigger] = []
@@ -177,9 +192,11 @@ class _WiringReader:
         }
 
     def read(self) -> Wiring:
-        for name, one in self._stack.resources.items():
-            if name not in LEFT_OUT and (read := _READ.get(one["Type"])) is not None:
-                read(self, one["Properties"])
+        for stack in (self._stack, *self._stack.nested.values()):
+            self._template = stack.path.name
+            for name, one in stack.resources.items():
+                if name not in LEFT_OUT and (read := _READ.get(one["Type"])) is not None:
+                    read(self, one["Properties"])
         (job,) = self._jobs
         return Wiring(
             functions=self._functions,
@@ -214,7 +231,7 @@ class _WiringReader:
         detail = pattern.get("detail", {})
         ours = {"source": ["aws.glue"], "detail-type": ["Glue Job State Change"], "detail": detail}
         if kind != "EventBridgeRule" or pattern != ours or set(detail) != {"jobName", "state"}:
-            raise _unknown(self._stack.path.name, f"an event of {function}, a {kind} of {sorted(properties)}")
+            raise _unknown(self._template, f"an event of {function}, a {kind} of {sorted(properties)}")
         self._changes += [
             StateChange(function=function, job=self._references[job], states=frozenset(detail["state"]))
             for job in detail["jobName"]
@@ -223,9 +240,7 @@ class _WiringReader:
     def trigger(self, properties: dict[str, Any]) -> None:
         function = self._references[properties["FunctionName"]]
         if properties["StartingPosition"] != "LATEST":
-            raise _unknown(
-                self._stack.path.name, f"a trigger of {function} that starts at {properties['StartingPosition']}"
-            )
+            raise _unknown(self._template, f"a trigger of {function} that starts at {properties['StartingPosition']}")
         self._triggers.append(
             MskTrigger(
                 function=function,
@@ -241,12 +256,10 @@ class _WiringReader:
         self._jobs.append(
             Job(
                 name=properties["Name"],
-                script=(self._stack.path.parent / properties["Command"]["ScriptLocation"]).resolve(),
+                # On AWS it is a copy in the bucket of releases.
+                script=deployment() / "glue_jobs" / properties["Command"]["ScriptLocation"].rpartition("/")[2],
                 arguments=tuple(
-                    part
-                    for name, value in arguments.items()
-                    if name != _CLOUDWATCH  # metrics go to the display of the run
-                    for part in (name, str(value))
+                    part for name, value in arguments.items() if name not in _ON_AWS for part in (name, str(value))
                 ),
             )
         )

@@ -28,13 +28,15 @@ _log = logging.getLogger(__name__)
 class CloudWatch:
     """Publishes every lease of a flow, `A->B`, and other values of it; `topics` are those with metrics per topic.
 
-    `lease_ended` and `put` return at once. Close it, or use it as a context manager, to send the last values.
+    `lease_ended` and `put` return at once. Close it, or use it as a context manager, to send the last values. A topic
+    has metrics only while it lags or fails: CloudWatch charges for each metric that is sent.
     """
 
-    def __init__(self, flow: str, *, topics: Iterable[str] = (".*",)) -> None:
+    def __init__(self, flow: str, *, topics: Iterable[str] = (".*",), namespace: str = NAMESPACE) -> None:
         source, _, target = flow.partition("->")
         self._source, self._target = source.strip(), target.strip()
-        self._meter = LeaseMeter(topics)
+        self._namespace = namespace
+        self._meter = LeaseMeter(topics, only_troubled=True)
         self._waiting: queue.Queue[list[dict[str, Any]] | None] = queue.Queue(_WAITING)
         self._told = ""
         self._thread = threading.Thread(target=self._send_all, daemon=True)
@@ -59,7 +61,7 @@ class CloudWatch:
         self._put(samples, int(time.time() * 1000))
 
     def _put(self, samples: Iterable[Sample], now_ms: int) -> None:
-        data = [self._datum(sample, now_ms) for sample in samples]
+        data = [self._datum(sample, now_ms) for sample in samples if BY_NAME[sample.metric].is_sent(sample.value)]
         try:
             self._waiting.put_nowait(data)
         except queue.Full:
@@ -108,7 +110,7 @@ class CloudWatch:
     def _send(self, data: Sequence[dict[str, Any]]) -> None:
         with client("cloudwatch", region=None) as cloudwatch:
             for some in _chunks(data):
-                cloudwatch.put_metric_data(Namespace=NAMESPACE, MetricData=some)
+                cloudwatch.put_metric_data(Namespace=self._namespace, MetricData=some)
 
     def _tell(self, text: str) -> None:
         """Log it once, until publishing works again."""

@@ -13,11 +13,15 @@ if TYPE_CHECKING:
 
 
 class JobLog:
-    """Logs one flow, `A->B`; each line has `flow` and `event`: `Lease` with its totals, `Trouble` with `error`."""
+    """Logs one flow, `A->B`; each line has `flow` and `event`: `Start`, `Lease` with totals, `Trouble` with `error`."""
 
     def __init__(self, flow: str, cloudwatch: CloudWatch | None) -> None:
         self._flow = flow
         self._cloudwatch = cloudwatch
+
+    def started(self, release: str, *, version: str | None) -> None:
+        """Tell what runs: the release, and the version of the configuration where its store has versions."""
+        self._line("Start", release=release, **({} if version is None else {"configuration_version": version}))
 
     def lease_ended(self, reports: list[Report]) -> None:
         """Log the totals of a lease; for `copy_flow`'s `on_lease`."""

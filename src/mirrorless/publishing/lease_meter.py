@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 _LATENCIES: Final = (("record-age-ms", "age"), ("replication-latency-ms", "latency"))
 _SHORTEST_S: Final = 0.001
+_LAGS_FROM_S: Final = 30.0
+"""A topic with steady traffic is some seconds behind at the end of many leases."""
+_FAILING: Final = frozenset({"halted", "unreachable"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +43,14 @@ class Sample:
 class LeaseMeter:
     """Turns every lease of one flow into samples; keeps between leases since when partitions are lagging.
 
-    Source topics that match none of `topics` have no samples per topic; the flow's samples include all topics.
+    Source topics that match none of `topics` have no samples per topic; the flow's samples include all topics. With
+    `only_troubled` a topic has samples only while it lags or fails, and once more in the lease after that.
     """
 
-    def __init__(self, topics: Iterable[str] = (".*",)) -> None:
+    def __init__(self, topics: Iterable[str] = (".*",), *, only_troubled: bool = False) -> None:
         self._topics = compile_patterns(topics)
+        self._only_troubled = only_troubled
+        self._troubled: set[str] = set()
         # The last copied record's time, or when the partition was last seen caught up.
         self._behind_since_ms: dict[tuple[str, int], int] = {}
         # The source's end at the last lease, and when that was.
@@ -72,7 +78,11 @@ class LeaseMeter:
             ("produce-throttle-time-ms", max((report.produce_throttle_ms for report in reports), default=0)),
         ):
             samples.append(Sample(metric=name, value=value))
+        troubled = {topic for topic, some in by_topic.items() if any(_in_trouble(one, lags) for one in some)}
+        before, self._troubled = self._troubled, troubled
         for topic, some in by_topic.items():
+            if self._only_troubled and topic not in troubled | before:
+                continue
             if any(pattern.fullmatch(some[0].topic) for pattern in self._topics):
                 samples += self._samples(some, lags, seconds=seconds, topic=topic)
         return samples
@@ -122,6 +132,12 @@ class LeaseMeter:
             **{name: _values(reports, what) for name, what in _LATENCIES},
         }
         return [Sample(metric=name, value=value, topic=topic) for name, value in values.items() if value is not None]
+
+
+def _in_trouble(report: Report, lags: dict[tuple[str, int], float]) -> bool:
+    """Whether a partition is worth metrics of its own topic."""
+    lags_behind = lags[report.topic, report.partition] >= _LAGS_FROM_S
+    return lags_behind or report.error is not None or report.state in _FAILING
 
 
 def _values(reports: Iterable[Report], what: str) -> Values | None:

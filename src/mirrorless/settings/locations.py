@@ -1,5 +1,7 @@
 """Where a configuration is stored: on disk, in S3 (`s3://bucket/key`) or in the SSM parameter store (`ssm:/name`).
 
+`s3://bucket/key?versionId=ID` and `ssm:/name:3` are one version of it, which never changes.
+
 A location is one string, because it is sent to Spark's workers: several files are `files:a.json,b.json`, a
 MirrorMaker 1 is `mirrormaker1:consumer.config=C&producer.config=P&include=a%7Cb`.
 """
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 SEVERAL: Final = "files:"
 _LARGEST_BYTES: Final = 16 << 20
+_VERSION: Final = "?versionId="
+_versions: Final[dict[str, str]] = {}
+"""The version that was read last, by location."""
 
 
 def together(locations: Sequence[str | PathLike[str]]) -> str:
@@ -32,6 +37,11 @@ def apart(location: str) -> tuple[str, ...]:
     if not location.startswith(SEVERAL):
         return (location,)
     return tuple(unquote(part) for part in location.removeprefix(SEVERAL).split(","))
+
+
+def version_of(location: str) -> str | None:
+    """Return the version of a location that this process read last; None where its store has no versions."""
+    return _versions.get(location)
 
 
 def read(location: str) -> str:
@@ -48,15 +58,27 @@ def read(location: str) -> str:
 
 def _read(location: str) -> bytes:
     if location.startswith("s3://"):
-        bucket, _, key = location.removeprefix("s3://").partition("/")
+        bucket, _, rest = location.removeprefix("s3://").partition("/")
+        key, _, version = rest.partition(_VERSION)
         if not bucket or not key:
             raise ValueError("must be s3://bucket/key")
         with client("s3", region=None) as s3:
-            return bytes(s3.get_object(Bucket=bucket, Key=key)["Body"].read(_LARGEST_BYTES))
+            answer = s3.get_object(Bucket=bucket, Key=key, **({"VersionId": version} if version else {}))
+            _note_version(location, answer.get("VersionId"))
+            return bytes(answer["Body"].read(_LARGEST_BYTES))
     if location.startswith("ssm:"):
         # The whole ARN; a name may begin with one or two slashes, as in ssm://name.
         name = location.removeprefix("ssm:")
         name = name[1:] if name.startswith("//") else name
         with client("ssm", region=name.split(":")[3] if name.startswith("arn:") else None) as store:
-            return str(store.get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"]).encode()
+            parameter = store.get_parameter(Name=name, WithDecryption=True)["Parameter"]
+            _note_version(location, parameter.get("Version"))
+            return str(parameter["Value"]).encode()
     return Path(location).read_bytes()
+
+
+def _note_version(location: str, version: object) -> None:
+    if version in (None, "null"):  # a bucket without versions
+        _versions.pop(location, None)
+    else:
+        _versions[location] = str(version)

@@ -147,8 +147,9 @@ class Flow(_Frozen):
     max_bytes_per_second: BytesPerSecond | None = Field(None, alias="mirrorless.max.bytes.per.second")
     """How much the whole flow may fetch, in bytes per second, divided among its slots; no limit if not set."""
     cloudwatch_topics: Patterns = Field((".*",), alias="mirrorless.cloudwatch.topics")
-    """Source topics with metrics per topic in CloudWatch, eight per topic and charged one by one: patterns, as
-    for topics; empty for none. Metrics of the flow include all topics. The copy job reads it when it starts."""
+    """Source topics with metrics per topic in CloudWatch while they lag or fail, six per topic and charged one by one:
+    patterns, as for topics; empty for none. Metrics of the flow include all topics. The copy job reads it when it
+    starts."""
     topic_filter_class: Text = Field("org.apache.kafka.connect.mirror.DefaultTopicFilter", alias="topic.filter.class")
     """Selects topics; or a custom Python class."""
     group_filter_class: Text = Field("org.apache.kafka.connect.mirror.DefaultGroupFilter", alias="group.filter.class")

@@ -114,7 +114,7 @@ def test_the_glue_job_reports_metrics_and_ends_well_although_there_are_differenc
     jars = class_path(SPARK_KAFKA).replace(os.pathsep, ",")
     ended = run(
         *("glue_jobs/verify_copy.py", "--MIRRORLESS_CONFIG", str(different.file)),
-        *("--MIRRORLESS_FLOW", different.flow, "--MIRRORLESS_METRICS", "cloudwatch"),
+        *("--MIRRORLESS_FLOW", different.flow, "--MIRRORLESS_METRICS", "Mirrorless/test"),
         *("--report", "s3://reports/verify", "--JOB_NAME", "verify"),
         PYSPARK_SUBMIT_ARGS=f"--master local[2] --jars {jars} pyspark-shell",
         PYSPARK_PYTHON=sys.executable,
@@ -141,7 +141,7 @@ def test_the_glue_job_reports_metrics_and_ends_well_although_there_are_differenc
     now = datetime.now(UTC)
     for name, value in (("records-compared", 1_149), ("differences", 2), ("not-compared", 0)):
         (point,) = cloudwatch.get_metric_statistics(
-            Namespace="Mirrorless",
+            Namespace="Mirrorless/test",
             MetricName=name,
             Dimensions=dimensions,
             StartTime=now - timedelta(minutes=10),

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from mirrorless.clusters.client_settings import for_confluent, for_kafka_python
-from mirrorless.clusters.tokens import CachedToken, Iam, Token
+from mirrorless.clusters.tokens import CachedToken, ClientCredentials, Iam, Token
 from mirrorless.errors import ClusterUnavailable, ConfigurationError
 from mirrorless.settings import Cluster
 
@@ -207,6 +207,18 @@ def test_a_wrong_secret_and_an_endpoint_that_is_not_there(endpoint: Endpoint) ->
         f"token endpoint {endpoint.url} answered 401 Unauthorized; check clientId and clientSecret"
     )
     assert "returned no token: [Errno 111] Connection refused" in ask("http://127.0.0.1:1/token")
+
+
+@pytest.mark.parametrize("host", ["idp.example.com", "10.0.0.1", "[fd00::1]", "localhost.example.com"])
+def test_a_secret_is_not_sent_by_http_but_to_loopback(host: str) -> None:
+    def source(url: str) -> ClientCredentials:
+        return ClientCredentials.of({"clientId": "me", "clientSecret": "x"}, endpoint=url, urlencode=False)
+
+    with pytest.raises(ValueError, match="must be an https: URL"):
+        source(f"http://{host}/token")
+    assert source(f"https://{host}/token")
+    for loopback in ("localhost", "127.0.0.1:8080", "[::1]"):
+        assert source(f"http://{loopback}/token")
 
 
 @pytest.mark.parametrize(

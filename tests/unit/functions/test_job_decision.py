@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -50,6 +51,16 @@ def test_runs_that_fail_at_once_are_followed_by_growing_pauses(failures: int, pa
 def test_of_two_runs_the_younger_is_stopped() -> None:
     runs = [run(2, "RUNNING", minutes=1), run(1, "RUNNING", minutes=9)]
     assert decide(STARTED, runs, now=NOON) == Decision(stop=("jr_2",), reason="jr_1 started first")
+
+
+@pytest.mark.parametrize(
+    ("running", "deployed", "restarts"),
+    [("r1", "r2", True), ("r2", "r2", False), (None, "r2", False), ("r1", None, False)],
+)
+def test_a_run_of_another_release_is_stopped(running: str | None, deployed: str | None, restarts: bool) -> None:
+    """A deployment reaches the running job; a run whose release is not known is left alone, or it would never last."""
+    one = replace(run(1, "RUNNING", minutes=9), release=running)
+    assert decide(STARTED, [one], now=NOON, release=deployed).stop == (("jr_1",) if restarts else ())
 
 
 def test_behind_one_that_is_being_stopped_nothing_starts_yet() -> None:

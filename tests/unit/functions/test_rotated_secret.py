@@ -83,7 +83,7 @@ class NoRuns:
     def stop(self, runs: object) -> None:  # noqa: ARG002
         raise AssertionError
 
-    def start(self) -> str:
+    def start(self, release: str | None = None) -> str:  # noqa: ARG002 -- the protocol
         return "jr_1"
 
 

@@ -42,7 +42,7 @@ def written() -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for path in sorted((ROOT / "infra").glob("*.yaml")):
         for name, one in read(path)["Resources"].items():
-            events: dict[str, Any] = one["Properties"].get("Events", {})
+            events: dict[str, Any] = one.get("Properties", {}).get("Events", {})
             found += [(name, event["Type"]) for event in events.values()]
             kind = one["Type"]
             if any(word in kind for word in ("EventSourceMapping", "Events::", "Scheduler", "Trigger", "Glue::Job")):
@@ -77,12 +77,13 @@ def test_the_job_is_the_script_that_glue_runs_without_its_cloudwatch(tmp_path: P
     assert found.job.script == ROOT / "glue_jobs" / "partition_copy.py"
     arguments = dict(zip(found.job.arguments[::2], found.job.arguments[1::2], strict=True))
     assert arguments["--MIRRORLESS_FLOW"] == flow.name
-    assert "--MIRRORLESS_METRICS" not in arguments
+    # The region is the environment's, not the templates'.
+    assert not {"--MIRRORLESS_METRICS", "--MIRRORLESS_REGION", "--MIRRORLESS_RELEASE"} & arguments.keys()
     assert found.changes == (
         StateChange(
             function="job_supervisor",
             job=found.job.name,
-            states=frozenset({"SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED"}),
+            states=frozenset({"SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "EXPIRED", "ERROR"}),
         ),
     )
 
@@ -149,31 +150,37 @@ def test_what_is_no_rate_is_an_error(rate: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "unknown"),
+    ("template_name", "known", "unknown"),
     [
         (
-            "        Rate: {Type: Schedule, Properties: {Schedule: !Ref AclSyncRate}}\n",
+            "pipeline.yaml",
+            "        Rate: {Type: Schedule, Properties: {Schedule: !GetAtt Settings.AclSyncRate}}\n",
             "        Rate: {Type: S3, Properties: {Bucket: !Ref Failures}}\n",
         ),
         (
-            "        Rate: {Type: Schedule, Properties: {Schedule: !Ref AclSyncRate}}\n",
-            "        Rate: {Type: Schedule, Properties: {Schedule: !Ref AclSyncRate, Input: '{}'}}\n",
+            "pipeline.yaml",
+            "        Rate: {Type: Schedule, Properties: {Schedule: !GetAtt Settings.AclSyncRate}}\n",
+            "        Rate: {Type: Schedule, Properties: {Schedule: !GetAtt Settings.AclSyncRate, Input: '{}'}}\n",
         ),
-        ("      StartingPosition: LATEST\n", "      StartingPosition: TRIM_HORIZON\n"),
-        ("  FunctionsLog:\n", "  Nightly: {Type: AWS::Scheduler::Schedule, Properties: {}}\n  FunctionsLog:\n"),
+        ("triggers.yaml", "      StartingPosition: LATEST\n", "      StartingPosition: TRIM_HORIZON\n"),
+        (
+            "pipeline.yaml",
+            "  FunctionsLog:\n",
+            "  Nightly: {Type: AWS::Scheduler::Schedule, Properties: {}}\n  FunctionsLog:\n",
+        ),
     ],
 )
 def test_what_the_templates_have_and_the_wiring_does_not_know_is_an_error(
-    known: str, unknown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    template_name: str, known: str, unknown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("infra", "functions", "glue_jobs"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    template = tmp_path / "infra" / "flow.yaml"
+    template = tmp_path / "infra" / template_name
     text = template.read_text()
     assert known in text
     template.write_text(text.replace(known, unknown))
     monkeypatch.setattr(reading, "deployment", lambda: tmp_path)
-    with pytest.raises(PrerequisiteError, match=r"^flow.yaml: .*by `mirrorless run`$"):
+    with pytest.raises(PrerequisiteError, match=rf"^{template_name}: .*by `mirrorless run`$"):
         wired(tmp_path)
 
 

@@ -42,3 +42,12 @@ def test_credentials_that_are_still_expired_cost_some_values_only(
         f"a->b: publishing metrics failed: {expired}",
         "a->b: publishing metrics failed: cloudwatch answered Throttling",
     ]
+
+
+def test_zeros_of_what_is_mostly_zero_are_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Service(None, None)
+    monkeypatch.setattr(cloudwatch, "client", lambda _service, region: nullcontext(service))  # noqa: ARG005
+    with CloudWatch("a->b") as metrics:
+        metrics.put({"gap-count": 0, "partitions-unreachable": 0, "partitions-halted": 0})
+        metrics.put({"gap-count": 2})
+    assert [service.sent.get_nowait() for _ in range(service.sent.qsize())] == [0, 2]

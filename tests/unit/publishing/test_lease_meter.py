@@ -45,6 +45,27 @@ def test_topics_that_no_pattern_selects_count_for_the_flow_alone() -> None:
     assert {sample.topic for sample in LeaseMeter(()).lease(reports, now_ms=NOON_MS)} == {None}
 
 
+def test_for_cloudwatch_a_topic_counts_while_it_lags_or_fails_and_once_after() -> None:
+    meter = LeaseMeter(only_troubled=True)
+
+    def topics(*reports: Report, minutes: int) -> set[str | None]:
+        return {sample.topic for sample in meter.lease(reports, now_ms=NOON_MS + minutes * 60_000)}
+
+    def at(minutes: int, topic: str, **fields: object) -> Report:
+        return copied(topic, 0, ended_ms=NOON_MS + minutes * 60_000, **fields)
+
+    assert topics(at(0, "t"), at(0, "u"), minutes=0) == {None}
+    assert topics(at(1, "t", lag_records=9, latency_ms=40_000), at(1, "u", state="halted"), minutes=1) == {
+        None,
+        "a.t",
+        "a.u",
+    }
+    # The last value of a graph is that all is well again.
+    assert topics(at(2, "t"), at(2, "u", error="refused"), minutes=2) == {None, "a.t", "a.u"}
+    assert topics(at(3, "t"), at(3, "u"), minutes=3) == {None, "a.u"}
+    assert topics(at(4, "t", lag_records=3, latency_ms=500), at(4, "u"), minutes=4) == {None}
+
+
 def test_rates_are_over_the_time_since_the_last_lease() -> None:
     meter = LeaseMeter()
     meter.lease([copied()], now_ms=NOON_MS)

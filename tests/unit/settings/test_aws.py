@@ -11,6 +11,7 @@ from moto import mock_aws
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings import load
+from mirrorless.settings.locations import read, version_of
 from mirrorless.settings.references import resolve
 
 if TYPE_CHECKING:
@@ -79,6 +80,27 @@ def test_a_file_in_s3() -> None:
         load("s3://conf/none")
     with pytest.raises(ConfigurationError, match=r"^s3://conf: cannot be read: must be s3://bucket/key$"):
         load("s3://conf")
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.usefixtures("_aws")
+def test_one_version_of_a_file_stays_while_the_file_changes() -> None:
+    s3, ssm = boto3.client("s3"), boto3.client("ssm")
+    s3.create_bucket(Bucket="versions", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
+    s3.put_object(Bucket="versions", Key="plain", Body=b"x=1")
+    assert (read("s3://versions/plain"), version_of("s3://versions/plain")) == ("x=1", None)
+    s3.put_bucket_versioning(Bucket="versions", VersioningConfiguration={"Status": "Enabled"})
+    first, second = (s3.put_object(Bucket="versions", Key="mm2", Body=text)["VersionId"] for text in (b"x=1", b"x=2"))
+    pinned = f"s3://versions/mm2?versionId={first}"
+    assert (read("s3://versions/mm2"), version_of("s3://versions/mm2")) == ("x=2", second)
+    assert (read(pinned), version_of(pinned)) == ("x=1", first)
+    with pytest.raises(ConfigurationError, match="cannot be read: s3 answered "):
+        read("s3://versions/mm2?versionId=none")
+
+    for value in ("x=1", "x=2"):
+        ssm.put_parameter(Name="/versions", Value=value, Type="String", Overwrite=True)
+    assert (read("ssm:/versions"), version_of("ssm:/versions")) == ("x=2", "2")
+    assert read("ssm:/versions:1") == "x=1"
 
 
 @pytest.mark.parametrize("location", ["s3://a/b", "ssm:/a"])

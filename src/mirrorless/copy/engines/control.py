@@ -15,6 +15,7 @@ from mirrorless.copy.partition.lease_rows import Report
 _STOP = "stop"
 _HELD = "held-"
 _LEFT = ".left"
+_CORES = "cores"
 _TROUBLE = "trouble"
 _UNREACHABLE = "unreachable"
 
@@ -60,6 +61,16 @@ class Control:
         """The line that was set, empty if there is none."""
         path = Path(self.folder or "") / _TROUBLE
         return path.read_text() if self.folder is not None and path.exists() else ""
+
+    def offer_cores(self, cores: int | None) -> None:
+        """Leave how many slots there is room for; None where there is no such limit."""
+        if self.folder is not None and cores is not None:
+            _write(Path(self.folder) / _CORES, str(cores))
+
+    def cores(self) -> int | None:
+        """How many slots there is room for, None where nobody said."""
+        path = Path(self.folder or "") / _CORES
+        return int(path.read_text()) if self.folder is not None and path.exists() else None
 
     def planned(self) -> bool:
         """Whether a lease was planned, or a complaint says why none could be."""

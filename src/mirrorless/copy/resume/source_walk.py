@@ -44,9 +44,13 @@ async def walk(
     """
     position = LogPosition(offset, leader_epoch=-1 if leader_epoch is None else leader_epoch)
     left = count
+    end: LogEnd | None = None
     try:
         with _partition_errors(copy):
             async for batch in committed(source, copy.place, position):
+                if isinstance(batch, LogEnd):
+                    end = batch
+                    continue
                 records = batch.record_count
                 if batch.base_offset < offset or records >= left:
                     # The one batch that the position cuts has to be opened.
@@ -56,23 +60,25 @@ async def walk(
                         following = batch.next_offset if records == left else wanted.offsets[left]
                         return SourceWalk(following, wanted.rests[left - 1], batch.leader_epoch, position.cleaned)
                 left -= records
-    except LogEnd as end:
-        if end.cleaned and copy.retry.attempts < _PATIENCE:
-            raise NotNow(f"{left} records are missing in the source") from end  # a new leader may have fewer for now
-        if end.cleaned:
-            return SourceWalk(end.offset, None, -1, cleaned=True)
-        reason = f"the target holds {left} records from here on, but the source ends at {end.offset}: it lost them"
-        raise copy.gap(reason, GapKind.TRUNCATED, offset=end.offset) from end
     except RecordsGone as gone:
         reason = f"the target holds {left} records from here on, but {gone.reason}"
         raise copy.gap(reason, gone.kind, offset=gone.offset) from gone
-    raise AssertionError("a walk ends in an answer or an error")
+    assert end is not None
+    if not end.cleaned:
+        reason = f"the target holds {left} records from here on, but the source ends at {end.offset}: it lost them"
+        raise copy.gap(reason, GapKind.TRUNCATED, offset=end.offset)
+    if copy.retry.attempts < _PATIENCE:
+        raise NotNow(f"{left} records are missing in the source")  # a new leader may have fewer for now
+    return SourceWalk(end.offset, None, -1, cleaned=True)
 
 
 async def find(source: ClusterClient, copy: PartitionCopy, record: bytes, *, start: int, end: int) -> int | None:
     """Look for a record (without its deltas) between the offsets `start` and `end`; returns the offset after it."""
-    with _ended_before(copy, end):
+    with _copy_errors(copy):
         async for batch in committed(source, copy.place, LogPosition(start), until=end):
+            if isinstance(batch, LogEnd):
+                _check_end(copy, batch, end)
+                continue
             opened = batch.opened().wanted(start, end)
             if record in opened.rests:
                 return opened.offsets[opened.rests.index(record)] + 1
@@ -82,21 +88,27 @@ async def find(source: ClusterClient, copy: PartitionCopy, record: bytes, *, sta
 async def count(source: ClusterClient, copy: PartitionCopy, *, start: int, end: int) -> int:
     """Return how many committed records the source has from offset `start` up to `end`."""
     counter = RecordCounter(start, [end])
-    with _ended_before(copy, end):
+    with _copy_errors(copy):
         async for batch in committed(source, copy.place, counter, until=end):
+            if isinstance(batch, LogEnd):
+                _check_end(copy, batch, end)
+                continue
             counter.add(batch)
     return counter.counts.get(end, counter.records)
 
 
+def _check_end(copy: PartitionCopy, found: LogEnd, end: int) -> None:
+    """Raise `NotNow` a few times where the source's leader has less than up to offset `end`: its log may lag."""
+    if found.end < end and copy.retry.attempts < PATIENCE_AT_END:
+        raise NotNow(f"the source's leader has no records after offset {found.end} yet")
+
+
 @contextmanager
-def _ended_before(copy: PartitionCopy, end: int) -> Iterator[None]:
-    """Raise errors of `committed` as those of a copy; a leader whose log ends before `end` is asked a few times."""
+def _copy_errors(copy: PartitionCopy) -> Iterator[None]:
+    """Raise errors of `committed` as those of a copy."""
     try:
         with _partition_errors(copy):
             yield
-    except LogEnd as ended:
-        if ended.end < end and copy.retry.attempts < PATIENCE_AT_END:
-            raise NotNow(f"the source's leader has no records after offset {ended.end} yet") from ended
     except RecordsGone as gone:
         raise copy.gap(gone.reason, gone.kind, offset=gone.offset) from gone
 

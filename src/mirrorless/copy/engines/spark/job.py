@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import PySparkException
 
+from mirrorless.copy.engines.spark.executors import executor_cores
 from mirrorless.copy.engines.spark.query import start_copy
 from mirrorless.copy.partition.lease_rows import summary, without_lease
 from mirrorless.copy.progress.run_marks import run_in, take_back
@@ -64,7 +65,13 @@ def copy_flow(
     up: after three consecutive leases without progress.
     """
     job = _Job(place, control, on_lease, on_trouble)
-    query = start_copy(spark, place, checkpoint=checkpoint, control=control, on_reports=job.lease_ended)
+
+    def lease_ended(reports: list[Report]) -> None:
+        control.offer_cores(executor_cores(spark))  # executors come and go
+        job.lease_ended(reports)
+
+    control.offer_cores(executor_cores(spark))
+    query = start_copy(spark, place, checkpoint=checkpoint, control=control, on_reports=lease_ended)
     failure = None
     try:
         job.wait(query)

@@ -1,0 +1,140 @@
+"""What the templates have to know of a configuration: attributes of the custom resource `Custom::MirrorlessFlow`.
+
+IAM policies, triggers and schedules cannot read the configuration file, so a deployment reads it once and passes on
+what it says. `mirrorless run` takes the same attributes. Values are texts, as CloudFormation has them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mirrorless.clusters.internal_topics import offset_syncs_topic, replicated_heartbeats
+from mirrorless.errors import ConfigurationError
+from mirrorless.policy import policy_for
+
+if TYPE_CHECKING:
+    from mirrorless.settings import Cluster, Flow, Settings
+
+SELF_MANAGED: Final = "self-managed"
+"""Event source of a trigger whose cluster is not on MSK: its bootstrap servers."""
+_WITHOUT_SECRET: Final = frozenset({"IAM", "NONE"})
+_SASL: Final = {
+    "AWS_MSK_IAM": "IAM",
+    "SCRAM-SHA-512": "SASL_SCRAM_512_AUTH",
+    "SCRAM-SHA-256": "SASL_SCRAM_256_AUTH",
+    "PLAIN": "BASIC_AUTH",
+}
+_IAM_HANDLER: Final = "IAMOAuthBearerLoginCallbackHandler"
+
+
+class FlowProperties(BaseModel):
+    """Properties of the custom resource; `flow` is empty where the configuration has one pair of clusters.
+
+    `source_trigger` and `target_trigger` are what triggers may poll that cluster by: an ARN, `SELF_MANAGED`, or
+    nothing.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    config_location: str = Field(alias="ConfigLocation")
+    flow: str = Field(default="", alias="Flow")
+    reverse: Literal["true", "false"] = Field(default="false", alias="Reverse")
+    topics: str = Field(default="*", alias="Topics")
+    reverse_topics: str = Field(default="*", alias="ReverseTopics")
+    source_trigger: str = Field(default="", alias="SourceTrigger")
+    source_secret: str = Field(default="", alias="SourceSecretArn")
+    source_root_ca: str = Field(default="", alias="SourceRootCaSecretArn")
+    target_trigger: str = Field(default="", alias="TargetTrigger")
+    target_secret: str = Field(default="", alias="TargetSecretArn")
+    target_root_ca: str = Field(default="", alias="TargetRootCaSecretArn")
+
+
+def select_flow(settings: Settings, properties: FlowProperties) -> Flow:
+    """Return the flow that a stack is for; raises `ConfigurationError` or `FlowNotEnabled`."""
+    name = properties.flow
+    if not name:
+        pairs = {frozenset((flow.source.alias, flow.target.alias)) for flow in settings.flows}
+        if len(pairs) > 1:
+            enabled = ", ".join(flow.name for flow in settings.flows)
+            raise ConfigurationError(
+                f"has several pairs of clusters; set the parameter Flow to one of: {enabled}", file=settings.file
+            )
+        name = settings.flows[0].name
+    flow = settings.flow(name)
+    return settings.flow(f"{flow.target.alias}->{flow.source.alias}") if properties.reverse == "true" else flow
+
+
+def attributes(settings: Settings, properties: FlowProperties) -> dict[str, str]:
+    """Return every attribute of the custom resource that the configuration decides."""
+    flow = select_flow(settings, properties)
+    back = next((one for one in settings.flows if one.name == f"{flow.target.alias}->{flow.source.alias}"), None)
+    syncs = offset_syncs_topic(flow)
+    internal = flow.replication_policy_internal_topic_separator_enabled
+    return {
+        "Flow": flow.name,
+        "SourceAlias": flow.source.alias,
+        "SourceAuthentication": authentication(flow.source),
+        "TargetAlias": flow.target.alias,
+        "TargetAuthentication": authentication(flow.target),
+        "RemoteTopics": policy_for(flow).format_remote_topic(flow.source.alias, properties.topics),
+        "ReverseRemoteTopics": policy_for(flow).format_remote_topic(flow.target.alias, properties.reverse_topics),
+        "Separator": flow.replication_policy_separator,
+        "InternalSeparator": flow.replication_policy_separator if internal else ".",
+        "OffsetSyncsLocation": flow.offset_syncs_topic_location,
+        "ProgressTopic": flow.offset_storage_topic,
+        "ReverseProgressTopic": "" if back is None else back.offset_storage_topic,
+        "DeadLetterTopic": flow.dead_letter_topic or "",
+        "SyncGroupOffsets": _text(flow.sync_group_offsets_enabled),
+        "PruneAcls": _text(flow.acls_prune),
+        "ReverseEnabled": _text(back is not None),
+        "Heartbeats": _text(flow.emit_heartbeats_enabled and flow.heartbeats_replication_enabled),
+        "TopicDiscoveryRate": rate(flow.refresh_topics_interval_seconds),
+        "ConfigSyncRate": rate(flow.sync_topic_configs_interval_seconds),
+        "AclSyncRate": rate(flow.sync_topic_acls_interval_seconds),
+        "CheckpointRate": rate(flow.emit_checkpoints_interval_seconds),
+        **_trigger("OffsetSyncs", syncs.name, syncs.cluster, flow, properties),
+        **_trigger("Heartbeats", replicated_heartbeats(flow), flow.target, flow, properties),
+    }
+
+
+def authentication(cluster: Cluster) -> str:
+    """Return how a cluster's clients log in, by Lambda's names; `IAM` and `NONE` need no secret."""
+    client = cluster.client
+    protocol = client.get("security.protocol", "PLAINTEXT").upper()
+    mechanism = client.get("sasl.mechanism", "").upper() if protocol.startswith("SASL_") else ""
+    if mechanism == "OAUTHBEARER" and any(value.endswith(_IAM_HANDLER) for value in client.values()):
+        return "IAM"
+    if mechanism:
+        return _SASL.get(mechanism, mechanism)
+    has_certificate = "ssl.keystore.type" in client or "ssl.keystore.location" in client
+    return "CLIENT_CERTIFICATE_TLS_AUTH" if protocol == "SSL" and has_certificate else "NONE"
+
+
+def rate(seconds: int) -> str:
+    """Return EventBridge's expression of an interval: whole minutes, one at least."""
+    minutes = max(1, math.ceil(seconds / 60))
+    return "rate(1 minute)" if minutes == 1 else f"rate({minutes} minutes)"
+
+
+def _trigger(name: str, topic: str, cluster: Cluster, flow: Flow, properties: FlowProperties) -> dict[str, str]:
+    """Attributes of one trigger; its event source is empty where Lambda cannot poll the cluster."""
+    on_source = cluster.alias == flow.source.alias
+    source = properties.source_trigger if on_source else properties.target_trigger
+    secret = properties.source_secret if on_source else properties.target_secret
+    login = authentication(cluster)
+    can_log_in = login in _WITHOUT_SECRET or (secret and login in {*_SASL.values(), "CLIENT_CERTIFICATE_TLS_AUTH"})
+    return {
+        f"{name}Topic": topic,
+        f"{name}EventSource": source if can_log_in else "",
+        f"{name}BootstrapServers": ",".join(part.strip() for part in cluster.bootstrap_servers.split(",")),
+        f"{name}Authentication": login,
+        f"{name}SecretArn": "" if login in _WITHOUT_SECRET else secret,
+        f"{name}RootCaSecretArn": properties.source_root_ca if on_source else properties.target_root_ca,
+    }
+
+
+def _text(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,96 @@
+"""The custom resource answers with what the configuration says and with the zone of the jobs' subnet."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+
+from mirrorless.functions.flow_resource import handler
+from tests.packaging.test_publisher import Context, listening
+from tests.support.aws import aws_server
+from tests.support.aws_calls import SOURCE, reachable, rights
+from tests.support.template import configuration, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.packaging.test_publisher import CloudFormation
+
+
+@pytest.fixture
+def subnet(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A subnet in a zone, and a configuration in S3."""
+    with aws_server() as variables:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        ec2 = boto3.client("ec2")
+        vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+        made = ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.1.0/24", AvailabilityZone="us-east-1c")["Subnet"]
+        s3 = boto3.client("s3")
+        s3.create_bucket(Bucket="conf")
+        s3.put_object(Bucket="conf", Key="mm2.properties", Body=configuration(both_ways=True).encode())
+        yield made["SubnetId"]
+
+
+def answer(kind: str, cloudformation: CloudFormation, **properties: str) -> dict[str, Any]:
+    event = cloudformation.event(kind) | {"LogicalResourceId": "Settings", "ResourceProperties": properties}
+    handler(event, Context())
+    return cloudformation.answers[-1]
+
+
+def test_a_deployment_is_told_the_flow_and_the_zone(subnet: str) -> None:
+    with listening() as cloudformation:
+        given = {
+            "ConfigLocation": "s3://conf/mm2.properties",
+            "SubnetId": subnet,
+            "ServiceToken": "arn",
+            "Reverse": "true",
+        }
+        found = answer("Create", cloudformation, **given)
+        assert found["Status"] == "SUCCESS"
+        assert found["Data"]["Flow"] == "backup->primary"
+        assert found["Data"]["AvailabilityZone"] == "us-east-1c"
+        assert len(str(found)) < 4096  # CloudFormation's limit
+        # Every attribute that the template takes is in the answer.
+        pipeline = environment(BackwardEnabled="true").nested["Backward"]
+        taken = set(re.findall(r"\bSettings\.([A-Z]\w+)", pipeline.path.read_text()))
+        assert taken <= set(found["Data"])
+        assert answer("Delete", cloudformation, **given)["Status"] == "SUCCESS"
+
+
+def test_a_configuration_that_cannot_be_used_fails_the_deployment_with_its_line(subnet: str) -> None:
+    with listening() as cloudformation:
+        missing = answer("Create", cloudformation, ConfigLocation="s3://conf/none", SubnetId=subnet)
+        assert missing["Status"] == "FAILED"
+        assert missing["Reason"].startswith("s3://conf/none: cannot be read: s3 answered NoSuchKey")
+        other = {"ConfigLocation": "s3://conf/mm2.properties", "SubnetId": subnet, "Flow": "primary->other"}
+        unknown = answer("Update", cloudformation, **other)
+        assert "primary->other.enabled" in unknown["Reason"]
+        assert unknown["PhysicalResourceId"] == "Settings"
+
+
+def test_the_reader_may_do_what_it_does_and_nothing_else() -> None:
+    pipeline = environment(KmsKeyArns="arn:aws:kms:eu-central-1:111122223333:key/1").nested["Forward"]
+    (policy,) = pipeline.of_type("AWS::IAM::Role")["SettingsReaderRole"]["Policies"]
+    allowed = {one["Sid"]: one["Action"] for one in policy["PolicyDocument"]["Statement"]}
+    assert allowed == {
+        "Log": ["logs:CreateLogStream", "logs:PutLogEvents"],
+        "Zone": "ec2:DescribeSubnets",
+        "ConfigurationInS3": ["s3:GetObject", "s3:GetObjectVersion"],
+        "Key": "kms:Decrypt",
+    }
+    entry = SOURCE / "mirrorless" / "functions" / "flow_resource.py"
+    asked = {right for path in reachable(entry) for right in rights(path)}
+    # Secrets are resolved when a client is made, which this function never does.
+    assert asked - {"ssm:GetParameter", "secretsmanager:GetSecretValue"} == {
+        "ec2:DescribeSubnets",
+        "s3:GetObject",
+        "s3:GetObjectVersion",
+    }
+    function = pipeline.of_type("AWS::Lambda::Function")["SettingsReader"]
+    code = function["Code"]["ZipFile"]
+    assert function["Handler"] == "index.handler"
+    assert code == "from mirrorless.functions.flow_resource import handler\n"
