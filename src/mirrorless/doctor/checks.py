@@ -208,4 +208,4 @@ class _Examination:
 
     def _unreached(self, *sides: Side) -> str | None:
         missing = [self._clusters[side].alias for side in sides if side not in self._metadata]
-        return f"{' and '.join(missing)} unreachable" if missing else None
+        return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} unreachable" if missing else None
