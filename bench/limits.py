@@ -32,7 +32,7 @@ from mirrorless.settings import Cluster
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.kafka_python.connection_manager import Node
     from mirrorless.local.embedded_kafka import EmbeddedCluster
 
@@ -179,7 +179,7 @@ async def _fetch(
     ready()
     began = time.monotonic()
 
-    async def lane(mine: deque[Place]) -> None:
+    async def lane(mine: deque[TopicPartition]) -> None:
         while mine:
             wanted = [(place, following[place], -1) for place in mine]
             for got in await wire.fetch(node, wanted, max_wait_ms=100):
@@ -213,9 +213,9 @@ async def _append(
     ready()
     began = time.monotonic()
 
-    async def lane(connection: Node, left: dict[Place, deque[Stamped]]) -> None:
+    async def lane(connection: Node, left: dict[TopicPartition, deque[Stamped]]) -> None:
         while left:
-            request: list[tuple[Place, Stamped]] = []
+            request: list[tuple[TopicPartition, Stamped]] = []
             size = 0
             for place in list(left):
                 if request and size + left[place][0].size_bytes > _REQUEST_BYTES:

@@ -9,7 +9,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ConfluentTopicPartition
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.compaction import compacting, policies
@@ -120,7 +121,7 @@ def look(cluster: Cluster, topic: str, *, count: int = _FEW_RECORDS) -> Look:
         found = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
         if found.error is not None and found.error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise KafkaException(found.error)
-        places = [TopicPartition(topic, partition) for partition in found.partitions]
+        places = [ConfluentTopicPartition(topic, partition) for partition in found.partitions]
         records = [record for place in places for record in _last(consumer, place, count)]
     except KafkaException as error:
         reason = f"{error.args[0].str()}{grant(error.args[0].code(), 'READ on it')}"
@@ -132,12 +133,12 @@ def look(cluster: Cluster, topic: str, *, count: int = _FEW_RECORDS) -> Look:
     return Look(last=last, records=len(records), foreign=len(records) - len(beats))
 
 
-def _last(consumer: Consumer, place: TopicPartition, count: int) -> list[Heartbeat | Malformed]:
+def _last(consumer: Consumer, place: ConfluentTopicPartition, count: int) -> list[Heartbeat | Malformed]:
     low, high = consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
     begin = max(low, high - count)
     if begin >= high:
         return []
-    consumer.assign([TopicPartition(place.topic, place.partition, begin)])
+    consumer.assign([ConfluentTopicPartition(place.topic, place.partition, begin)])
     found: list[Heartbeat | Malformed] = []
     until = time.monotonic() + _TIMEOUT_S
     while time.monotonic() < until:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
 
     from mirrorless.batches.record_counter import CommittedBatch, LogPosition, RecordCounter
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.protocol.requests import Fetched
     from mirrorless.settings import Cluster
 
@@ -61,7 +61,7 @@ class LogEnd(NamedTuple):
 
 
 async def committed(
-    source: ClusterClient, place: Place, position: LogPosition, *, until: int | None = None
+    source: ClusterClient, place: TopicPartition, position: LogPosition, *, until: int | None = None
 ) -> AsyncIterator[CommittedBatch | LogEnd]:
     """Yield every batch with committed records from `position` on, which moves, to offset `until`.
 
@@ -95,7 +95,7 @@ def _batches(position: LogPosition, fetched: Fetched) -> Iterator[CommittedBatch
     yield from position.read(fetched.records, fetched.aborted)
 
 
-async def _fetch_alone(source: ClusterClient, place: Place, position: LogPosition) -> Fetched:
+async def _fetch_alone(source: ClusterClient, place: TopicPartition, position: LogPosition) -> Fetched:
     """Fetch one partition alone: then an empty answer means that no record is left, or that tiered storage is slow."""
     return await source.fetch_one(
         leader_of(source, place),
@@ -105,7 +105,7 @@ async def _fetch_alone(source: ClusterClient, place: Place, position: LogPositio
     )
 
 
-async def _refuse_slow_storage(source: ClusterClient, place: Place, offset: int) -> None:
+async def _refuse_slow_storage(source: ClusterClient, place: TopicPartition, offset: int) -> None:
     """Raise `NotNow` if an empty answer is inconclusive: tiered storage is slow (`DelayedRemoteFetch`)."""
     local = (await source.offsets(leader_of(source, place), [place], at=EARLIEST_LOCAL))[place]
     if local.error_code:
@@ -122,7 +122,7 @@ class Walk:
     `asks_alone` says that it is to be for this partition only.
     """
 
-    place: Place
+    place: TopicPartition
     counter: RecordCounter
     trouble: str | None = None
     patience: int = _PATIENCE
@@ -229,7 +229,7 @@ class Walker:
 
     async def _once(self, wire: ClusterClient, walks: Sequence[Walk]) -> None:
         """Ask each leader once, and once more for one walk that asks alone."""
-        together: dict[int, dict[Place, Walk]] = defaultdict(dict)
+        together: dict[int, dict[TopicPartition, Walk]] = defaultdict(dict)
         alone: dict[int, Walk] = {}
         for walk in walks:
             node = wire.leader(walk.place)
@@ -262,7 +262,7 @@ async def _step(walks: Sequence[Walk], asking: Awaitable[None]) -> None:
             walk.not_before = time.monotonic() + _PAUSE_S
 
 
-async def _ask_together(wire: ClusterClient, node: int, by_place: Mapping[Place, Walk]) -> None:
+async def _ask_together(wire: ClusterClient, node: int, by_place: Mapping[TopicPartition, Walk]) -> None:
     fetched = await wire.fetch(
         node,
         [(place, walk.counter.offset, walk.counter.leader_epoch) for place, walk in by_place.items()],

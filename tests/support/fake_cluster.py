@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mirrorless.batches.stamp import Stamped
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.kafka_python.connection_manager import Node
     from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.protocol.fetch_session import FetchSession
@@ -50,16 +50,16 @@ class FakeCluster:
         self.alias = alias
         self.login_refused = False
         self.loop = loop
-        self.logs: dict[Place, FakeLog] = {}
-        self.leaders: dict[Place, int | None] = {}
-        self.in_sync: dict[Place, tuple[int, int]] = {}
+        self.logs: dict[TopicPartition, FakeLog] = {}
+        self.leaders: dict[TopicPartition, int | None] = {}
+        self.in_sync: dict[TopicPartition, tuple[int, int]] = {}
         self.quiet: dict[Node, float] = {}
-        self.fetch_errors: dict[Place, deque[int]] = defaultdict(deque)
-        self.append_errors: dict[Place, deque[int]] = defaultdict(deque)
+        self.fetch_errors: dict[TopicPartition, deque[int]] = defaultdict(deque)
+        self.append_errors: dict[TopicPartition, deque[int]] = defaultdict(deque)
         self.faults: deque[Fault | None] = deque()
         self.lost_fetches = 0
         self.requests: dict[str, int] = defaultdict(int)
-        self.sent: list[tuple[Node, list[Place]]] = []
+        self.sent: list[tuple[Node, list[TopicPartition]]] = []
         self.refreshed = 0
         self._ids = 0
 
@@ -85,7 +85,7 @@ class FakeCluster:
 
     # Metadata
 
-    def leader(self, place: Place) -> int | None:
+    def leader(self, place: TopicPartition) -> int | None:
         """As of `ClusterClient`."""
         return self.leaders.get(place, 1) if place in self.logs else None
 
@@ -94,7 +94,7 @@ class FakeCluster:
         found = self.logs.get((topic, 0))
         return None if found is None else found.topic_id
 
-    def replicas(self, place: Place) -> tuple[int, int] | None:
+    def replicas(self, place: TopicPartition) -> tuple[int, int] | None:
         """As of `ClusterClient`."""
         return self.in_sync.get(place)
 
@@ -118,7 +118,7 @@ class FakeCluster:
     async def fetch(
         self,
         node: int,
-        wanted: Sequence[tuple[Place, int, int]],
+        wanted: Sequence[tuple[TopicPartition, int, int]],
         *,
         isolation: int = READ_COMMITTED,
         max_wait_ms: int = 0,
@@ -137,7 +137,7 @@ class FakeCluster:
             answer = [self._fetched(one, isolation, partition_max_bytes) for one in wanted]
         return answer
 
-    def _fetched(self, wanted: tuple[Place, int, int], isolation: int, max_bytes: int) -> Fetched:
+    def _fetched(self, wanted: tuple[TopicPartition, int, int], isolation: int, max_bytes: int) -> Fetched:
         place, offset, leader_epoch = wanted
         log = self.logs.get(place)
         if self.fetch_errors[place]:
@@ -155,7 +155,7 @@ class FakeCluster:
     async def fetch_one(
         self,
         node: int,
-        wanted: tuple[Place, int, int],
+        wanted: tuple[TopicPartition, int, int],
         *,
         isolation: int = READ_COMMITTED,
         max_wait_ms: int = 0,
@@ -165,7 +165,7 @@ class FakeCluster:
         await self._request("fetch_one")
         return self._fetched(wanted, isolation, partition_max_bytes)
 
-    async def read_at(self, node: int, place: Place, offset: int) -> bytes:
+    async def read_at(self, node: int, place: TopicPartition, offset: int) -> bytes:
         """As of `ClusterClient`."""
         await self._request("read_at")
         if not self.logs[place].start <= offset < self.logs[place].end:
@@ -173,8 +173,8 @@ class FakeCluster:
         return self.logs[place].read(offset, below=self.logs[place].end, max_bytes=1)
 
     async def read_each_at(
-        self, node: int, wanted: Mapping[Place, int], *, partition_max_bytes: int = 1
-    ) -> dict[Place, bytes | kafka_errors.KafkaError]:
+        self, node: int, wanted: Mapping[TopicPartition, int], *, partition_max_bytes: int = 1
+    ) -> dict[TopicPartition, bytes | kafka_errors.KafkaError]:
         """As of `ClusterClient`."""
         await self._request("read_each_at")
         return {
@@ -182,7 +182,9 @@ class FakeCluster:
             for place, offset in wanted.items()
         }
 
-    async def offsets(self, node: int, places: Iterable[Place], *, at: int, isolation: int = 0) -> dict[Place, Offset]:
+    async def offsets(
+        self, node: int, places: Iterable[TopicPartition], *, at: int, isolation: int = 0
+    ) -> dict[TopicPartition, Offset]:
         """As of `ClusterClient`; a timestamp is not looked up, but is one of the beginning."""
         await self._request("offsets")
         found = {}
@@ -197,15 +199,17 @@ class FakeCluster:
                 found[place] = Offset(log.start, 0)
         return found
 
-    async def log_ends(self, node: int, places: Iterable[Place]) -> dict[Place, Offset]:
+    async def log_ends(self, node: int, places: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
         """As of `ClusterClient`."""
         await self._request("log_ends")
         return {place: Offset(self.logs[place].end, 0) for place in places if place in self.logs}
 
-    async def producers(self, node: int, wanted: Mapping[Place, int]) -> dict[Place, ProducerState | int | None]:
+    async def producers(
+        self, node: int, wanted: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, ProducerState | int | None]:
         """As of `ClusterClient`."""
         await self._request("producers")
-        found: dict[Place, ProducerState | int | None] = {}
+        found: dict[TopicPartition, ProducerState | int | None] = {}
         for place, producer_id in wanted.items():
             log = self.logs.get(place)
             known = None if log is None or log.forgets else log.producers.get(producer_id)
@@ -220,7 +224,7 @@ class FakeCluster:
     # Writing
 
     async def append(
-        self, node: Node, batches: Sequence[tuple[Place, Stamped]], *, timeout_ms: int
+        self, node: Node, batches: Sequence[tuple[TopicPartition, Stamped]], *, timeout_ms: int
     ) -> list[AppendResult]:
         """As of `ClusterClient`."""
         await self._request("append")
@@ -229,7 +233,7 @@ class FakeCluster:
     def append_at_once(
         self,
         node: Node,
-        batches: Sequence[tuple[Place, Stamped]],
+        batches: Sequence[tuple[TopicPartition, Stamped]],
         *,
         heard: Callable[[list[AppendResult] | BaseException], None],
     ) -> bool:
@@ -245,7 +249,7 @@ class FakeCluster:
         self.loop.call_later(LATENCY_S, lambda: heard(answers if fault is None else lost))
         return True
 
-    def _append(self, place: Place, batch: Stamped) -> AppendResult:
+    def _append(self, place: TopicPartition, batch: Stamped) -> AppendResult:
         if self.append_errors[place]:
             return AppendResult(place, self.append_errors[place].popleft(), None, -1)
         if place not in self.logs:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.handover import Handover
     from mirrorless.copy.partition.lease_rows import Report
     from mirrorless.copy.progress.records import LeaveOut, SourcePartition
@@ -44,7 +44,7 @@ class FakeProgressWriter:
         self.topic = PROGRESS_TOPIC
         self.error: str | None = None
         self.failures = 0
-        self.known: dict[Place, Known] = {}
+        self.known: dict[TopicPartition, Known] = {}
         self.dead_letters: list[LeaveOut] = []
         self.broken = False
 
@@ -129,7 +129,7 @@ class FakeFlow:
         """Values that the target has."""
         return self.target.log("A.t", partition).values()
 
-    def known(self) -> dict[Place, Known]:
+    def known(self) -> dict[TopicPartition, Known]:
         """What the progress topic has: announcements are in the target's log, all else is the writer's."""
         found = {
             place: Known(one.progress, dict(one.announced), one.halt, one.stop)
@@ -204,7 +204,7 @@ class FakeFlow:
         self,
         rows: Sequence[LeaseRow] | None = None,
         *,
-        left: Mapping[Place, Handover] | None = None,
+        left: Mapping[TopicPartition, Handover] | None = None,
         **terms: Any,  # noqa: ANN401
     ) -> Lease:
         """A lease over all partitions; bounded, unless `terms` say otherwise."""

@@ -24,7 +24,7 @@ from mirrorless.settings import Cluster
 from tests.support.log_bytes import batch, message
 
 if TYPE_CHECKING:
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
 
 PLACE = ("t", 0)
 NOT_LEADER = 6
@@ -45,7 +45,7 @@ class Source:
         self.leaderless = 0  # so many requests for metadata until there is a leader
         self.refreshed = 0
 
-    def leader(self, place: Place) -> int | None:  # noqa: ARG002
+    def leader(self, place: TopicPartition) -> int | None:  # noqa: ARG002
         return 1 if self.refreshed >= self.leaderless else None
 
     def refresh_leaders(self) -> None:
@@ -57,15 +57,15 @@ class Source:
     async def connect(self, *, timeout_ms: int, topics: object) -> None:
         pass
 
-    async def offsets(self, node: int, places: Sequence[Place], *, at: int) -> dict[Place, Offset]:  # noqa: ARG002
+    async def offsets(self, node: int, places: Sequence[TopicPartition], *, at: int) -> dict[TopicPartition, Offset]:  # noqa: ARG002
         assert at == EARLIEST_LOCAL
         return {place: Offset(self.first_local, 0) for place in places}
 
-    async def fetch_one(self, node: int, wanted: tuple[Place, int, int], **_: object) -> Fetched:
+    async def fetch_one(self, node: int, wanted: tuple[TopicPartition, int, int], **_: object) -> Fetched:
         self.asked_alone += 1
         return (await self.fetch(node, [wanted]))[0]
 
-    async def fetch(self, node: int, wanted: Sequence[tuple[Place, int, int]], **_: object) -> list[Fetched]:  # noqa: ARG002
+    async def fetch(self, node: int, wanted: Sequence[tuple[TopicPartition, int, int]], **_: object) -> list[Fetched]:  # noqa: ARG002
         ((place, offset, epoch),) = wanted
         self.asked.append((offset, epoch))
         records = next((some for behind, some in self.log if behind > offset), b"")

@@ -20,13 +20,14 @@ from mirrorless.clusters.connection_errors import grant
 from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.kafka_python.structs import OffsetAndMetadata, TopicPartition
+from mirrorless.kafka_python.structs import OffsetAndMetadata
+from mirrorless.kafka_python.structs import TopicPartition as KafkaTopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from mirrorless.clusters.admin import Admin
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.kafka_python.admin import KafkaAdminClient
     from mirrorless.settings import Cluster
 
@@ -81,7 +82,7 @@ class GroupOffsets:
         self._cluster = cluster
         self._client: KafkaAdminClient | None = None
 
-    def committed(self, groups: Iterable[str]) -> Iterator[tuple[str, dict[Place, Committed] | str]]:
+    def committed(self, groups: Iterable[str]) -> Iterator[tuple[str, dict[TopicPartition, Committed] | str]]:
         """Yield every committed offset of each group, or in one line why they could not be read.
 
         A partition that was never committed, or whose offset was reset to -1, is omitted.
@@ -99,14 +100,14 @@ class GroupOffsets:
                 yield group, _readable(found.get(group, {}))
 
     def commit(
-        self, wanted: Mapping[str, Mapping[Place, Committed]], *, stopping: Callable[[], bool] = lambda: False
-    ) -> dict[str, dict[Place, str | None] | str]:
+        self, wanted: Mapping[str, Mapping[TopicPartition, Committed]], *, stopping: Callable[[], bool] = lambda: False
+    ) -> dict[str, dict[TopicPartition, str | None] | str]:
         """Commit offsets for groups without members; returns for each partition None, or the error.
 
         Brokers refuse groups that have members. If a whole group failed, the result has the error of the group. Once
         `stopping` returns true no other group is begun; the groups that are left are not in the result.
         """
-        outcomes: dict[str, dict[Place, str | None] | str] = {}
+        outcomes: dict[str, dict[TopicPartition, str | None] | str] = {}
         until = time.monotonic() + _PATIENCE_S
         for group, offsets in wanted.items():
             if stopping():
@@ -115,7 +116,7 @@ class GroupOffsets:
                 _alter,
                 group=group,
                 offsets={
-                    TopicPartition(*place): OffsetAndMetadata(one.offset, one.metadata, -1)
+                    KafkaTopicPartition(*place): OffsetAndMetadata(one.offset, one.metadata, -1)
                     for place, one in offsets.items()
                 },
             )
@@ -163,7 +164,7 @@ class GroupOffsets:
                     raise
                 time.sleep(_PAUSE_S)
 
-    def _committed_alone(self, group: str) -> dict[Place, Committed] | str:
+    def _committed_alone(self, group: str) -> dict[TopicPartition, Committed] | str:
         try:
             return _readable(self._connected().list_group_offsets({group: None})[group])
         except kafka_errors.KafkaError as error:
@@ -175,10 +176,12 @@ def _list(client: KafkaAdminClient, *, groups: list[str]) -> Any:  # noqa: ANN40
 
 
 def _alter(
-    client: KafkaAdminClient, *, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]
-) -> dict[TopicPartition, type[kafka_errors.BrokerResponseError]]:
+    client: KafkaAdminClient, *, group: str, offsets: Mapping[KafkaTopicPartition, OffsetAndMetadata]
+) -> dict[KafkaTopicPartition, type[kafka_errors.BrokerResponseError]]:
     """Commit; raises if the broker is not the coordinator, which it reports for each partition."""
-    answer: dict[TopicPartition, type[kafka_errors.BrokerResponseError]] = client.alter_group_offsets(group, offsets)
+    answer: dict[KafkaTopicPartition, type[kafka_errors.BrokerResponseError]] = client.alter_group_offsets(
+        group, offsets
+    )
     for error in answer.values():
         if issubclass(error, (kafka_errors.NotCoordinatorError, *_NO_COORDINATOR)):
             raise error
@@ -190,7 +193,7 @@ def _said(error: kafka_errors.KafkaError, right: str) -> str:
     return f"{str(error).rstrip(': ')}{grant(getattr(error, 'errno', 0), right)}"
 
 
-def _readable(found: Mapping[TopicPartition, OffsetAndMetadata]) -> dict[Place, Committed]:
+def _readable(found: Mapping[KafkaTopicPartition, OffsetAndMetadata]) -> dict[TopicPartition, Committed]:
     return {
         (place.topic, place.partition): Committed(one.offset, one.metadata or "")
         for place, one in found.items()

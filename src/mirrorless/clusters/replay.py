@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ConfluentTopicPartition
 
 from mirrorless.clusters.admin import Refusal
 from mirrorless.clusters.connection_errors import grant
@@ -149,7 +150,9 @@ class Replay:
         self._consumer = reader(self._cluster, queued_max_messages_kbytes=_BUFFER_KB, fetch_queue_backoff_ms=_FULL_MS)
         # Otherwise assigned partitions wait for the library's next metadata refresh.
         self._consumer.list_topics(self.topic, timeout=_SILENCE_S)
-        self._consumer.assign([TopicPartition(self.topic, partition, OFFSET_BEGINNING) for partition in partitions])
+        self._consumer.assign(
+            [ConfluentTopicPartition(self.topic, partition, OFFSET_BEGINNING) for partition in partitions]
+        )
         return self._consumer
 
     def _ends(self, partitions: Sequence[int]) -> dict[int, int]:

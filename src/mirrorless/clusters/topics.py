@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import TopicPartition as ConfluentTopicPartition
 from confluent_kafka.admin import NewPartitions, NewTopic, OffsetSpec
 
 from mirrorless.clusters.admin import METADATA_TIMEOUT_S, Refusal
@@ -19,9 +20,8 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import ClusterMetadata
 
     from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.topic_partition import TopicPartition
 
-Place = tuple[str, int]
-"""Topic and partition."""
 
 _ATTEMPTS = 5
 _PAUSE_S = 0.5
@@ -123,7 +123,9 @@ def topic_ids(
     return found, missing
 
 
-def last_stable_offsets(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:
+def last_stable_offsets(
+    admin: Admin, places: Iterable[TopicPartition]
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, str]]:
     """The last stable offset of each place, which a committed read cannot pass; and why others are unknown.
 
     Requests are retried while leaders move, and for brokers that do not answer: the library keeps a request
@@ -132,17 +134,21 @@ def last_stable_offsets(admin: Admin, places: Iterable[Place]) -> tuple[dict[Pla
     return _offsets(admin, places, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
 
 
-def high_watermarks(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:
+def high_watermarks(
+    admin: Admin, places: Iterable[TopicPartition]
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, str]]:
     """The offset after all replicated records, including those that open transactions hold back; else as above."""
     return _offsets(admin, places, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
 
 
-def log_starts(admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:
+def log_starts(
+    admin: Admin, places: Iterable[TopicPartition]
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, str]]:
     """The first offset that each place still has; else as above."""
     return _offsets(admin, places, OffsetSpec.earliest(), IsolationLevel.READ_UNCOMMITTED)
 
 
-def held_back(admin: Admin, stable: Mapping[Place, int]) -> dict[Place, int]:
+def held_back(admin: Admin, stable: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
     """Number of offsets after these last stable offsets that open transactions hold back from committed reads.
 
     Records that were committed since are not included; partitions without an answer are omitted.
@@ -154,10 +160,10 @@ def held_back(admin: Admin, stable: Mapping[Place, int]) -> dict[Place, int]:
 
 
 def _offsets(
-    admin: Admin, places: Iterable[Place], spec: OffsetSpec, isolation: IsolationLevel
-) -> tuple[dict[Place, int], dict[Place, str]]:
-    found: dict[Place, int] = {}
-    missing: dict[Place, str] = {}
+    admin: Admin, places: Iterable[TopicPartition], spec: OffsetSpec, isolation: IsolationLevel
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, str]]:
+    found: dict[TopicPartition, int] = {}
+    missing: dict[TopicPartition, str] = {}
     left = list(places)
     for attempt in range(_ATTEMPTS):
         if not left:
@@ -165,7 +171,7 @@ def _offsets(
         if attempt:
             time.sleep(_PAUSE_S)
         answers = admin.client.list_offsets(
-            {TopicPartition(topic, partition): spec for topic, partition in left},
+            {ConfluentTopicPartition(topic, partition): spec for topic, partition in left},
             isolation_level=isolation,
             request_timeout=_ANSWER_S * (attempt + 1),
         )

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import TopicPartition as ConfluentTopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from mirrorless.clusters.configs import topic_configs
@@ -173,7 +173,7 @@ class RecordLimits:
 
         Topics without records are omitted.
         """
-        wanted = {TopicPartition(one.topic, number): spec for one in pairs for number in range(one.partitions)}
+        wanted = {ConfluentTopicPartition(one.topic, number): spec for one in pairs for number in range(one.partitions)}
         found: dict[str, int] = {}
         silent: dict[str, str] = {}
         for place, future in (self.source.client.list_offsets(wanted) if wanted else {}).items():

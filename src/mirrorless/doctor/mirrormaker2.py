@@ -10,7 +10,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ConfluentTopicPartition
 
 from mirrorless.clusters.consumers import reader, waiting
 from mirrorless.clusters.mirrormaker2 import group_of, nodes_run
@@ -137,7 +138,7 @@ def _records(cluster: Cluster, topic: str, topics: set[str]) -> Iterator[tuple[b
     consumer = reader(cluster)
     try:
         partitions = consumer.list_topics(topic, timeout=_READING_S).topics[topic].partitions
-        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
+        consumer.assign([ConfluentTopicPartition(topic, partition, OFFSET_BEGINNING) for partition in partitions])
         missing = set(partitions)
         until = time.monotonic() + _READING_S
         while missing and time.monotonic() < until:

@@ -6,7 +6,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ConfluentTopicPartition
 
 from mirrorless.clusters.connection_errors import grant
 from mirrorless.clusters.consumers import reader
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Consumer, Message
 
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.local.wiring import MskTrigger
     from mirrorless.settings import Cluster
 
@@ -52,7 +54,7 @@ class MskPoller:
         self._tell = tell
         self._told: set[str] = set()
         self._ended = ended
-        self._next: dict[tuple[str, int], int] = {}
+        self._next: dict[TopicPartition, int] = {}
         self._looked = False
         self._look_at = 0.0
         self._thread = threading.Thread(target=self._run, name=f"trigger of {trigger.function}", daemon=True)
@@ -123,11 +125,13 @@ class MskPoller:
                     self._refused(about.error, topic)
             begin = {}
             for place in places - self._next.keys():
-                low, high = consumer.get_watermark_offsets(TopicPartition(*place), timeout=_TIMEOUT_S)
+                low, high = consumer.get_watermark_offsets(ConfluentTopicPartition(*place), timeout=_TIMEOUT_S)
                 begin[place] = low if self._looked else high
             if begin:
                 self._next |= begin
-                consumer.assign([TopicPartition(*place, offset) for place, offset in sorted(self._next.items())])
+                consumer.assign(
+                    [ConfluentTopicPartition(*place, offset) for place, offset in sorted(self._next.items())]
+                )
             self._looked = True
         except KafkaException as error:
             self._refused(error.args[0], ", ".join(self._trigger.topics))

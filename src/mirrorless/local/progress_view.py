@@ -12,6 +12,7 @@ from mirrorless.copy.partition.lifecycle import PartitionState
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.engines.control import Control
     from mirrorless.copy.partition.lease_rows import Report
 
@@ -19,8 +20,6 @@ _RATE_WINDOW_S = 3.0
 PASSING: Final = (PartitionState.RESUMING, PartitionState.WAITING)
 """States in which a partition is retried, without action by an operator."""
 _WORST_FIRST = ("halted", "unreachable", "resuming", "waiting", "copying", "caught up")
-
-Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +46,9 @@ class ProgressView:
 
     def __init__(self, control: Control) -> None:
         self._control = control
-        self._finished: dict[Place, tuple[int, int]] = {}
+        self._finished: dict[TopicPartition, tuple[int, int]] = {}
         self._current: dict[tuple[int, int], list[Report]] = {}
-        self._latest: dict[Place, Report] = {}
+        self._latest: dict[TopicPartition, Report] = {}
         self._history: dict[str, deque[tuple[float, int, int]]] = defaultdict(deque)
 
     @property
@@ -84,7 +83,7 @@ class ProgressView:
         self._latest[place] = report
 
     def _view(
-        self, topic: str, reports: Iterable[Report], totals: dict[Place, tuple[int, int]], now: float
+        self, topic: str, reports: Iterable[Report], totals: dict[TopicPartition, tuple[int, int]], now: float
     ) -> TopicView:
         reports = sorted(reports, key=lambda report: _WORST_FIRST.index(report.state))
         records = sum(totals.get((topic, report.partition), (0, 0))[0] for report in reports)

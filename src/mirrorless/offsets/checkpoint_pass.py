@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Message
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.offsets.checkpoints import ByGroup
     from mirrorless.offsets.translation_service import Answers
     from mirrorless.settings import Flow
@@ -94,8 +94,8 @@ class Checkpoints:
         self._way_back: Failback | None = None
         if forward is not None:
             self._way_back = Failback(forward, source=self._target, target=self._source, wants_group=self._wants_group)
-        self._returning: dict[str, set[Place]] = {}
-        self._not_copied: set[Place] = set()
+        self._returning: dict[str, set[TopicPartition]] = {}
+        self._not_copied: set[TopicPartition] = set()
         self._left: set[str] = set()
         self._producer = TopicProducer(
             flow.target,
@@ -118,8 +118,8 @@ class Checkpoints:
         committed = self._committed(report)
         returning = {topic for offsets in committed.values() for topic, _ in offsets if self._goes_back(topic)}
         self._listen(returning, report, stopping)
-        there: dict[Place, set[int]] = defaultdict(set)
-        back: dict[Place, set[int]] = defaultdict(set)
+        there: dict[TopicPartition, set[int]] = defaultdict(set)
+        back: dict[TopicPartition, set[int]] = defaultdict(set)
         self._returning = {}
         for group, offsets in committed.items():
             for place, one in offsets.items():
@@ -168,7 +168,7 @@ class Checkpoints:
         report.active = [group for group in known if activity.get(group) is Activity.ACTIVE]
         idle = [group for group in known if activity.get(group) is not Activity.ACTIVE]
         raised = self._raised({group: known[group] for group in idle})
-        ahead: dict[str, dict[Place, Checkpoint]] = {}
+        ahead: dict[str, dict[TopicPartition, Checkpoint]] = {}
         for group, offsets in self._target_groups.committed(idle):
             if isinstance(offsets, str):
                 report.troubles.append(f"group {group}: {offsets}")
@@ -178,7 +178,7 @@ class Checkpoints:
                 ahead[group] = chosen
         # Asked for now: a recreated remote topic is shorter than the old one was.
         ends, _ = last_stable_offsets(self._target, {place for chosen in ahead.values() for place in chosen})
-        wanted: dict[str, Mapping[Place, Committed]] = {}
+        wanted: dict[str, Mapping[TopicPartition, Committed]] = {}
         for group, chosen in ahead.items():
             there = {
                 place: Committed(one.downstream, one.metadata)
@@ -222,7 +222,7 @@ class Checkpoints:
         }
 
     def _write_raised(
-        self, wanted: dict[str, Mapping[Place, Committed]], raised: ByGroup, report: GroupSyncReport
+        self, wanted: dict[str, Mapping[TopicPartition, Committed]], raised: ByGroup, report: GroupSyncReport
     ) -> None:
         """Write the raised checkpoints that are about to be committed.
 
@@ -249,7 +249,7 @@ class Checkpoints:
         self._target_groups.close()
         self.translator.close()
 
-    def _is_another(self, place: Place) -> bool:
+    def _is_another(self, place: TopicPartition) -> bool:
         return self.translator.why_not(place) is not None
 
     def _read_topic(self) -> None:
@@ -262,7 +262,7 @@ class Checkpoints:
         if (reason := ensure(self._target, topic)) is not None:
             raise ClusterError(f"cannot create topic {topic.name}: {reason}", cluster=topic.cluster.alias)
 
-    def _meant(self, group: str, last: Mapping[Place, Checkpoint]) -> dict[Place, Checkpoint]:
+    def _meant(self, group: str, last: Mapping[TopicPartition, Checkpoint]) -> dict[TopicPartition, Checkpoint]:
         """Leave out checkpoints of topics that the opposite flow moved the group back to, without its consuming.
 
         And those of recreated source topics: they are of the topic before.
@@ -294,11 +294,11 @@ class Checkpoints:
             return False
         return True
 
-    def _committed(self, report: PassReport) -> dict[str, dict[Place, Committed]]:
+    def _committed(self, report: PassReport) -> dict[str, dict[TopicPartition, Committed]]:
         """Committed offsets on the source of every group and topic that the filters select."""
         groups, troubles = list_groups(self._source)
         report.troubles += troubles
-        chosen: dict[str, dict[Place, Committed]] = {}
+        chosen: dict[str, dict[TopicPartition, Committed]] = {}
         on_source: set[str] = set()
         for group, offsets in self._source_groups.committed(filter(self._wants_group, groups)):
             on_source.add(group)
@@ -312,7 +312,7 @@ class Checkpoints:
         return chosen
 
     def _write_group(
-        self, group: str, offsets: Mapping[Place, Committed], answers: Answers, report: PassReport
+        self, group: str, offsets: Mapping[TopicPartition, Committed], answers: Answers, report: PassReport
     ) -> None:
         now_ms = int(time.time() * 1000)
         for place, one in offsets.items():
@@ -339,7 +339,7 @@ class Checkpoints:
                 self._write(checkpoint, now_ms)
                 report.emitted += 1
 
-    def _is_of_earlier_copy(self, last: Checkpoint | None, checkpoint: Checkpoint, place: Place) -> bool:
+    def _is_of_earlier_copy(self, last: Checkpoint | None, checkpoint: Checkpoint, place: TopicPartition) -> bool:
         """Whether the last checkpoint is outside of the current copy, such as one of an earlier topic."""
         if last is None or last.downstream <= checkpoint.downstream or self._goes_back(place[0]):
             return False

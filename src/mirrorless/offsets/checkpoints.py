@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.internal_topics import InternalTopic
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.policy import ReplicationPolicy
 
-ByGroup = dict[str, dict[tuple[str, int], Checkpoint]]
+ByGroup = dict[str, dict["TopicPartition", Checkpoint]]
 """Checkpoints by group, and by remote topic and partition."""
 
 
@@ -91,7 +91,7 @@ class CheckpointTopic:
         """Use a checkpoint as the last one of its key."""
         self.known.setdefault(checkpoint.group, {})[checkpoint.topic, checkpoint.partition] = checkpoint
 
-    def last(self, group: str, place: Place) -> Checkpoint | None:
+    def last(self, group: str, place: TopicPartition) -> Checkpoint | None:
         """The last checkpoint of a group for a remote topic and partition."""
         return self.known.get(group, {}).get(place)
 
@@ -112,8 +112,8 @@ class CheckpointTopic:
 
 
 def offsets_to_commit(
-    checkpoints: Mapping[Place, Checkpoint], committed: Mapping[Place, int]
-) -> dict[Place, Checkpoint]:
+    checkpoints: Mapping[TopicPartition, Checkpoint], committed: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, Checkpoint]:
     """Choose what a group without members gets on the target: missing offsets, and those ahead of its own."""
     return {
         place: checkpoint

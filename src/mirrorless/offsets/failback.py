@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from mirrorless.clusters.admin import Admin
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.offsets.offset_map import OffsetMap
     from mirrorless.offsets.translation_service import Answers
     from mirrorless.settings import Flow
@@ -84,7 +84,7 @@ class Failback:
             self._deaf = self._echoes.refused or late
         return self._deaf
 
-    def echo(self, group: str, place: Place, offset: int) -> Translated | Unknown | None:
+    def echo(self, group: str, place: TopicPartition, offset: int) -> Translated | Unknown | None:
         """The position of a group that has not moved in a remote topic: it is known without translating.
 
         A source topic that was recreated since it was copied is another one, in which no group was.
@@ -95,13 +95,13 @@ class Failback:
         last = None if self._deaf is not None else self._echoes.of(group, place, offset)
         return None if last is None else Translated(last.upstream, How.PAIR)
 
-    def went_on(self, group: str, place: Place, offset: int) -> bool:
+    def went_on(self, group: str, place: TopicPartition, offset: int) -> bool:
         """Whether the group itself consumed in a remote topic, so that it may be moved on the source too."""
         return self._deaf is None and self._echoes.went_on(group, place, offset)
 
     def translate(
         self,
-        wanted: Mapping[Place, Collection[int]],
+        wanted: Mapping[TopicPartition, Collection[int]],
         *,
         deadline: float,
         stopping: Callable[[], bool] = lambda: False,
@@ -117,7 +117,7 @@ class Failback:
         self._ask_which_are_compacted({topic for topic, _ in home.values()})
         self.troubles, self.walked_records = [], 0
         answers: Answers = {place: {} for place in wanted}
-        walks: list[tuple[Place, tuple[int, int], Walk]] = []
+        walks: list[tuple[TopicPartition, tuple[int, int], Walk]] = []
         for place, offsets in wanted.items():
             if (reason := self._translator.why_not(home[place])) is not None:
                 answers[place] = dict.fromkeys(offsets, Unknown(reason))

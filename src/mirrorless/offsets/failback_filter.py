@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mirrorless.clusters.admin import Admin
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.formats import Checkpoint
     from mirrorless.settings import Flow
 
@@ -30,7 +30,7 @@ class FailbackFilter(CheckpointTopic):
 
     def __init__(self, forward: Flow, admin: Admin, *, wanted: Callable[[str], bool]) -> None:
         super().__init__(checkpoints_topic(forward), admin, wanted=wanted)
-        self._furthest: dict[tuple[str, Place], int] = {}
+        self._furthest: dict[tuple[str, TopicPartition], int] = {}
 
     def note(self, checkpoint: Checkpoint) -> None:
         """Use a checkpoint as the last one of its key.
@@ -44,12 +44,12 @@ class FailbackFilter(CheckpointTopic):
         anew = last is not None and checkpoint.upstream >= last.upstream and checkpoint.downstream < last.downstream
         self._furthest[key] = max(-1 if anew else self._furthest.get(key, -1), checkpoint.downstream)
 
-    def of(self, group: str, place: Place, offset: int) -> Checkpoint | None:
+    def of(self, group: str, place: TopicPartition, offset: int) -> Checkpoint | None:
         """The last checkpoint of a group, if it has the group's offset in a remote topic."""
         last = self.last(group, place)
         return last if last is not None and last.downstream == offset else None
 
-    def went_on(self, group: str, place: Place, offset: int) -> bool:
+    def went_on(self, group: str, place: TopicPartition, offset: int) -> bool:
         """Whether a group's offset in a remote topic is one that no checkpoint has."""
         return offset > self._furthest.get((group, place), -1)
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import TopicPartition as ConfluentTopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from mirrorless.clusters.admin import Admin
@@ -27,7 +27,7 @@ from mirrorless.policy import policy_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Flow
 
 _WALKING_S: Final = 20.0
@@ -101,14 +101,14 @@ class _Forecaster:
         self._translator = Translator(flow, source=source, target=target)
         self._source_groups = GroupOffsets(flow.source)
         self._troubles: list[str] = []
-        self._lost: Mapping[Place, tuple[int, bool]] = {}
-        self._newest: Mapping[Place, int] = {}
+        self._lost: Mapping[TopicPartition, tuple[int, bool]] = {}
+        self._newest: Mapping[TopicPartition, int] = {}
 
     def plan(self, wants_group: Callable[[str], bool]) -> FailoverPlan:
         deadline = time.monotonic() + _WALKING_S
         try:
             committed = self._committed(wants_group)
-            wanted: dict[Place, set[int]] = defaultdict(set)
+            wanted: dict[TopicPartition, set[int]] = defaultdict(set)
             for offsets in committed.values():
                 for place, one in offsets.items():
                     wanted[place].add(one.offset)
@@ -134,11 +134,11 @@ class _Forecaster:
             troubles=tuple(self._troubles),
         )
 
-    def _committed(self, wants_group: Callable[[str], bool]) -> dict[str, dict[Place, Committed]]:
+    def _committed(self, wants_group: Callable[[str], bool]) -> dict[str, dict[TopicPartition, Committed]]:
         selects = topic_filter_for(self._flow).selects
         listed, troubles = list_groups(self._source)
         self._troubles += troubles
-        chosen: dict[str, dict[Place, Committed]] = {}
+        chosen: dict[str, dict[TopicPartition, Committed]] = {}
         for group, offsets in self._source_groups.committed(filter(wants_group, listed)):
             if isinstance(offsets, str):
                 self._troubles.append(f"group {group}: {offsets}")
@@ -146,7 +146,7 @@ class _Forecaster:
                 chosen[group] = {place: one for place, one in offsets.items() if selects(place[0])}
         return chosen
 
-    def _not_copied(self, places: Iterable[Place], deadline: float) -> dict[Place, tuple[int, bool]]:
+    def _not_copied(self, places: Iterable[TopicPartition], deadline: float) -> dict[TopicPartition, tuple[int, bool]]:
         """Records between the known end of the copy and the source's end, and whether they were counted."""
         places = list(places)
         ends, missing = last_stable_offsets(self._source, places)
@@ -168,7 +168,7 @@ class _Forecaster:
         finally:
             walker.close()
         counted = {walk.place: walk.counter.counts.get(ends[walk.place]) for walk in walks}
-        found: dict[Place, tuple[int, bool]] = {}
+        found: dict[TopicPartition, tuple[int, bool]] = {}
         for place, end in ends.items():
             copied_to, ahead, sure = reached[place]
             records = counted.get(place)
@@ -176,7 +176,7 @@ class _Forecaster:
             found[place] = (max(0, most - ahead), end <= copied_to or (records is not None and sure))
         return found
 
-    def _reached(self, place: Place) -> tuple[int, int, bool]:
+    def _reached(self, place: TopicPartition) -> tuple[int, int, bool]:
         """Upstream offset up to which all was copied, records that the target has beyond, and whether both are certain.
 
         Records on the target beyond the last progress may be another writer's; nothing is known about MirrorMaker 2's.
@@ -193,7 +193,7 @@ class _Forecaster:
         ahead = max(0, self._translator.target_ends.get(place, 0) - last.end_downstream)
         return last.end_upstream, ahead, ahead == 0 and line.countable(last, None)
 
-    def _forecast(self, group: str, place: Place, one: Committed, answer: Translated | Unknown) -> Forecast:
+    def _forecast(self, group: str, place: TopicPartition, one: Committed, answer: Translated | Unknown) -> Forecast:
         remote = (self._translator.remote(place[0]), place[1])
         checkpoint = self._topic.last(group, remote)
         translated = answer if isinstance(answer, Translated) else None
@@ -213,7 +213,7 @@ class _Forecaster:
             newest_ms=self._newest.get(remote),
         )
 
-    def _read_again(self, place: Place, offset: int, answer: Translated) -> int:
+    def _read_again(self, place: TopicPartition, offset: int, answer: Translated) -> int:
         """The maximum number of records between the answer and the exact one, which is unknown if not exact."""
         if answer.exact:
             return 0
@@ -251,7 +251,7 @@ def _from_checkpoints(flow: Flow, topic: CheckpointTopic, target: Admin, reason:
     )
 
 
-def _halted_at_another(flow: Flow, target: Admin) -> tuple[set[Place], list[str]]:
+def _halted_at_another(flow: Flow, target: Admin) -> tuple[set[TopicPartition], list[str]]:
     """Remote partitions whose copy halted at a recreated source topic: no checkpoint is of that topic."""
     policy = policy_for(flow)
     progress = ProgressTopic(flow, target, must_exist=False)
@@ -268,10 +268,10 @@ def _halted_at_another(flow: Flow, target: Admin) -> tuple[set[Place], list[str]
     }, []
 
 
-def newest_timestamps(admin: Admin, places: Iterable[Place]) -> dict[Place, int]:
+def newest_timestamps(admin: Admin, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """Largest timestamp of each partition, ms since 1970; those without records or without an answer are omitted."""
-    wanted = {TopicPartition(topic, partition): OffsetSpec.max_timestamp() for topic, partition in places}
-    found: dict[Place, int] = {}
+    wanted = {ConfluentTopicPartition(topic, partition): OffsetSpec.max_timestamp() for topic, partition in places}
+    found: dict[TopicPartition, int] = {}
     for place, future in (admin.client.list_offsets(wanted) if wanted else {}).items():
         try:
             answer = admin.result(future)

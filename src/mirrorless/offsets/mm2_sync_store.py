@@ -10,14 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.formats import OffsetSync
 
 SLOTS: Final = 64
 NOT_COVERED: Final = -1
 """MirrorMaker 2's answer for an offset before its oldest sync; it is never emitted."""
-
-Place = tuple[str, int]
-"""Topic and partition, of the source."""
 
 
 class SyncStore:
@@ -29,7 +27,7 @@ class SyncStore:
     def __init__(self, *, must_read_to_end: bool = False) -> None:
         self._must_read_to_end = must_read_to_end
         self._initialized = False
-        self._slots: dict[Place, list[OffsetSync]] = {}
+        self._slots: dict[TopicPartition, list[OffsetSync]] = {}
 
     def initialized(self) -> None:
         """Record that the topic was read to its end once; there is no translation before."""
@@ -50,15 +48,15 @@ class SyncStore:
         else:
             self._slots[place] = _updated(slots, sync)
 
-    def slots(self, place: Place) -> list[OffsetSync]:
+    def slots(self, place: TopicPartition) -> list[OffsetSync]:
         """The syncs of a partition, newest first, empty if it has none."""
         return self._slots.get(place, [])
 
-    def nearest(self, place: Place, offset: int) -> OffsetSync | None:
+    def nearest(self, place: TopicPartition, offset: int) -> OffsetSync | None:
         """The newest sync whose record is at or below upstream `offset`."""
         return next((sync for sync in self.slots(place) if sync.last_upstream <= offset), None)
 
-    def translate(self, place: Place, offset: int) -> int | None:
+    def translate(self, place: TopicPartition, offset: int) -> int | None:
         """Return MirrorMaker 2's answer for upstream `offset`: at a sync exactly, else one past the nearest below.
 
         None without any sync of the partition, `NOT_COVERED` before its oldest sync.

@@ -16,9 +16,9 @@ from mirrorless.copy.progress.epoch_kind import EpochKind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.progress.records import Announcement, Progress
     from mirrorless.formats import OffsetSync
-    from mirrorless.offsets.mm2_sync_store import Place
 
 MOST_RUNS: Final = 2048
 """Maximum number of runs per partition; beyond it shorter ones of the older half are dropped: walks get longer."""
@@ -73,7 +73,7 @@ class RunStore:
     """The runs of all partitions of one flow, from its offset syncs in the order of their topic."""
 
     def __init__(self) -> None:
-        self._partitions: dict[Place, _Partition] = {}
+        self._partitions: dict[TopicPartition, _Partition] = {}
 
     def add(self, sync: OffsetSync) -> None:
         """Add the next sync; if either side went back, everything known of the partition is forgotten.
@@ -109,15 +109,15 @@ class RunStore:
             partition.forget()
             partition.newest = (-1, -1)
 
-    def runs(self, place: Place) -> Sequence[Run]:
+    def runs(self, place: TopicPartition) -> Sequence[Run]:
         """The runs of a partition, in order on both sides."""
         return self._partitions[place].runs if place in self._partitions else ()
 
-    def foreign(self, place: Place) -> Sequence[int]:
+    def foreign(self, place: TopicPartition) -> Sequence[int]:
         """One upstream offset of each part that MirrorMaker 2 copied."""
         return self._partitions[place].foreign if place in self._partitions else ()
 
-    def resets(self, place: Place) -> int:
+    def resets(self, place: TopicPartition) -> int:
         """How often the partition's runs were forgotten; results derived from them before are void."""
         return self._partitions[place].resets if place in self._partitions else 0
 

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from mirrorless.clusters.admin import Admin
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Flow
 
 _MOST_REMEMBERED: Final = 500_000
 
-Answers = dict["Place", dict[int, Translated | Unknown]]
+Answers = dict["TopicPartition", dict[int, Translated | Unknown]]
 """By source topic and partition, and by upstream offset."""
 
 
@@ -77,20 +77,20 @@ class Translator:
             offset_syncs_topic(flow), target if on_target else source, must_read_to_end=must_read_to_end
         )
         self._progress = ProgressTopic(flow, target)
-        self.progress: Mapping[Place, Known] = {}
+        self.progress: Mapping[TopicPartition, Known] = {}
         self._ids: dict[str, str] = {}
         self._unidentified: dict[str, str] = {}
         self._walker = Walker(flow.source)
-        self._remembered: dict[tuple[Place, int], _Remembered] = {}
-        self.target_ends: dict[Place, int] = {}
-        self._target_starts: dict[Place, int] = {}
+        self._remembered: dict[tuple[TopicPartition, int], _Remembered] = {}
+        self.target_ends: dict[TopicPartition, int] = {}
+        self._target_starts: dict[TopicPartition, int] = {}
         self.walked = Walked()
 
     def remote(self, topic: str) -> str:
         """Name of a source topic on the target."""
         return remote_topic(topic, source=self._flow.source.alias, target=self._flow.target.alias, policy=self._policy)
 
-    def refresh(self, places: Iterable[Place], *, stopping: Callable[[], bool] = lambda: False) -> bool:
+    def refresh(self, places: Iterable[TopicPartition], *, stopping: Callable[[], bool] = lambda: False) -> bool:
         """Read the current state of these source partitions; raises `ClusterError`.
 
         Once `stopping` returns true the rest is left to the next call, and False returned: nothing can be translated
@@ -119,7 +119,7 @@ class Translator:
             self.progress = self._progress.read(stopping=stopping)
         self._identify(set(topics))
 
-    def why_not(self, place: Place) -> str | None:
+    def why_not(self, place: TopicPartition) -> str | None:
         """Why no offset of a source partition translates: its topic was recreated. None if not.
 
         As of the last `refresh`, or `identify`, with a place of its topic.
@@ -137,7 +137,7 @@ class Translator:
         self._ids = {topic: one for topic, one in self._ids.items() if topic not in topics} | found
         self._unidentified = {topic: one for topic, one in self._unidentified.items() if topic not in topics} | missing
 
-    def line(self, place: Place) -> OffsetMap:
+    def line(self, place: TopicPartition) -> OffsetMap:
         """Everything that is certain about a source partition."""
         known = self.progress.get(place) or Known()
         runs = self.syncs.runs
@@ -147,15 +147,15 @@ class Translator:
             foreign=[*runs.foreign(place), *taken_over(known.announced)],
         )
 
-    def counter(self, place: Place, start: int, until: Sequence[int]) -> RecordCounter:
+    def counter(self, place: TopicPartition, start: int, until: Sequence[int]) -> RecordCounter:
         """Count the records of a source partition from `start` on; a log that was cut before that is refused."""
         return counter_from(self.progress.get(place), start, until)
 
-    def translate(self, wanted: Mapping[Place, Collection[int]], *, deadline: float) -> Answers:
+    def translate(self, wanted: Mapping[TopicPartition, Collection[int]], *, deadline: float) -> Answers:
         """Translate upstream offsets; walks end at the monotonic time `deadline`."""
         self.walked = Walked()
         answers: Answers = {place: {} for place in wanted}
-        needed: dict[Place, dict[int, WalkNeeded]] = {}
+        needed: dict[TopicPartition, dict[int, WalkNeeded]] = {}
         for place, offsets in wanted.items():
             end = self.target_ends.get(place)
             if end is None:
@@ -186,7 +186,9 @@ class Translator:
         self._progress.close()
         self._walker.close()
 
-    def _walk(self, needed: Mapping[Place, Mapping[int, WalkNeeded]], answers: Answers, deadline: float) -> None:
+    def _walk(
+        self, needed: Mapping[TopicPartition, Mapping[int, WalkNeeded]], answers: Answers, deadline: float
+    ) -> None:
         walks: list[Walk] = []
         for place, by_offset in needed.items():
             by_start: dict[int, list[int]] = defaultdict(list)
@@ -214,6 +216,6 @@ class Translator:
             if done.trouble is not None:
                 self.walked.troubles.append(f"{done.place[0]}-{done.place[1]}: {done.trouble}")
 
-    def _version(self, place: Place) -> tuple[object, ...]:
+    def _version(self, place: TopicPartition) -> tuple[object, ...]:
         known = self.progress.get(place) or Known()
         return self.syncs.runs.resets(place), max(known.announced, default=None)

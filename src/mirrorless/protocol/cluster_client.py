@@ -14,7 +14,7 @@ from mirrorless.errors import ClusterError, ClusterUnavailable, without_frames
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.connection_manager import ConnectionManager, Node
 from mirrorless.kafka_python.receive_buffers import ReceiveBuffers
-from mirrorless.kafka_python.structs import TopicPartition
+from mirrorless.kafka_python.structs import TopicPartition as KafkaTopicPartition
 from mirrorless.protocol import requests
 from mirrorless.protocol.broker_errors import RETRIABLE, error_for, refusal
 from mirrorless.protocol.fetch_session import NOT_KNOWN, Asked
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from mirrorless.batches.stamp import Stamped
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.kafka_python.event_loop import EventLoop
     from mirrorless.protocol.fetch_session import FetchSession, Ids
     from mirrorless.protocol.requests import AppendResult, Fetched, Offset, ProducerState
@@ -157,12 +157,12 @@ class ClusterClient:
         """Ids of the brokers that are known."""
         return sorted(one.node_id for one in self._manager.cluster.brokers() if isinstance(one.node_id, int))
 
-    def leader(self, place: Place) -> int | None:
+    def leader(self, place: TopicPartition) -> int | None:
         """Broker id of the partition's leader, None while there is none or it is not known."""
-        node: int | None = self._manager.cluster.leader_for_partition(TopicPartition(*place))
+        node: int | None = self._manager.cluster.leader_for_partition(KafkaTopicPartition(*place))
         return None if node is None or node < 0 else node
 
-    def replicas(self, place: Place) -> tuple[int, int] | None:
+    def replicas(self, place: TopicPartition) -> tuple[int, int] | None:
         """How many replicas of a partition are in sync, and how many there are; None where that is not known."""
         return self._manager.replicas(*place)
 
@@ -177,7 +177,7 @@ class ClusterClient:
     async def fetch(
         self,
         node: int,
-        wanted: Sequence[tuple[Place, int, int]],
+        wanted: Sequence[tuple[TopicPartition, int, int]],
         *,
         isolation: int = READ_COMMITTED,
         max_wait_ms: int = 0,
@@ -219,7 +219,7 @@ class ClusterClient:
     async def fetch_one(
         self,
         node: int,
-        wanted: tuple[Place, int, int],
+        wanted: tuple[TopicPartition, int, int],
         *,
         isolation: int = READ_COMMITTED,
         max_wait_ms: int = 0,
@@ -239,7 +239,7 @@ class ClusterClient:
         raise kafka_errors.KafkaTimeoutError(f"quotas of {self._cluster} do not let anything through")
 
     async def append(
-        self, node: Node, batches: Sequence[tuple[Place, Stamped]], *, timeout_ms: int
+        self, node: Node, batches: Sequence[tuple[TopicPartition, Stamped]], *, timeout_ms: int
     ) -> list[AppendResult]:
         """Send one batch for each place, to be acknowledged by all in-sync replicas within `timeout_ms`."""
         ids = self._ids({topic for (topic, _), _ in batches})
@@ -250,7 +250,7 @@ class ClusterClient:
     def append_at_once(
         self,
         node: Node,
-        batches: Sequence[tuple[Place, Stamped]],
+        batches: Sequence[tuple[TopicPartition, Stamped]],
         *,
         heard: Callable[[list[AppendResult] | BaseException], None],
     ) -> bool:
@@ -302,13 +302,15 @@ class ClusterClient:
             if not answer.is_done:  # the library has lost it
                 answer.failure(error)
 
-    async def producers(self, node: int, wanted: Mapping[Place, int]) -> dict[Place, ProducerState | int | None]:
+    async def producers(
+        self, node: int, wanted: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, ProducerState | int | None]:
         """Ask a leader what it remembers of one producer id on each place (`DescribeProducers`, KIP-664).
 
         None where it remembers nothing, and everywhere for brokers before 2.8, which cannot be asked; an error code
         where it does not say.
         """
-        found: dict[Place, ProducerState | int | None] = dict.fromkeys(wanted)
+        found: dict[TopicPartition, ProducerState | int | None] = dict.fromkeys(wanted)
         try:
             response = await self.ask(requests.describe_producers(wanted), node)
         except kafka_errors.IncompatibleBrokerVersion:
@@ -316,24 +318,24 @@ class ClusterClient:
         return found | requests.described_producers(response, wanted)
 
     async def offsets(
-        self, node: int, places: Iterable[Place], *, at: int, isolation: int = READ_UNCOMMITTED
-    ) -> dict[Place, Offset]:
+        self, node: int, places: Iterable[TopicPartition], *, at: int, isolation: int = READ_UNCOMMITTED
+    ) -> dict[TopicPartition, Offset]:
         """First (`EARLIEST`) or next (`LATEST`, the high watermark) offset of each place, from its leader."""
         return requests.listed_offsets(await self.ask(requests.list_offsets(places, at=at, isolation=isolation), node))
 
-    async def log_ends(self, node: int, places: Iterable[Place]) -> dict[Place, Offset]:
+    async def log_ends(self, node: int, places: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
         """Next offset of each place in its leader's own log, replicated or not."""
         request = requests.list_offsets(places, at=LATEST, isolation=READ_UNCOMMITTED, replica=requests.DEBUGGING)
         return requests.listed_offsets(await self.ask(request, node))
 
     async def read_each_at(
-        self, node: int, wanted: Mapping[Place, int], *, partition_max_bytes: int = 4 << 20
-    ) -> dict[Place, bytes | memoryview | kafka_errors.KafkaError]:
+        self, node: int, wanted: Mapping[TopicPartition, int], *, partition_max_bytes: int = 4 << 20
+    ) -> dict[TopicPartition, bytes | memoryview | kafka_errors.KafkaError]:
         """As `read_at` for many places, in as few requests as answers have room; an error in place of what fails."""
-        found: dict[Place, bytes | memoryview | kafka_errors.KafkaError] = {}
+        found: dict[TopicPartition, bytes | memoryview | kafka_errors.KafkaError] = {}
         left = dict(wanted)
         while left:
-            came: dict[Place, bytes | memoryview | kafka_errors.KafkaError] = {}
+            came: dict[TopicPartition, bytes | memoryview | kafka_errors.KafkaError] = {}
             positions = [(place, offset, -1) for place, offset in left.items()]
             answers = await self.fetch(
                 node, positions, isolation=READ_UNCOMMITTED, partition_max_bytes=partition_max_bytes
@@ -354,7 +356,7 @@ class ClusterClient:
             left = {place: offset for place, offset in left.items() if place not in came}
         return found
 
-    async def read_at(self, node: int, place: Place, offset: int) -> bytes | memoryview:
+    async def read_at(self, node: int, place: TopicPartition, offset: int) -> bytes | memoryview:
         """What the leader `node` holds of one partition from the batch with `offset` on, uncommitted."""
         fetched = await self.fetch_one(node, (place, offset, -1), isolation=READ_UNCOMMITTED)
         if fetched.error_code:

@@ -9,7 +9,7 @@ from uuid import UUID
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.kafka_python.raw_messages import Frame
 
 _ID_BYTES = 16
@@ -39,7 +39,7 @@ def topic_at(frame: Frame, at: int, *, by_id: bool) -> tuple[str | UUID, int]:
     return bytes(frame[at : at + size]).decode(), at + size
 
 
-def by_topic(places: Iterable[Place]) -> dict[str, list[int]]:
+def by_topic(places: Iterable[TopicPartition]) -> dict[str, list[int]]:
     """Return the partitions of each topic, both in order of their first place."""
     grouped: dict[str, list[int]] = defaultdict(list)
     for topic, partition in places:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from uuid import UUID
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
 
-    Position = tuple[Place, int, int]
+    Position = tuple[TopicPartition, int, int]
     Ids = dict[str, UUID]
     """Topic ids by name."""
 
@@ -47,7 +47,7 @@ class Asked(NamedTuple):
     ids: Ids | None
     session_id: int = _NO_SESSION
     epoch: int = _LAST
-    forgotten: Iterable[Place] = ()
+    forgotten: Iterable[TopicPartition] = ()
 
     @property
     def names_changes(self) -> bool:
@@ -66,7 +66,7 @@ class FetchSession:
     def __init__(self) -> None:
         self._id = _NO_SESSION
         self._epoch = self._next_epoch = _EVERYTHING
-        self._known: dict[Place, tuple[int, int]] = {}
+        self._known: dict[TopicPartition, tuple[int, int]] = {}
         self._ids: Ids | None = None
         self._renewed = False
         self._alone = False
@@ -99,7 +99,7 @@ class FetchSession:
         self._id = session_id
         self._next_epoch = 1 if self._epoch == _GREATEST_EPOCH else self._epoch + 1
 
-    def renew(self, place: Place) -> None:
+    def renew(self, place: TopicPartition) -> None:
         """Have the next request's answer tell of this partition whatever is new; of all others too."""
         self._renewed = self._renewed or place in self._known
 

@@ -12,7 +12,7 @@ from mirrorless.protocol.broker_errors import RETRIABLE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.protocol.cluster_client import ClusterClient
 
 
@@ -29,7 +29,7 @@ That ends its connection, and so the requests of all partitions whose turn it wa
 """
 
 
-def leader_of(wire: ClusterClient, place: Place) -> int:
+def leader_of(wire: ClusterClient, place: TopicPartition) -> int:
     """Broker id of a partition's leader; raises `NotNow` if there is none."""
     node = wire.leader(place)
     if node is None:
@@ -37,9 +37,9 @@ def leader_of(wire: ClusterClient, place: Place) -> int:
     return node
 
 
-def by_leader(wire: ClusterClient, places: Iterable[Place]) -> dict[int, list[Place]]:
+def by_leader(wire: ClusterClient, places: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
     """Group partitions by the broker id of their leader; raises `NotNow` if one has none."""
-    led: dict[int, list[Place]] = defaultdict(list)
+    led: dict[int, list[TopicPartition]] = defaultdict(list)
     for place in places:
         led[leader_of(wire, place)].append(place)
     return led

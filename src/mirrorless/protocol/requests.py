@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from mirrorless.batches.stamp import Stamped
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.protocol.fetch_session import Asked, Ids
 
 OFFSET_OUT_OF_RANGE = 1
@@ -38,7 +38,7 @@ class Fetched(NamedTuple):
     open transaction holds back what lies between the last stable offset and the high watermark.
     """
 
-    place: Place
+    place: TopicPartition
     error_code: int
     last_stable_offset: int
     aborted: list[tuple[int, int]]
@@ -50,7 +50,7 @@ class Fetched(NamedTuple):
 class AppendResult(NamedTuple):
     """One partition of a produce response."""
 
-    place: Place
+    place: TopicPartition
     error_code: int
     error_message: str | None
     base_offset: int
@@ -123,7 +123,7 @@ def _diverges_at(part: Any) -> int | None:  # noqa: ANN401
     return int(diverging.end_offset)
 
 
-def produce(batches: Sequence[tuple[Place, Stamped]], ids: Ids | None, *, timeout_ms: int) -> Produce:
+def produce(batches: Sequence[tuple[TopicPartition, Stamped]], ids: Ids | None, *, timeout_ms: int) -> Produce:
     """One batch for each place, to be acknowledged by all in-sync replicas."""
     by_topic: dict[str, list[tuple[int, Stamped]]] = defaultdict(list)
     for (topic, partition), batch in batches:
@@ -150,7 +150,7 @@ def appended(response: Any, ids: Ids | None) -> list[AppendResult]:  # noqa: ANN
     ]
 
 
-def describe_producers(places: Iterable[Place]) -> DescribeProducersRequest:
+def describe_producers(places: Iterable[TopicPartition]) -> DescribeProducersRequest:
     """What is remembered of producers on these places (KIP-664)."""
     return DescribeProducersRequest(
         topics=[
@@ -162,10 +162,10 @@ def describe_producers(places: Iterable[Place]) -> DescribeProducersRequest:
 
 def described_producers(
     response: Any,  # noqa: ANN401
-    wanted: Mapping[Place, int],
-) -> dict[Place, ProducerState | int | None]:
+    wanted: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, ProducerState | int | None]:
     """What is remembered of one producer id on each place, or the error code in its stead."""
-    found: dict[Place, ProducerState | int | None] = {}
+    found: dict[TopicPartition, ProducerState | int | None] = {}
     for topic in response.topics:
         for part in topic.partitions:
             place = (topic.name, part.partition_index)
@@ -201,7 +201,9 @@ def described_configs(response: Any) -> dict[str, str]:  # noqa: ANN401
     }
 
 
-def list_offsets(places: Iterable[Place], *, at: int, isolation: int, replica: int = _CONSUMER) -> ListOffsetsRequest:
+def list_offsets(
+    places: Iterable[TopicPartition], *, at: int, isolation: int, replica: int = _CONSUMER
+) -> ListOffsetsRequest:
     """The offset of each place at a timestamp in ms, or at one of the special ones below 0."""
     return ListOffsetsRequest(
         replica_id=replica,
@@ -221,7 +223,7 @@ def list_offsets(places: Iterable[Place], *, at: int, isolation: int, replica: i
     )
 
 
-def listed_offsets(response: Any) -> dict[Place, Offset]:  # noqa: ANN401
+def listed_offsets(response: Any) -> dict[TopicPartition, Offset]:  # noqa: ANN401
     """Offsets by place."""
     return {
         (topic.name, part.partition_index): Offset(part.offset, part.error_code)

@@ -11,6 +11,7 @@ from mirrorless.settings.patterns import compile_patterns
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.lease_rows import Report
 
 _LATENCIES: Final = (("record-age-ms", "age"), ("replication-latency-ms", "latency"))
@@ -52,9 +53,9 @@ class LeaseMeter:
         self._only_troubled = only_troubled
         self._troubled: set[str] = set()
         # The last copied record's time, or when the partition was last seen caught up.
-        self._behind_since_ms: dict[tuple[str, int], int] = {}
+        self._behind_since_ms: dict[TopicPartition, int] = {}
         # The source's end at the last lease, and when that was.
-        self._ends: dict[tuple[str, int], tuple[int, int]] = {}
+        self._ends: dict[TopicPartition, tuple[int, int]] = {}
         self._last_ms: int | None = None
 
     def lease(self, reports: Sequence[Report], *, now_ms: int) -> list[Sample]:
@@ -115,7 +116,7 @@ class LeaseMeter:
     def _samples(
         self,
         reports: Sequence[Report],
-        lags: dict[tuple[str, int], float],
+        lags: dict[TopicPartition, float],
         *,
         seconds: float,
         topic: str | None,
@@ -134,7 +135,7 @@ class LeaseMeter:
         return [Sample(metric=name, value=value, topic=topic) for name, value in values.items() if value is not None]
 
 
-def _in_trouble(report: Report, lags: dict[tuple[str, int], float]) -> bool:
+def _in_trouble(report: Report, lags: dict[TopicPartition, float]) -> bool:
     """Whether a partition is worth metrics of its own topic."""
     lags_behind = lags[report.topic, report.partition] >= _LAGS_FROM_S
     return lags_behind or report.error is not None or report.state in _FAILING

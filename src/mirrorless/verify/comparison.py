@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from mirrorless.clusters.configs import Configs
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Flow
     from mirrorless.verify.ranges import OffsetRange
 
@@ -246,7 +246,7 @@ class FlowComparison:
         return pieces(stretch, one.line, share=share, least_records=self._terms.window_records)
 
     def _compared(
-        self, stretches: Sequence[OffsetRange], states: dict[Place, ComparisonState]
+        self, stretches: Sequence[OffsetRange], states: dict[TopicPartition, ComparisonState]
     ) -> list[tuple[OffsetRange, list[Window]]]:
         """Windows of the ranges; if Spark fails, half of the topics at a time, so that one does not block all."""
         try:

@@ -6,7 +6,8 @@ import time
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import TopicPartition as ConfluentTopicPartition
 
 from mirrorless.clusters.consumers import reader, waiting
 from mirrorless.errors import ClusterUnavailable
@@ -43,7 +44,7 @@ class Fingerprints:
         """Yield the committed records at offsets `[first, end)`; raises `ClusterUnavailable`. One reader at a time."""
         if first >= end:
             return
-        self._consumer.assign([TopicPartition(topic, partition, first)])
+        self._consumer.assign([ConfluentTopicPartition(topic, partition, first)])
         until = time.monotonic() + _TIMEOUT_S
         while True:
             for message in waiting(self._consumer, _A_TIME, seconds=_LOOK_S):

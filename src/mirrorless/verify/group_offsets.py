@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mirrorless.clusters.admin import Admin
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.offsets.checkpoints import ByGroup
     from mirrorless.offsets.translation_service import Answers
     from mirrorless.settings import Flow
@@ -89,7 +89,7 @@ class GroupComparison:
         if not committed:
             return found
         committed = {group: offsets for group, offsets in committed.items() if group in there}
-        wanted: dict[Place, set[int]] = defaultdict(set)
+        wanted: dict[TopicPartition, set[int]] = defaultdict(set)
         for offsets in committed.values():
             for place, one in offsets.items():
                 wanted[place].add(one.offset)
@@ -106,7 +106,7 @@ class GroupComparison:
         """Heartbeats are replicated without being selected, and get no checkpoints then."""
         return topic in self._remote and self._wants_topic(topic)
 
-    def _theirs(self, groups: list[str]) -> tuple[dict[str, dict[Place, int]], dict[str, str]]:
+    def _theirs(self, groups: list[str]) -> tuple[dict[str, dict[TopicPartition, int]], dict[str, str]]:
         """Where the groups would continue on the target, by remote partition; and those that are active there, and how.
 
         Groups that are missing in it could not be queried, which is reported.
@@ -131,8 +131,8 @@ class GroupComparison:
             raise ClusterError(f"{name}: {found.text}{right}", cluster=self._flow.target.alias)
         return self._checkpoints.read()
 
-    def _read(self, groups: GroupOffsets, names: object) -> dict[str, dict[Place, Committed]]:
-        found: dict[str, dict[Place, Committed]] = {}
+    def _read(self, groups: GroupOffsets, names: object) -> dict[str, dict[TopicPartition, Committed]]:
+        found: dict[str, dict[TopicPartition, Committed]] = {}
         for group, offsets in groups.committed(names):  # type: ignore[arg-type]
             if isinstance(offsets, str):
                 self._found.troubles.append(f"group {group}: {offsets}")
@@ -143,8 +143,8 @@ class GroupComparison:
     def _compare(
         self,
         group: str,
-        offsets: Mapping[Place, Committed],
-        there: Mapping[Place, int],
+        offsets: Mapping[TopicPartition, Committed],
+        there: Mapping[TopicPartition, int],
         answers: Answers,
         *,
         moving: bool,

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Cluster
 
-Ranges = dict["Place", tuple[int, int]]
+Ranges = dict["TopicPartition", tuple[int, int]]
 """First and end offset by topic and partition."""
 
 # More than Java's 500 records per poll and 1 MB per partition: a task reads one partition from beginning to end.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Flow
     from mirrorless.verify.pairing import Paired
 
@@ -65,8 +65,10 @@ class Latest:
 def compare_latest(spark: SparkSession, flow: Flow, partitions: Sequence[Paired]) -> list[Latest]:
     """Compare the latest values of these partitions; raises Spark's errors."""
     numbers = {one.place: number for number, one in enumerate(partitions)}
-    here: dict[Place, tuple[Place, int]] = {one.place: (one.place, cut_of(one).upstream) for one in partitions}
-    there: dict[Place, tuple[Place, int]] = {
+    here: dict[TopicPartition, tuple[TopicPartition, int]] = {
+        one.place: (one.place, cut_of(one).upstream) for one in partitions
+    }
+    there: dict[TopicPartition, tuple[TopicPartition, int]] = {
         (one.remote_topic, one.place[1]): (one.place, cut_of(one).downstream) for one in partitions
     }
     ours = {one.place: one.source for one in partitions}
@@ -131,7 +133,11 @@ def limits_of(one: Paired) -> LatestLimits:
 
 
 def _latest(
-    spark: SparkSession, options: Mapping[str, str], ranges: Ranges, cuts: Mapping[Place, tuple[Place, int]], side: str
+    spark: SparkSession,
+    options: Mapping[str, str],
+    ranges: Ranges,
+    cuts: Mapping[TopicPartition, tuple[TopicPartition, int]],
+    side: str,
 ) -> DataFrame:
     """The last record of each key before the cut, whether there is a newer one after it, and all records' bytes."""
     ranges = {place: both for place, both in ranges.items() if both[0] < both[1]}

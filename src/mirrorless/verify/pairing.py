@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import TopicPartition as ConfluentTopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from mirrorless.batches.record_counter import OffsetSearch, RecordCounter
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mirrorless.clusters.admin import Admin
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.progress.records import Announcement
     from mirrorless.settings import Flow
 
@@ -44,7 +44,7 @@ class Paired:
     copied records there.
     """
 
-    place: Place
+    place: TopicPartition
     remote_topic: str
     source: tuple[int, int] = (0, 0)
     target: tuple[int, int] = (0, 0)
@@ -257,10 +257,10 @@ class Pairing:
         (walker or self._walker).walk([walk], deadline=time.monotonic() + _WALKING_S)
         return walk.counter.counts.get(walk.counter.until[0])
 
-    def _since(self, places: Iterable[Place], since_ms: int) -> dict[Place, int]:
+    def _since(self, places: Iterable[TopicPartition], since_ms: int) -> dict[TopicPartition, int]:
         """Upstream offsets of the first record at that time or later."""
-        wanted = {TopicPartition(*place): OffsetSpec.for_timestamp(since_ms) for place in places}
-        found: dict[Place, int] = {}
+        wanted = {ConfluentTopicPartition(*place): OffsetSpec.for_timestamp(since_ms) for place in places}
+        found: dict[TopicPartition, int] = {}
         for place, future in (self._source.client.list_offsets(wanted) if wanted else {}).items():
             try:
                 offset = self._source.result(future).offset
@@ -320,9 +320,9 @@ def _note_heads(one: Paired, begin: Pair) -> None:
         one.notes.append(f"retention: the target begins at {remote_first}")
 
 
-def _first_offsets(admin: Admin, places: Iterable[Place]) -> dict[Place, int]:
-    wanted = {TopicPartition(*place): OffsetSpec.earliest() for place in places}
-    found: dict[Place, int] = {}
+def _first_offsets(admin: Admin, places: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    wanted = {ConfluentTopicPartition(*place): OffsetSpec.earliest() for place in places}
+    found: dict[TopicPartition, int] = {}
     for place, future in (admin.client.list_offsets(wanted) if wanted else {}).items():
         try:
             found[place.topic, place.partition] = admin.result(future).offset

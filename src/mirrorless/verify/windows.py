@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Flow
     from mirrorless.verify.ranges import OffsetRange
 
@@ -145,10 +145,10 @@ def _union(one: DataFrame, other: DataFrame) -> DataFrame:
     return one.unionAll(other)
 
 
-def _layers(stretches: Sequence[OffsetRange]) -> list[dict[Place, int]]:
+def _layers(stretches: Sequence[OffsetRange]) -> list[dict[TopicPartition, int]]:
     """Spark reads one range of a partition at a time: the k-th ranges of all partitions are read together."""
-    layers: list[dict[Place, int]] = []
-    depth: dict[Place, int] = defaultdict(int)
+    layers: list[dict[TopicPartition, int]] = []
+    depth: dict[TopicPartition, int] = defaultdict(int)
     for index, one in enumerate(stretches):
         place = (one.topic, one.partition)
         if depth[place] == len(layers):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 _NO_FAMILY = 255
@@ -128,7 +128,7 @@ def test_metadata_does_not_wait_for_the_broker_that_hangs(net: EventLoop, tmp_pa
         wire = ClusterClient(net, cluster="A", config={"bootstrap_servers": well.address})
         manager: Any = wire._manager
 
-        async def fetch(place: Place) -> None:
+        async def fetch(place: TopicPartition) -> None:
             while not manager.closed:
                 await wire.fetch(well.node_id, [(place, 0, -1)], max_wait_ms=500)
 

@@ -18,9 +18,9 @@ from mirrorless.settings import Cluster
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from confluent_kafka import TopicPartition
+    from confluent_kafka import TopicPartition as ConfluentTopicPartition
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
 
 CLUSTER = Cluster(alias="B", bootstrap_servers="127.0.0.1:1")
 GONE = Refusal(KafkaError.UNKNOWN_TOPIC_OR_PART, "unknown")
@@ -65,7 +65,9 @@ class World:
     def describe(self, _admin: Admin, _topic: str) -> Described | Refusal:
         return self.refusal if self.logs is None else Described(self.topic_id, tuple(range(len(self.logs))))
 
-    def ends(self, _admin: Admin, places: Iterable[Place]) -> tuple[dict[Place, int], dict[Place, str]]:
+    def ends(
+        self, _admin: Admin, places: Iterable[TopicPartition]
+    ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, str]]:
         if self.leaderless:
             self.leaderless -= 1
             return {}, dict.fromkeys(places, "no leader")
@@ -94,7 +96,7 @@ class Reader:
     def list_topics(self, _topic: str, *, timeout: float) -> None:
         pass
 
-    def assign(self, places: list[TopicPartition]) -> None:
+    def assign(self, places: list[ConfluentTopicPartition]) -> None:
         self.read_to = {place.partition: 0 for place in places}
 
     def consume(self, _number: int, *, timeout: float) -> list[Message]:  # noqa: ARG002 -- as the library's

@@ -19,7 +19,7 @@ from tests.support.fake_cluster import Fault
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.kafka_python.connection_manager import Node
     from tests.support.fake_flow import FakeFlow
@@ -101,7 +101,7 @@ def sending(make_flow: Callable[..., FakeFlow]) -> Iterator[Sending]:
     assert found.raised == []
 
 
-def partitions(sent: list[tuple[Node, list[Place]]]) -> list[list[int]]:
+def partitions(sent: list[tuple[Node, list[TopicPartition]]]) -> list[list[int]]:
     return [[partition for _, partition in places] for _, places in sent]
 
 

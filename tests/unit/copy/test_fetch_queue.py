@@ -14,7 +14,7 @@ from mirrorless.copy.slot.fetch_queue import FetchQueue
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
 
 
 class Leader:
@@ -38,15 +38,15 @@ class Leader:
         self.holes: set[PartitionCopy] = set()
         self.now = 0.0
         self.asked: list[int] = []
-        self.served_at: dict[Place, int] = {}
+        self.served_at: dict[TopicPartition, int] = {}
         self._session = list(self.copies)
 
-    def fetch(self) -> set[Place]:
+    def fetch(self) -> set[TopicPartition]:
         """One fetch of everybody in the line, as the fetcher makes it; returns who was served."""
         wanted = list(self.line)
         asked = self.line.front(wanted, now=self.now)
         some = len(asked) < len(wanted)
-        served: set[Place] = set()
+        served: set[TopicPartition] = set()
         room = self.room
         for copy in asked if some else list(self._session):
             batch = self.batches.get(copy, 1)

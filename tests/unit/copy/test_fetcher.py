@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mirrorless.batches.header import FormatError
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.errors import Gap, PartitionError
     from tests.support.fake_flow import FakeFlow
@@ -70,7 +70,7 @@ class Fetching:
         self.flow, self.loop, self.source = flow, flow.loop, flow.source
         self.events = Events()
         self.queues = SendQueues(flow.target.client)
-        self.copies: dict[Place, PartitionCopy] = {}
+        self.copies: dict[TopicPartition, PartitionCopy] = {}
         for partition in range(flow.partitions):
             copy = flow.copy_of(flow.row(partition, is_first=is_first))
             copy.bind_topics(flow.source.topic_id("t"), flow.target.topic_id("A.t"))
@@ -317,7 +317,7 @@ def test_tiered_storage_that_answers_with_nothing_is_no_hole(
     copy = fetching.resume(at=1)
     offsets = fetching.source.offsets
 
-    async def local(node: int, places: list[Place], *, at: int, isolation: int = 0) -> object:
+    async def local(node: int, places: list[TopicPartition], *, at: int, isolation: int = 0) -> object:
         found = await offsets(node, places, at=at, isolation=isolation)
         return {place: one._replace(offset=3) if at == -4 else one for place, one in found.items()}
 

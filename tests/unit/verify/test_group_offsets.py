@@ -21,7 +21,7 @@ from mirrorless.verify.group_offsets import GroupComparison, GroupsCompared
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
 
 HERE, THERE = ("orders", 0), ("a.orders", 0)
 
@@ -31,8 +31,8 @@ class Side:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.activity = {"a": {"readers": Activity.EMPTY}, "b": {"readers": Activity.EMPTY}}
-        self.committed: dict[str, dict[str, dict[Place, int] | str]] = {"a": {"readers": {HERE: 70}}, "b": {}}
-        self.checkpoints: dict[str, dict[Place, int]] = {"readers": {THERE: 70}}
+        self.committed: dict[str, dict[str, dict[TopicPartition, int] | str]] = {"a": {"readers": {HERE: 70}}, "b": {}}
+        self.checkpoints: dict[str, dict[TopicPartition, int]] = {"readers": {THERE: 70}}
         self.answer = Translated(70, How.RUN)
         self.topic: Described | Refusal = Described("id", (0,))
         monkeypatch.setattr(group_offsets, "list_groups", lambda admin: (self.activity[admin.alias], []))
@@ -43,7 +43,7 @@ class Side:
 
     name = "a.checkpoints.internal"
 
-    def read(self) -> dict[str, dict[Place, Checkpoint]]:
+    def read(self) -> dict[str, dict[TopicPartition, Checkpoint]]:
         return {
             group: {
                 place: Checkpoint(
@@ -57,7 +57,7 @@ class Side:
     def refresh(self, places: object) -> None:
         pass
 
-    def translate(self, wanted: Mapping[Place, Iterable[int]], *, deadline: float) -> object:  # noqa: ARG002
+    def translate(self, wanted: Mapping[TopicPartition, Iterable[int]], *, deadline: float) -> object:  # noqa: ARG002
         return {place: dict.fromkeys(offsets, self.answer) for place, offsets in wanted.items()}
 
     def close(self) -> None:
@@ -75,10 +75,10 @@ class Side:
 
 
 class _Offsets:
-    def __init__(self, offsets: Mapping[str, dict[Place, int] | str]) -> None:
+    def __init__(self, offsets: Mapping[str, dict[TopicPartition, int] | str]) -> None:
         self._offsets = offsets
 
-    def committed(self, groups: Iterable[str]) -> Iterator[tuple[str, dict[Place, Committed] | str]]:
+    def committed(self, groups: Iterable[str]) -> Iterator[tuple[str, dict[TopicPartition, Committed] | str]]:
         for group in groups:
             some = self._offsets.get(group, {})
             yield group, some if isinstance(some, str) else {at: Committed(one, "") for at, one in some.items()}

@@ -24,7 +24,7 @@ from mirrorless.verify.results import unread_result
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
 
 PLACE, REMOTE = ("t", 0), ("a.t", 0)
 FLOW = Flow(source=Cluster(alias="a", bootstrap_servers="a:1"), target=Cluster(alias="b", bootstrap_servers="b:1"))
@@ -40,8 +40,8 @@ class Clusters:
         self.mm2: list[OffsetSync] = []
         self.since: dict[int, int | ClusterError] = {}
         self.answer: Translated | None = None
-        self.progress: dict[Place, Known] = {}
-        self.held_back: dict[Place, int] = {}
+        self.progress: dict[TopicPartition, Known] = {}
+        self.held_back: dict[TopicPartition, int] = {}
         self.syncs = SimpleNamespace(slots=SimpleNamespace(slots=lambda _: self.mm2))
         self.client = self
         monkeypatch.setattr(pairing, "Translator", lambda *_, **__: self)
@@ -52,7 +52,7 @@ class Clusters:
         monkeypatch.setattr(pairing, "held_back", lambda *_: self.held_back)
         monkeypatch.setattr(pairing, "_first_offsets", lambda _, places: self._of(places, 0))
 
-    def _of(self, places: Iterable[Place], at: int) -> dict[Place, int]:
+    def _of(self, places: Iterable[TopicPartition], at: int) -> dict[TopicPartition, int]:
         return {place: (self.source if place[0] == "t" else self.target)[at] for place in places}
 
     def metadata(self) -> None:
@@ -61,10 +61,10 @@ class Clusters:
     def refresh(self, places: object) -> None:
         pass
 
-    def line(self, place: Place) -> OffsetMap:  # noqa: ARG002
+    def line(self, place: TopicPartition) -> OffsetMap:  # noqa: ARG002
         return OffsetMap(self.runs)
 
-    def translate(self, wanted: Mapping[Place, Sequence[int]], *, deadline: float) -> object:  # noqa: ARG002
+    def translate(self, wanted: Mapping[TopicPartition, Sequence[int]], *, deadline: float) -> object:  # noqa: ARG002
         return {place: dict.fromkeys(offsets, self.answer) for place, offsets in wanted.items()}
 
     def walk(self, walks: object, *, deadline: float) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from mirrorless.clusters.target_state import TargetState
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.progress.records import Halt, Known, Stop
     from mirrorless.settings import Flow
 
@@ -43,8 +43,8 @@ class FlowStatus:
     partitions: int
     begun: int
     lag_records: int
-    halted: Mapping[Place, Halt | Stop]
-    unknown: Mapping[Place, str]
+    halted: Mapping[TopicPartition, Halt | Stop]
+    unknown: Mapping[TopicPartition, str]
     created_again: tuple[str, ...] = ()
     gone: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
@@ -81,7 +81,9 @@ def status_of(flow: Flow) -> FlowStatus:
     )
 
 
-def gone(flow: Flow, known: Iterable[Place], *, source: Collection[str], target: Collection[str]) -> dict[str, str]:
+def gone(
+    flow: Flow, known: Iterable[TopicPartition], *, source: Collection[str], target: Collection[str]
+) -> dict[str, str]:
     """Copied topics that `source` no longer has, with their remote topics, of those in `target`."""
     return {
         topic: remote
@@ -98,7 +100,7 @@ def line_on_gone(flow: Flow, topic: str, remote_topic: str) -> str:
     )
 
 
-def _known(flow: Flow, target: Admin) -> dict[Place, Known]:
+def _known(flow: Flow, target: Admin) -> dict[TopicPartition, Known]:
     with closing(ProgressTopic(flow, target)) as topic:
         return topic.read()
 

@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
     from mirrorless.clusters.internal_topics import InternalTopic
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.formats import OffsetSync
 
 _IN_FLIGHT: Final = 100
 _GIVE_UP_S: Final = 10.0
 _PAUSE_S: Final = 0.5
-
-_Place = tuple[str, int]
 
 
 class SyncWriter:
@@ -36,9 +35,9 @@ class SyncWriter:
     def __init__(self, topic: InternalTopic, *, in_flight: int = _IN_FLIGHT) -> None:
         self._topic = topic.name
         self._most_in_flight = in_flight
-        self._waiting: dict[_Place, deque[OffsetSync]] = {}
-        self._ready: dict[_Place, None] = {}  # waiting partitions without a sync in flight
-        self._under_way: set[_Place] = set()
+        self._waiting: dict[TopicPartition, deque[OffsetSync]] = {}
+        self._ready: dict[TopicPartition, None] = {}  # waiting partitions without a sync in flight
+        self._under_way: set[TopicPartition] = set()
         self._not_before = 0.0
         self.written = 0
         self.failures = 0
@@ -78,11 +77,11 @@ class SyncWriter:
             self.poll()
         return not self.unwritten
 
-    def _line_up(self, place: _Place) -> None:
+    def _line_up(self, place: TopicPartition) -> None:
         if place in self._waiting and place not in self._under_way:
             self._ready[place] = None
 
-    def _send(self, place: _Place) -> None:
+    def _send(self, place: TopicPartition) -> None:
         waiting = self._waiting[place]
         sync = waiting.popleft()
         if not waiting:
@@ -99,7 +98,7 @@ class SyncWriter:
         else:
             self._again(place, sync, refused)
 
-    def _delivered(self, place: _Place, sync: OffsetSync, reason: str | None, _message: Message) -> None:
+    def _delivered(self, place: TopicPartition, sync: OffsetSync, reason: str | None, _message: Message) -> None:
         self._under_way.discard(place)
         self._line_up(place)
         if reason is None:
@@ -108,7 +107,7 @@ class SyncWriter:
         else:
             self._again(place, sync, reason)
 
-    def _again(self, place: _Place, sync: OffsetSync, reason: str) -> None:
+    def _again(self, place: TopicPartition, sync: OffsetSync, reason: str) -> None:
         """Put a sync back in front, unless a newer one with its key waits."""
         self.failures += 1
         self.error = f"cluster {self._producer.alias}: writing an offset sync to {self._topic} failed: {reason}"

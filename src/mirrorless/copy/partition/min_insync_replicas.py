@@ -8,7 +8,7 @@ from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol.broker_errors import error_name
 
 if TYPE_CHECKING:
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.protocol.cluster_client import ClusterClient
 
 NOT_ENOUGH: Final = frozenset({19, 20})  # NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND
@@ -23,7 +23,7 @@ class TooFewReplicas(kafka_errors.NotEnoughReplicasError):
         self.lasting = lasting
 
 
-def too_few_replicas(target: ClusterClient, place: Place, code: int) -> TooFewReplicas:
+def too_few_replicas(target: ClusterClient, place: TopicPartition, code: int) -> TooFewReplicas:
     """Return why a partition of the target refuses appends, from its metadata about replicas."""
     topic, partition = place
     text = f"append: {error_name(code)}: {target.alias} refuses appends to {topic}-{partition}: "

@@ -26,7 +26,7 @@ from mirrorless.errors import Gap, GapKind
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.lease_rows import LeaseRow
     from mirrorless.copy.partition.pending import Pending
     from mirrorless.copy.progress.records import Announcement, Halt, Known, LeaveOut, Stop
@@ -51,8 +51,8 @@ class PartitionCopy:
     """
 
     row: LeaseRow
-    place: Place = field(init=False)
-    remote_place: Place = field(init=False)
+    place: TopicPartition = field(init=False)
+    remote_place: TopicPartition = field(init=False)
     producer_id: int
     announced: dict[int, Announcement]
     halt: Halt | None = None

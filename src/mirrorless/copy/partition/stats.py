@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
 
 _MOST_MS = (1 << 53) - 1
 
@@ -95,7 +95,7 @@ class PartitionStats:
         """Count records that an epoch begins after, because they cannot be copied."""
         self.left_out += 1
 
-    def note_foreign(self, remote: Place, offsets: int, *, before: int) -> None:
+    def note_foreign(self, remote: TopicPartition, offsets: int, *, before: int) -> None:
         """Count target offsets that this copy did not write: the target has no holes while no other writer is there."""
         if not self.foreign:
             topic, partition = remote

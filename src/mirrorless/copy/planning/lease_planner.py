@@ -33,7 +33,7 @@ from mirrorless.metadata.state_topics import progress_topic
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.lease_rows import LeaseRow
     from mirrorless.copy.progress.records import Known
     from mirrorless.kafka_python.admin import KafkaAdminClient
@@ -62,12 +62,12 @@ class LeasePlanner:
         self._bounded = bounded
         self._run, self._stopping = run or str(uuid.uuid4()), stopping
         self._mark: MarkWriter | None = None
-        self._ends: dict[Place, int] = {}
+        self._ends: dict[TopicPartition, int] = {}
         self._source = Admin(flow.source)
         self._target = Admin(flow.target)
         self._progress = ProgressTopic(flow, self._target)
         self._rival = CompetingMirrorMaker2(flow)
-        self._unmade: dict[Place, float] = {}
+        self._unmade: dict[TopicPartition, float] = {}
         self._gone: set[str] = set()
         self.waiting = self.news = ""
         self.missing = False
@@ -207,7 +207,7 @@ class LeasePlanner:
             f"{topic}-{partition}; the log of topic discovery has the reason"
         )
 
-    def _worth_a_look(self, rows: list[LeaseRow], known: Mapping[Place, Known]) -> list[LeaseRow]:
+    def _worth_a_look(self, rows: list[LeaseRow], known: Mapping[TopicPartition, Known]) -> list[LeaseRow]:
         """Partitions with records to copy, of which a side has less than was copied, or of a recreated topic."""
         progress = {place: said.progress for place, said in known.items() if said.progress is not None}
         remote_ends, _ = last_stable_offsets(self._target, [(row.remote_topic, row.partition) for row in rows])
@@ -227,7 +227,7 @@ class LeasePlanner:
         left = {place for place, one in said.items() if not is_another(one, ids.get(place[0]))}
         return [row for row in rows if (row.topic, row.partition) not in left]
 
-    def _source_ends(self, places: list[Place]) -> tuple[Mapping[Place, int], str]:
+    def _source_ends(self, places: list[TopicPartition]) -> tuple[Mapping[TopicPartition, int], str]:
         """The ends of the source's partitions, and a line on partitions without an answer.
 
         These have the last known end, if any: their slot, which has separate connections, asks itself,
@@ -262,7 +262,7 @@ class LeasePlanner:
         self.close()
         return planner
 
-    def _lag_bytes(self, rows: list[LeaseRow]) -> dict[Place, int]:
+    def _lag_bytes(self, rows: list[LeaseRow]) -> dict[TopicPartition, int]:
         """How much each partition has left to copy, in bytes; in records, if sizes may not be described."""
         lags = {(row.topic, row.partition): row.lag_records for row in rows}
         if self._sizes is None or not any(lags.values()):
@@ -291,11 +291,11 @@ class Sizes:
         self._cluster = flow.source
         self._client: KafkaAdminClient | None = None
 
-    def read(self) -> dict[Place, int]:
+    def read(self) -> dict[TopicPartition, int]:
         """The largest replica's bytes of every partition; raises kafka-python's errors."""
         if self._client is None:
             self._client = admin_client(self._cluster)
-        sizes: dict[Place, int] = {}
+        sizes: dict[TopicPartition, int] = {}
         for broker in self._client.describe_log_dirs():
             for log_dir in broker["log_dirs"]:
                 for topic in log_dir["topics"]:

@@ -15,7 +15,7 @@ from mirrorless.errors import MirrorMaker2MayRun, MirrorMaker2Runs
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.progress.records import Known
     from mirrorless.copy.progress.topic import ProgressTopic
     from mirrorless.settings import Flow
@@ -33,11 +33,13 @@ class CompetingMirrorMaker2:
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
-        self._waits_since: dict[Place, float] = {}
-        self._cleared: set[Place] = set()
+        self._waits_since: dict[TopicPartition, float] = {}
+        self._cleared: set[TopicPartition] = set()
         self._met = False
 
-    def read(self, progress: ProgressTopic, places: Collection[Place]) -> tuple[dict[Place, Known], set[Place]]:
+    def read(
+        self, progress: ProgressTopic, places: Collection[TopicPartition]
+    ) -> tuple[dict[TopicPartition, Known], set[TopicPartition]]:
         """Return the content of the progress topic, for a lease of the source partitions `places`, and waiting ones.
 
         Waiting partitions were added to an active run, and MirrorMaker 2 may still copy them: see `may_run`.
@@ -71,7 +73,7 @@ class CompetingMirrorMaker2:
         self._met = self._met and bool(waiting)
         return known, waiting
 
-    def may_run(self, waiting: Collection[Place]) -> MirrorMaker2MayRun:
+    def may_run(self, waiting: Collection[TopicPartition]) -> MirrorMaker2MayRun:
         """The error of waiting partitions."""
         runs = f"runs (group {group_of(self._flow)} has members), and" if self._met else "may run, since it"
         return MirrorMaker2MayRun(
@@ -104,6 +106,6 @@ def _is_theirs(known: Known | None) -> bool:
     return not any(one.goes_on_from(known.progress.last_offset + 1) for one in known.announced.values())
 
 
-def _named(places: Collection[Place]) -> str:
+def _named(places: Collection[TopicPartition]) -> str:
     topic, partition = min(places)
     return f"{topic}-{partition}"

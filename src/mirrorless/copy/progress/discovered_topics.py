@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Flow
 
 
@@ -63,7 +63,7 @@ class DiscoveredTopics:
         self.partitions.clear()
 
 
-def is_new(place: Place, seen: Mapping[str, int]) -> bool:
+def is_new(place: TopicPartition, seen: Mapping[str, int]) -> bool:
     """Whether a partition is missing in `seen`, topics with partition counts; never before the first discovery.
 
     A topic that did not exist at the last discovery, and was recreated, is new.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mirrorless.clusters.admin import Admin
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Flow
 
 _FLUSH_S: Final = 15.0
@@ -46,7 +46,7 @@ def create_again(flow: Flow, target: Admin) -> None:
         raise ClusterUnavailable(reason, cluster=flow.target.alias)
 
 
-def write_again(flow: Flow, lost: Mapping[Place, Known]) -> str:
+def write_again(flow: Flow, lost: Mapping[TopicPartition, Known]) -> str:
     """Write lost records into the progress topic, and return a line on it; raises `ClusterUnavailable`."""
     progress_writer = ProgressWriter(topic=flow.offset_storage_topic, cluster=flow.target)
     for (topic, partition), known in lost.items():

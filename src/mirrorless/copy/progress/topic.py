@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mirrorless.clusters.admin import Admin
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.progress.records import Said
     from mirrorless.settings import Flow
 
@@ -36,13 +36,13 @@ class ProgressTopic:
     def __init__(self, flow: Flow, admin: Admin, *, must_exist: bool = True) -> None:
         self._alias = flow.source.alias
         self._connector = flow.connector_name
-        self._known: dict[Place, Known] = {}
-        self._before: dict[Place, Known] | None = None
+        self._known: dict[TopicPartition, Known] = {}
+        self._before: dict[TopicPartition, Known] | None = None
         self.was_read = self.complete = False
-        self.others: dict[Place, float] = {}
+        self.others: dict[TopicPartition, float] = {}
         self.marks = RunMarks(flow.source.alias)
         self.discovered = DiscoveredTopics(flow.source.alias)
-        self.lost: dict[Place, Known] = {}
+        self.lost: dict[TopicPartition, Known] = {}
         self._topic_id: str | None = None
         # Without the topic the position of the copy is unknown, which is not the same as that nothing was copied.
         self._replay = Replay(topic=flow.offset_storage_topic, cluster=flow.target, admin=admin, must_exist=must_exist)
@@ -52,7 +52,7 @@ class ProgressTopic:
         """Why the topic was not visible when it was last read; None if it exists, or does not."""
         return self._replay.refused
 
-    def read(self, *, stopping: Callable[[], bool] = lambda: False) -> dict[Place, Known]:
+    def read(self, *, stopping: Callable[[], bool] = lambda: False) -> dict[TopicPartition, Known]:
         """Read to the topic's end and return what is known; raises `ClusterUnavailable`.
 
         Once `stopping` returns true the rest is left to the next read.
@@ -119,14 +119,14 @@ class ProgressTopic:
             case (place, Progress(sequence=None) as said) if self._known.get(place, Known()).progress != said:
                 self.others[place] = time.monotonic()  # known progress was written again by this program
 
-    def _note_others_since(self, before: Mapping[Place, Known]) -> None:
+    def _note_others_since(self, before: Mapping[TopicPartition, Known]) -> None:
         """Record progress of others from while the topic could not be read, if it is the latest."""
         for place, known in self._known.items():
             match known.progress:
                 case Progress(sequence=None) if place not in before or before[place].progress != known.progress:
                     self.others[place] = time.monotonic()
 
-    def _parse(self, key: bytes | None, value: bytes | None) -> tuple[Place, Said | None] | None:
+    def _parse(self, key: bytes | None, value: bytes | None) -> tuple[TopicPartition, Said | None] | None:
         """Parse a record about this flow; None for any other."""
         read = parse(key, value)
         if read is None or read[0].cluster != self._alias:

@@ -13,7 +13,7 @@ from mirrorless.errors import GapKind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.progress.records import Known
 
 NOT_COPIED: Final = "the source topic was deleted and recreated, and nothing of the new topic was copied"
@@ -46,7 +46,11 @@ def is_another(known: Known | None, topic_id: str | None) -> bool:
 
 
 def created_again(
-    progress: Mapping[Place, Known], *, ids: Mapping[str, str], partitions: Mapping[str, int] | None, alias: str
+    progress: Mapping[TopicPartition, Known],
+    *,
+    ids: Mapping[str, str],
+    partitions: Mapping[str, int] | None,
+    alias: str,
 ) -> dict[str, str]:
     """Those of the topics in `partitions` that were recreated, each with a line that says so.
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mirrorless.batches.stamp import Stamped
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.progress.epoch_kind import EpochKind
     from mirrorless.copy.resume.decision import RemoteLogState
@@ -47,7 +47,7 @@ _HIGHEST_EPOCH = (1 << 15) - 1
 class _Request(NamedTuple):
     """An announcement to append: the progress topic's partition, the producer id, the batch."""
 
-    progress_place: Place
+    progress_place: TopicPartition
     producer: int
     batch: Stamped
 
@@ -76,7 +76,7 @@ class Epochs:
         self._source_id = source_id
         self._progress_topic = progress_topic
         self._start_at = start_at
-        self._offsets: RequestBatcher[tuple[int, int], Place, Offset] = RequestBatcher(net, self._ask_offsets)
+        self._offsets: RequestBatcher[tuple[int, int], TopicPartition, Offset] = RequestBatcher(net, self._ask_offsets)
         self._announcing: RequestBatcher[int, _Request, Announcement] = RequestBatcher(net, self._announce_all)
 
     async def begin(self, copy: PartitionCopy, announcement: Announcement) -> Announcement:
@@ -123,7 +123,7 @@ class Epochs:
         found = self._source.topic_id(copy.row.topic)
         return None if found is None else str(found)
 
-    async def first_offset(self, place: Place, *, at: int | None = None) -> int:
+    async def first_offset(self, place: TopicPartition, *, at: int | None = None) -> int:
         """Return where a partition without progress begins: at the flow's start position, or at `at`."""
         # The last stable offset, or `latest` would leave out the records of a transaction that is open now.
         for position in (self._start_at if at is None else at, cluster_client.LATEST):
@@ -161,17 +161,19 @@ class Epochs:
             start = before
         return max(start, earliest)
 
-    async def _offset(self, place: Place, at: int) -> int:
+    async def _offset(self, place: TopicPartition, at: int) -> int:
         found = await self._offsets.one((leader_of(self._source, place), at), place)
         if found.error_code:
             raise error_for(found.error_code)
         return found.offset
 
-    async def _ask_offsets(self, group: tuple[int, int], places: Sequence[Place]) -> dict[Place, Offset]:
+    async def _ask_offsets(
+        self, group: tuple[int, int], places: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, Offset]:
         node, at = group
         return await self._source.offsets(node, places, at=at, isolation=cluster_client.READ_COMMITTED)
 
-    async def announce(self, place: Place, announcement: Announcement) -> Announcement:
+    async def announce(self, place: TopicPartition, announcement: Announcement) -> Announcement:
         """Announce an epoch and return the announcement that is stored, which may be another writer's.
 
         The record is itself a compare-and-append: the second writer that announces an epoch is acknowledged with the
@@ -189,7 +191,7 @@ class Epochs:
 
     async def _announce_all(self, node: int, wanted: Sequence[_Request]) -> dict[_Request, Announcement | Exception]:
         """Announce with as few produce requests as possible: each holds one batch of a partition."""
-        by_partition: dict[Place, list[_Request]] = defaultdict(list)
+        by_partition: dict[TopicPartition, list[_Request]] = defaultdict(list)
         for request in wanted:
             by_partition[request.progress_place].append(request)
         rounds = [[one for one in column if one is not None] for column in zip_longest(*by_partition.values())]
@@ -203,7 +205,7 @@ class Epochs:
         batches = [(request.progress_place, request.batch) for request in wanted]
         written = {one.place: one for one in await self._target.append(node, batches, timeout_ms=_ANNOUNCE_TIMEOUT_MS)}
         found: dict[_Request, Announcement | Exception] = {}
-        taken: dict[Place, int] = {}
+        taken: dict[TopicPartition, int] = {}
         for request in wanted:
             one = written.get(request.progress_place)
             if one is None:

@@ -21,7 +21,7 @@ from mirrorless.protocol.leaders import by_leader
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.settings import Flow
 
@@ -158,9 +158,9 @@ class Resetter:
             )
         return resets
 
-    async def _epochs(self, remotes: Mapping[Place, Place]) -> dict[Place, int]:
+    async def _epochs(self, remotes: Mapping[TopicPartition, TopicPartition]) -> dict[TopicPartition, int]:
         """Return the epoch of our producer that the target's brokers remember on each remote partition, if they do."""
-        found: dict[Place, int] = {}
+        found: dict[TopicPartition, int] = {}
         for node, led in by_leader(self._target, remotes).items():
             wanted = {there: producer_id(self._source.cluster_id, *remotes[there]) for there in led}
             for there, state in (await self._target.producers(node, wanted)).items():
@@ -170,9 +170,11 @@ class Resetter:
                     found[there] = state.epoch
         return found
 
-    async def _offsets(self, client: ClusterClient, places: Sequence[Place], at: int) -> dict[Place, int]:
+    async def _offsets(
+        self, client: ClusterClient, places: Sequence[TopicPartition], at: int
+    ) -> dict[TopicPartition, int]:
         isolation = cluster_client.READ_COMMITTED if client is self._source else cluster_client.READ_UNCOMMITTED
-        found: dict[Place, int] = {}
+        found: dict[TopicPartition, int] = {}
         for node, led in by_leader(client, places).items():
             for place, one in (await client.offsets(node, led, at=at, isolation=isolation)).items():
                 if one.error_code:

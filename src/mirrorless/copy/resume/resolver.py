@@ -20,7 +20,7 @@ from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.progress.records import Known
     from mirrorless.copy.resume.epochs import Epochs
@@ -57,7 +57,7 @@ class PositionResolver:
         source: ClusterClient,
         target: ClusterClient,
         epochs: Epochs,
-        reread: Callable[[], Mapping[Place, Known]],
+        reread: Callable[[], Mapping[TopicPartition, Known]],
         left_out: Callable[[PartitionCopy, LeaveOut], bool],
     ) -> None:
         self._source = source

@@ -32,7 +32,7 @@ from mirrorless.protocol import cluster_client
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.progress.records import Known
     from mirrorless.settings import Flow
 
@@ -45,7 +45,7 @@ class FixedStarts:
     """The result: how many partitions were announced, and why others failed, which are tried again the next time."""
 
     announced: int
-    failures: Mapping[Place, str]
+    failures: Mapping[TopicPartition, str]
 
     @property
     def problem(self) -> str | None:
@@ -120,7 +120,7 @@ class _Fixing:
         self._note(seen, left={place[0] for place in (*failures, *filled) if is_new(place, seen)})
         return FixedStarts(len(waiting) - len(failures), failures)
 
-    def _with_records(self, places: Sequence[Place]) -> set[Place]:
+    def _with_records(self, places: Sequence[TopicPartition]) -> set[TopicPartition]:
         """Return the places whose remote partition ever had records, or whose end cannot be read.
 
         They were copied: if their progress is lost, a start announced now would be taken for the copy's.
@@ -133,7 +133,7 @@ class _Fixing:
         ends, _ = high_watermarks(self._target, there) if there else ({}, {})
         return {place for remote, place in there.items() if ends.get(remote) != 0}
 
-    def _announced(self, waiting: Sequence[Place], seen: Mapping[str, int]) -> dict[Place, str]:
+    def _announced(self, waiting: Sequence[TopicPartition], seen: Mapping[str, int]) -> dict[TopicPartition, str]:
         with closing(FlowConnections(self._flow)) as ends:
             try:
                 return ends.run(lambda: self._announce(ends, waiting, seen))
@@ -161,8 +161,8 @@ class _Fixing:
             raise ClusterError(reason, cluster=self._flow.target.alias)
 
     async def _announce(
-        self, ends: FlowConnections, waiting: Sequence[Place], seen: Mapping[str, int]
-    ) -> dict[Place, str]:
+        self, ends: FlowConnections, waiting: Sequence[TopicPartition], seen: Mapping[str, int]
+    ) -> dict[TopicPartition, str]:
         """Announce the start of these places; returns which failed, and why."""
         flow = self._flow
         await ends.connect(flow, topics={topic for topic, _ in waiting}, remote_topics=())
@@ -176,7 +176,7 @@ class _Fixing:
             start_at=cluster_client.LATEST,
         )
 
-        async def one(place: Place) -> None:
+        async def one(place: TopicPartition) -> None:
             found = ends.source.topic_id(place[0])
             end = await epochs.first_offset(place)
             start = await epochs.first_offset(place, at=cluster_client.EARLIEST) if is_new(place, seen) else end
@@ -191,7 +191,7 @@ class _Fixing:
             )
             await epochs.announce(place, wanted)
 
-        failures: dict[Place, str] = {}
+        failures: dict[TopicPartition, str] = {}
         under_way = {place: ends.net.call_soon_with_future(one(place)) for place in waiting}
         for place, announcing in under_way.items():
             try:

@@ -14,7 +14,7 @@ from mirrorless.protocol.broker_errors import refusal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.protocol.requests import Offset, ProducerState
@@ -63,9 +63,9 @@ def _is_at(copy: PartitionCopy, downstream: int) -> bool:
     return known.epoch == copy.newest_epoch and known.last_downstream + 1 == downstream
 
 
-async def _tails(target: ClusterClient, node: int, wanted: Mapping[Place, int]) -> dict[Place, _Tail]:
+async def _tails(target: ClusterClient, node: int, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, _Tail]:
     """Return the headers of the batches at these offsets; some at a time, since whole responses are kept meanwhile."""
-    found: dict[Place, _Tail] = {}
+    found: dict[TopicPartition, _Tail] = {}
     places = list(wanted.items())
     for at in range(0, len(places), _TAILS_AT_ONCE):
         answers = await target.read_each_at(node, dict(places[at : at + _TAILS_AT_ONCE]))
@@ -79,7 +79,7 @@ def _state(
     known: ProducerState | int | None,
     end: int,
     log_end: Offset | None,
-    tails: Mapping[Place, _Tail],
+    tails: Mapping[TopicPartition, _Tail],
 ) -> RemoteLogState:
     """Return what a leader holds of one remote partition; `tails` has its last batch, where it was asked for.
 

@@ -27,7 +27,7 @@ from mirrorless.metadata.plan import replicated
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.progress.records import Known
     from mirrorless.settings import Flow
 
@@ -55,12 +55,12 @@ def planned_text(counts: Mapping[str, int]) -> str:
     return json.dumps(counts, ensure_ascii=False, separators=(",", ":"))
 
 
-def new_places(planned: Mapping[str, int], copied: Mapping[str, int]) -> list[Place]:
+def new_places(planned: Mapping[str, int], copied: Mapping[str, int]) -> list[TopicPartition]:
     """Return the partitions that a plan does not know, by the counts of both."""
     return [(topic, partition) for topic, count in copied.items() for partition in range(planned.get(topic, 0), count)]
 
 
-def is_share_of(place: Place, slot: int, slots: int) -> bool:
+def is_share_of(place: TopicPartition, slot: int, slots: int) -> bool:
     """Whether a new partition belongs to this slot; every process gives the same answer."""
     return zlib.crc32(f"{place[0]}-{place[1]}".encode()) % min(slots, LOOKING_SLOTS) == slot
 
@@ -171,7 +171,7 @@ class _Look:
         lease.seen = counts
         return rows
 
-    def _planned(self, places: list[Place], remote: Mapping[str, str], like: LeaseRow) -> list[LeaseRow]:
+    def _planned(self, places: list[TopicPartition], remote: Mapping[str, str], like: LeaseRow) -> list[LeaseRow]:
         ends, _ = high_watermarks(self._source, places)
         known = self._progress.read()
         seen = self._progress.discovered.partitions if starts_at_latest(self.flow) else {}
@@ -183,7 +183,7 @@ class _Look:
         return [replace(row, slots=like.slots, is_first=like.is_first) for row in rows]
 
 
-def row_of(place: Place, remote_topic: str, end: int, known: Known | None, *, is_new: bool) -> LeaseRow:
+def row_of(place: TopicPartition, remote_topic: str, end: int, known: Known | None, *, is_new: bool) -> LeaseRow:
     """Return a lease's row of one partition, whose source ends at `end`."""
     progress = known.progress if known else None
     return LeaseRow(

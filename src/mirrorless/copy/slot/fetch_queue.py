@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.state import PartitionCopy
 
 _SPARE = 2
@@ -66,7 +66,7 @@ class FetchQueue:
         self._lagging = [copy for copy in asked if copy.is_behind]
         return asked
 
-    def answered(self, asked: Sequence[PartitionCopy], served: Container[Place], *, in_order: bool) -> None:
+    def answered(self, asked: Sequence[PartitionCopy], served: Container[TopicPartition], *, in_order: bool) -> None:
         """Move the copies that had their turn to the end; `served` got records, in the order of `asked` or a session's.
 
         Quiet copies had their turn. In order, so had lagging ones before the first that was served: the response was

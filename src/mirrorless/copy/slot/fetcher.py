@@ -27,7 +27,7 @@ from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.slot.fetch_events import FetchEvents
     from mirrorless.copy.slot.rate_limit import RateLimit
@@ -67,7 +67,7 @@ class Fetcher:
         self,
         *,
         source: ClusterClient,
-        copies: Mapping[Place, PartitionCopy],
+        copies: Mapping[TopicPartition, PartitionCopy],
         queues: SendQueues,
         send: Callable[[], None],
         events: FetchEvents,

@@ -24,7 +24,7 @@ from mirrorless.kafka_python import errors as kafka_errors
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.lease_rows import LeaseRow, Report
     from mirrorless.copy.partition.size_limit import SizeLimits
     from mirrorless.copy.resume.resolver import PositionResolver
@@ -107,7 +107,7 @@ class Lease:
         rows: Sequence[LeaseRow],
         terms: LeaseTerms,
         watch: LeaseObserver,
-        left: Mapping[Place, Handover],
+        left: Mapping[TopicPartition, Handover],
         added: AddedPartitions,
     ) -> None:
         self._net = net
@@ -119,7 +119,7 @@ class Lease:
         self._watch = watch
         self._source_id = source_id
         self._target_id = target_id
-        self._copies: dict[Place, PartitionCopy] = {}
+        self._copies: dict[TopicPartition, PartitionCopy] = {}
         self._queues = SendQueues(target)
         self._error_policy = ErrorPolicy(
             source=source,
@@ -219,7 +219,7 @@ class Lease:
         self._recalled = False
         return True
 
-    async def leave(self) -> dict[Place, Handover]:
+    async def leave(self) -> dict[TopicPartition, Handover]:
         """End a copy that runs after its lease, because another lease replaces it."""
         if not self._landed:
             await self._land()

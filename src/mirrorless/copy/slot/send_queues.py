@@ -11,13 +11,13 @@ from mirrorless.kafka_python.connection_manager import Second
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.pending import Pending
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.kafka_python.connection_manager import Node
     from mirrorless.protocol.cluster_client import ClusterClient
 
-    Batches = dict[Place, tuple[PartitionCopy, Pending]]
+    Batches = dict[TopicPartition, tuple[PartitionCopy, Pending]]
     """The content of a produce request: at most one batch of each remote partition."""
 
 _REQUEST_BYTES = 2 << 20

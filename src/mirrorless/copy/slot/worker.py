@@ -26,6 +26,7 @@ from mirrorless.protocol.cluster_client import EARLIEST, LATEST
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.handover import Handover
     from mirrorless.copy.partition.lease_rows import LeaseRow, Report
     from mirrorless.copy.slot.lease import LeaseObserver
@@ -122,7 +123,7 @@ class Slot:
         rows: Sequence[LeaseRow],
         terms: LeaseTerms,
         watch: LeaseObserver,
-        left: Mapping[tuple[str, int], Handover],
+        left: Mapping[TopicPartition, Handover],
     ) -> Lease:
         flow = self.flow
         ends = self._ends

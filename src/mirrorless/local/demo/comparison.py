@@ -7,7 +7,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as ConfluentTopicPartition
 
 from mirrorless.clusters.consumers import waiting
 from mirrorless.errors import ClusterUnavailable
@@ -112,7 +113,9 @@ class _Side:
                 "fetch.message.max.bytes": 4 << 20,
             }
         )
-        self._consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in range(partitions)])
+        self._consumer.assign(
+            [ConfluentTopicPartition(topic, partition, OFFSET_BEGINNING) for partition in range(partitions)]
+        )
 
     def __enter__(self) -> _Side:
         return self

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from mirrorless.clusters.topics import Place
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.engines.control import Control
     from mirrorless.copy.flow.reference import FlowRef
     from mirrorless.copy.partition.lease_rows import Report
@@ -103,7 +103,7 @@ class _Job:
         self._trouble = ""
         self._last: list[Report] = []
         self._fruitless = 0
-        self._reached: dict[Place, int] = {}
+        self._reached: dict[TopicPartition, int] = {}
         self.landed = threading.Event()
         self.complete = False
         self.stuck = False
