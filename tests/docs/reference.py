@@ -29,7 +29,7 @@ STAR: Final = r"\*"
 """A star that is no emphasis."""
 
 _SECTION: Final = re.compile(r"(<!-- generated: (?P<name>[a-z_]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-_ANGLE: Final = re.compile(r"(`[^`]*`)|([<>])")
+_ANGLE: Final = re.compile(r"(`[^`]*`)|([<>|])")
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -40,8 +40,8 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text whose angle brackets outside of code are no HTML."""
-    return _ANGLE.sub(lambda found: found[1] or {"<": "&lt;", ">": "&gt;"}[found[2]], text)
+    """A text whose angle brackets and bars outside of code are neither HTML nor a table."""
+    return _ANGLE.sub(lambda found: found[1] or {"<": "&lt;", ">": "&gt;", "|": "&#124;"}[found[2]], text)
 
 
 def settings() -> str:

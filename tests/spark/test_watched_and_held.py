@@ -62,7 +62,8 @@ def test_a_run_is_measured_paused_resumed_and_switched_off(world: World) -> None
         states = TargetStates(world.place().load())
         states.write(TargetState.PAUSED)
         wait_for(
-            lambda: any("is paused, as mm2-" in line["error"] for line in running.lines("Trouble")), running=running
+            lambda: any("is paused, according to topic mm2-" in line["error"] for line in running.lines("Trouble")),
+            running=running,
         )
         wait_for(lambda: scrape(port).get("mirrorless_job_running") == 0, running=running)
         held = scrape(port)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 
 import click
 
@@ -54,5 +55,8 @@ def main() -> None:
         status = COULD_NOT
     except MirrorlessError as error:
         click.echo(f"error: {error}", err=True)
+        status = COULD_NOT
+    except Exception:  # noqa: BLE001 -- Python's own status of a crash is the one for findings
+        traceback.print_exc()
         status = COULD_NOT
     sys.exit(status)

@@ -33,7 +33,8 @@ def apply(file: str, *, as_json: bool) -> None:
     Creates and grows topics, sets configs, adds and removes ACLs, for every flow of FILE. Copies no records. A
     change that fails does not stop the others.
 
-    Exit status 0: all changes were made; 2: at least one could not be made.
+    Exit status 0: all changes were made; 2: a change could not be made, or a topic could not be
+    examined.
     """
     settings = load(file)
     for warning in settings.warnings:
@@ -54,7 +55,7 @@ def apply(file: str, *, as_json: bool) -> None:
             if not as_json:
                 _show(flow.name, found)
     if as_json:
-        print_json({"flows": flows})
+        print_json({"flows": flows, "warnings": settings.warnings})
     sys.exit(FINE if went_well else COULD_NOT)
 
 

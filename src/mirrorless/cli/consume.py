@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, warn
+from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, verbose_option, warn
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.internal_topics import checkpoints_topic, heartbeats_topic, offset_syncs_topic
 from mirrorless.clusters.replay import Replay
+from mirrorless.errors import MirrorlessError
 from mirrorless.formats import Checkpoint, Heartbeat, Malformed, OffsetSync
 from mirrorless.settings import load
 
@@ -35,6 +36,7 @@ _KINDS: dict[str, tuple[type[Heartbeat] | type[Checkpoint] | type[OffsetSync], C
 @file_argument
 @flow_option
 @json_option
+@verbose_option
 def consume(kind: str, file: str, *, name: str | None, as_json: bool) -> None:
     """Print the records of an internal topic.
 
@@ -46,9 +48,16 @@ def consume(kind: str, file: str, *, name: str | None, as_json: bool) -> None:
     if as_json:
         # One document, written as it is read: a topic may hold more than fits into memory.
         click.echo('{"records": [', nl=False)
-        for number, record in enumerate(found):
-            click.echo(f"{',' if number else ''}\n  {json.dumps(asdict(record))}", nl=False)
-        click.echo(f'\n], "malformed": {json.dumps(malformed)}}}')
+        failed: MirrorlessError | None = None
+        try:
+            for number, record in enumerate(found):
+                click.echo(f"{',' if number else ''}\n  {json.dumps(asdict(record))}", nl=False)
+        except MirrorlessError as error:
+            failed = error
+        reason = "" if failed is None else f', "error": {json.dumps(str(failed))}'
+        click.echo(f'\n], "malformed": {json.dumps(malformed)}{reason}}}')
+        if failed is not None:
+            raise failed
     else:
         for record in found:
             click.echo(record.text)

@@ -16,6 +16,7 @@ from rich.text import Text
 from mirrorless.cli.options import config_file_option, renamed
 from mirrorless.cli.status_codes import FINE, FOUND
 from mirrorless.copy.partition.lease_rows import Report, summary
+from mirrorless.errors import ConfigurationError
 from mirrorless.local.demo.comparison import DemoComparison, compare
 from mirrorless.local.demo.workload import DEMO_TOPICS, fill
 from mirrorless.local.display import ProgressBar
@@ -46,6 +47,8 @@ def demo(config: str | None, former: str | None) -> None:
     Exit status 0: both sides are identical; 1: they differ.
     """
     keep = renamed("--settings", "--config", before=former, now=config)
+    if keep is not None and not Path(keep).parent.is_dir():
+        raise ConfigurationError("the folder does not exist; create it", key="--config", value=keep)
     console = output_console()
     stop = StopRequest()
     with (

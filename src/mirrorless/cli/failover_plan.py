@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mirrorless.cli.options import file_argument, group_option, json_option, print_json, target_option, warn
+from mirrorless.cli.options import (
+    file_argument,
+    group_option,
+    json_option,
+    print_json,
+    target_option,
+    verbose_option,
+    warn,
+)
 from mirrorless.cli.status_codes import COULD_NOT, FINE
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.local.listing import Listing
@@ -29,6 +37,7 @@ _NUMBERS = ("source offset", "target offset", "read again", "not copied")
 @target_option(required=True)
 @group_option()
 @json_option
+@verbose_option
 def failover_plan(file: str, *, target: str, groups: re.Pattern[str], as_json: bool) -> None:
     """Forecast what a failover would cost each consumer group.
 

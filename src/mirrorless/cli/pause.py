@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
-from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, print_json
+from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, print_json, verbose_option
+from mirrorless.cli.status_codes import COULD_NOT
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
+from mirrorless.errors import MirrorlessError
 from mirrorless.settings import load
 
 
@@ -13,6 +17,7 @@ from mirrorless.settings import load
 @file_argument
 @flow_option
 @json_option
+@verbose_option
 def pause(file: str, *, name: str | None, as_json: bool) -> None:
     """Pause flows until `mirrorless resume`.
 
@@ -25,13 +30,20 @@ def pause(file: str, *, name: str | None, as_json: bool) -> None:
 
 
 def set_state(file: str, name: str | None, state: TargetState, *, as_json: bool) -> None:
-    """Write the target state of one flow, or of all."""
+    """Write the target state of one flow, or of all; a flow that fails does not stop the others."""
     written: dict[str, dict[str, str]] = {}
     for flow in chosen_flows(load(file), name):
-        TargetStates(flow).write(state)
         topic = configs_topic(flow).name
-        written[flow.name] = {"state": state.value, "topic": topic, "cluster": flow.target.alias}
-        if not as_json:
-            click.echo(f"{flow.name}: {state.value} ({topic} on {flow.target.alias})")
+        try:
+            TargetStates(flow).write(state)
+        except MirrorlessError as error:
+            written[flow.name] = {"error": str(error)}
+            click.echo(f"error: {flow.name}: {error}", err=True)
+        else:
+            written[flow.name] = {"state": state.value, "topic": topic, "cluster": flow.target.alias}
+            if not as_json:
+                click.echo(f"{flow.name}: {state.value} ({topic} on {flow.target.alias})")
     if as_json:
         print_json({"flows": written})
+    if any("error" in one for one in written.values()):
+        sys.exit(COULD_NOT)

@@ -49,7 +49,8 @@ def plan(file: str, *, as_json: bool) -> None:
             errors[flow.name] = str(error)
     if as_json:
         flows = {name: plan_fields(one) for name, one in plans.items()}
-        print_json({"flows": flows | {name: {"error": reason} for name, reason in errors.items()}})
+        failed = {name: {"error": reason} for name, reason in errors.items()}
+        print_json({"flows": flows | failed, "warnings": settings.warnings})
     else:
         for name, one in plans.items():
             show(name, one)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mirrorless.cli.options import file_argument, flow_option, json_option
+from mirrorless.cli.options import file_argument, flow_option, json_option, verbose_option
 from mirrorless.cli.pause import set_state
 from mirrorless.clusters.target_state import TargetState
 
@@ -13,6 +13,7 @@ from mirrorless.clusters.target_state import TargetState
 @file_argument
 @flow_option
 @json_option
+@verbose_option
 def resume(file: str, *, name: str | None, as_json: bool) -> None:
     """Resume paused flows where they stopped.
 

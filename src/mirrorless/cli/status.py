@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, print_json
+from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, print_json, verbose_option
 from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
 from mirrorless.clusters.target_state import TargetState
 from mirrorless.copy.flow.status import line_on_gone, status_of
@@ -32,6 +32,7 @@ _COUNTS = {"topics": "topics", "partitions": "partitions", "begun": "started", "
 @file_argument
 @flow_option
 @json_option
+@verbose_option
 def status(file: str, *, name: str | None, as_json: bool) -> None:
     """Show state, lag and halted partitions of each flow.
 

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-_WRITTEN_BY: Final = "# written by `mirrorless kafka up`, which overwrites it at its next start\n"
+_MARK: Final = "# written by `mirrorless kafka up`"
+"""How a file begins that may be overwritten; compared with files of earlier releases, so it must not change."""
+_WRITTEN_BY: Final = f"{_MARK}, which overwrites it at its next start\n"
 _REPLICAS: Final = 3
 _FACTORS: Final = ("", "offset.storage.", "offset-syncs.topic.", "checkpoints.topic.", "heartbeats.topic.")
 _SOON_S: Final = 5
@@ -52,6 +54,6 @@ def refuse_foreign(file: Path, *, names: Sequence[str]) -> None:
         raise ConfigurationError("a flow needs two clusters; name both", key="--config", value=str(file))
     if not file.parent.is_dir():
         raise ConfigurationError("the folder does not exist; create it", key="--config", value=str(file.parent))
-    if file.exists() and (not file.is_file() or not file.read_text(errors="replace").startswith(_WRITTEN_BY)):
+    if file.exists() and (not file.is_file() or not file.read_text(errors="replace").startswith(_MARK)):
         reason = "exists, but was not written by `mirrorless kafka up`; choose another name"
         raise ConfigurationError(reason, key="--config", value=str(file))

@@ -69,7 +69,7 @@ def test_a_copy_with_an_end_says_that_it_is_paused(world: World) -> None:
     world.discover()
     call("pause", str(world.file))
     reader = LeaseReader(world.place(bounded=True), Control(None))
-    with pytest.raises(FlowPaused, match="is paused, as mm2-configs"):
+    with pytest.raises(FlowPaused, match="is paused, according to topic mm2-configs"):
         reader.partitions({"lease": 0}, {"lease": 1})
     reader.stop()
 

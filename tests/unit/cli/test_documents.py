@@ -60,7 +60,8 @@ def test_apply_lists_what_was_done_and_what_was_not(file: str, monkeypatch: pyte
         "flows": {
             "A->B": {"actions": [action], "problems": [], "notes": ["n"], "warnings": []},
             "B->A": {"error": "cluster A: no answer"},
-        }
+        },
+        "warnings": [],
     }
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import asdict
 
 import click
 
-from mirrorless.cli.options import file_argument, flow_option, json_option, print_json, renamed
+from mirrorless.cli.options import file_argument, flow_option, json_option, print_json, renamed, verbose_option
+from mirrorless.cli.status_codes import FOUND
 from mirrorless.copy.resume.reset import Reset, Resetter, flow_of
 from mirrorless.local.listing import Listing
 from mirrorless.protocol.cluster_client import EARLIEST, LATEST
@@ -50,6 +52,7 @@ class _Start(click.ParamType[int]):
 @click.option("--to", "former", type=_Start(), hidden=True)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @json_option
+@verbose_option
 def reset(
     file: str,
     *,
@@ -78,8 +81,9 @@ def reset(
         resets = resetter.plan(topic, EARLIEST if offset is None else offset, partitions=partitions)
         if not as_json:
             _show(resets)
-        if not yes:
-            click.confirm(_question(resets), abort=True)
+        if not yes and not click.confirm(_question(resets)):
+            click.echo("nothing was reset", err=True)
+            sys.exit(FOUND)
         resetter.apply(resets)
     finally:
         resetter.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, print_json
+from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, print_json, verbose_option
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.filters import replicated_topics
@@ -19,6 +19,7 @@ _FIELDS = ("topic", "partition", "from", "to", "downstream", "target_end", "runs
 @file_argument
 @flow_option
 @json_option
+@verbose_option
 def show(file: str, *, name: str | None, as_json: bool) -> None:
     """Show which offsets can be translated, by partition.
 

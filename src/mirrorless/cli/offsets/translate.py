@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from mirrorless.cli.options import file_argument, group_option, json_option, print_json, target_option, warn
+from mirrorless.cli.options import (
+    file_argument,
+    group_option,
+    json_option,
+    print_json,
+    target_option,
+    verbose_option,
+    warn,
+)
 from mirrorless.cli.status_codes import FOUND
 from mirrorless.client import MirrorClient
 from mirrorless.clusters.topics import partition_counts
@@ -37,6 +45,7 @@ _FIELDS: Final = ("group", "topic", "partition", "offset", "metadata")
 @target_option()
 @group_option(required=True)
 @json_option
+@verbose_option
 def translate(file: str, *, source: str, target: str | None, groups: re.Pattern[str], as_json: bool) -> None:
     """Print the offsets at which groups continue on the target.
 
