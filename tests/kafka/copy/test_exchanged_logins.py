@@ -128,10 +128,10 @@ def test_a_planner_that_gets_no_answer_is_followed_by_one_with_new_clients(
     assert first is not None
     plan = LeasePlanner.plan
 
-    def refused(self: LeasePlanner, flow: Flow) -> Any:  # noqa: ANN401
+    def refused(self: LeasePlanner, flow: Flow, **options: Any) -> Any:  # noqa: ANN401
         if self is first:
             raise ClusterUnavailable("check user and password", cluster="A")
-        return plan(self, flow)
+        return plan(self, flow, **options)
 
     monkeypatch.setattr(LeasePlanner, "plan", refused)
     monkeypatch.setattr(partition_leases, "_RETRY_S", 0.01)

@@ -93,6 +93,7 @@ def test_partitions_of_which_nothing_is_remembered_are_asked_for_together(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = world.topic(partitions=60)
+    world.write_settings(**{"offset.storage.partitions": "25"})  # a request announces one epoch in each of them
     fill(world.source, topic, (b"%d" % n for n in range(600)), partitions=60)
     world.copy()
     wait_until_forgotten(world, world.remote(topic))
