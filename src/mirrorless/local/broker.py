@@ -213,7 +213,7 @@ class Broker:
         while self.process_id is not None:
             self._pause(deadline)
         if self._process is not None and self._process.returncode != 0:
-            raise self._failure(f"formatting the data of broker {self.node_id} failed")
+            raise self._failure(f"broker {self.node_id} could not format its data folder")
 
     def launch(self, java: Path, class_path: str, *, jvm: Sequence[str] = TRIAL_JVM) -> None:
         """Start the broker's process; `is_up` says when it is ready."""
