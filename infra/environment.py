@@ -29,7 +29,7 @@ PATH="$VIRTUAL_ENV/bin:$PATH"
 export VIRTUAL_ENV PATH
 unset PYTHONHOME
 """
-"""`venv-pack` packs one, and whoever unpacks its archive sources it."""
+"""`venv-pack` packs one; it is sourced after its archive is unpacked."""
 # The fastest level: 5 s instead of 20 s, for an archive that is a tenth larger.
 _COMPRESSION: Final = 1
 
