@@ -48,7 +48,8 @@ class Names:
     def make(self, cluster: str, topic: str) -> None:
         admin = AdminClient({"bootstrap.servers": self.clusters[cluster].bootstrap_servers})
         if topic not in admin.list_topics(timeout=60).topics:
-            admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+            # As heartbeats are kept: all tests share a topic of that name.
+            admin.create_topics([NewTopic(topic, 1, 1, config={"cleanup.policy": "compact"})])[topic].result()
 
     def topics(self, cluster: str, original: str) -> set[str]:
         admin = AdminClient({"bootstrap.servers": self.clusters[cluster].bootstrap_servers})
