@@ -41,8 +41,8 @@ class FailbackFilter(CheckpointTopic):
         last = self.last(checkpoint.group, place)
         super().note(checkpoint)
         key = checkpoint.group, place
-        anew = last is not None and checkpoint.upstream >= last.upstream and checkpoint.downstream < last.downstream
-        self._furthest[key] = max(-1 if anew else self._furthest.get(key, -1), checkpoint.downstream)
+        reset = last is not None and checkpoint.upstream >= last.upstream and checkpoint.downstream < last.downstream
+        self._furthest[key] = max(-1 if reset else self._furthest.get(key, -1), checkpoint.downstream)
 
     def of(self, group: str, place: TopicPartition, offset: int) -> Checkpoint | None:
         """The last checkpoint of a group, if it has the group's offset in a remote topic."""

@@ -269,9 +269,9 @@ def test_a_partition_that_was_taken_over_is_no_sign_though_no_record_came_since(
 def test_who_plans_with_new_clients_has_seen_what_the_one_before_saw(world: World, planner: LeasePlanner) -> None:
     assert rows(planner) == 1
     write(world, Progress(last_offset=0))
-    anew = planner.anew()
-    with closing(anew), pytest.raises(MirrorMaker2Runs, match="copies this flow too"):
-        rows(anew)
+    renewed = planner.with_new_clients()
+    with closing(renewed), pytest.raises(MirrorMaker2Runs, match="copies this flow too"):
+        rows(renewed)
 
 
 def test_a_source_that_ends_before_what_is_taken_over_is_told(world: World) -> None:

@@ -248,7 +248,7 @@ class LeasePlanner:
         self._ends = ends
         return ends, text
 
-    def anew(self) -> LeasePlanner:
+    def with_new_clients(self) -> LeasePlanner:
         """Return a planner with new clients that log in again and this one's knowledge; this one is closed then.
 
         A client keeps the login that it was created with, which may have been changed since. Raises `MirrorlessError`

@@ -111,7 +111,7 @@ class LeaseReader(DataSourceStreamReader):
                     raise
                 self._control.complain(str(error), unreachable=True)
                 if attempts == _ATTEMPTS and isinstance(error, ClusterUnavailable):
-                    self._log_in_anew()
+                    self._log_in_again()
                 time.sleep(_RETRY_S)
             else:
                 self._control.complain(self._mistake or self._waiting or self._news)
@@ -135,7 +135,7 @@ class LeaseReader(DataSourceStreamReader):
         if self._planner is not None and self._planner.flow.connections != flow.connections:
             self.stop()
         elif self._planner is not None and self._planner.missing:
-            self._log_in_anew()
+            self._log_in_again()
         if self._planner is None:
             # Imported only to plan leases: other processes that use this class would load all clients.
             from mirrorless.copy.planning.lease_planner import LeasePlanner  # noqa: PLC0415
@@ -148,10 +148,10 @@ class LeaseReader(DataSourceStreamReader):
         self._waiting, self._news = self._planner.waiting, self._planner.news
         return piles
 
-    def _log_in_anew(self) -> None:
+    def _log_in_again(self) -> None:
         if self._planner is not None:
             with suppress(MirrorlessError):
-                self._planner = self._planner.anew()
+                self._planner = self._planner.with_new_clients()
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         """Return the rows of a slot."""
