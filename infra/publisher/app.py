@@ -71,7 +71,8 @@ def _remove_replaced(s3: Any, bucket: str, release: str) -> None:  # noqa: ANN40
         since[name] = max(modified, since.get(name, modified))
         keys.setdefault(name, []).append(key)
     for name, at in since.items():
-        replaced = min((other for other in since.values() if other > at), default=None)
+        # S3 tells seconds: two releases may have the same one.
+        replaced = min((when for other, when in since.items() if other != name and when >= at), default=None)
         if name != release and replaced is not None and datetime.now(UTC) - replaced > _KEPT_FOR:
             for key in keys[name]:
                 s3.delete_object(Bucket=bucket, Key=key)

@@ -6,7 +6,7 @@ import itertools
 import json
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -20,14 +20,15 @@ from mirrorless.errors import ClusterUnavailable, MirrorMaker2Runs
 from tests.support.metadata import discover_topics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from mirrorless.copy.partition.lease_rows import LeaseRow, Report
+    from mirrorless.copy.partition.lease_rows import Report
     from mirrorless.local.embedded_kafka import EmbeddedCluster
     from mirrorless.metadata.sync_pass import SyncPass
 
 _numbers = itertools.count()
+_Result = TypeVar("_Result")
 
 
 class Seen(NamedTuple):
@@ -112,11 +113,11 @@ class World:
 
     def copy(self, *, bounded: bool = True) -> list[Report]:
         """Discover topics, then one lease over everything that is there, in this process."""
-        self.discover()
+        self._again(self.discover)
         place = self.place(bounded=bounded)
         planner = LeasePlanner(place.load(), bounded=bounded)
         try:
-            rows = [row for pile in self._plan(planner) for row in pile]
+            rows = [row for pile in self._again(lambda: planner.plan(self.place().load())) for row in pile]
             return run_lease(place, rows, control=Control(), lease=1, slot=0) if rows else []
         finally:
             planner.close()
@@ -139,17 +140,17 @@ class World:
         self.write_settings(**{"mirrorless.lease.seconds": str(seconds)})
         return self.copy(bounded=False)
 
-    def _plan(self, planner: LeasePlanner) -> list[list[LeaseRow]]:
-        """Plan as the stream's source does: brokers may still be busy with topics that were just made.
+    def _again(self, work: Callable[[], _Result]) -> _Result:
+        """Do it again as a run does: brokers may still be busy with topics that were just made, or cut connections.
 
         Or with the members of a MirrorMaker 2 that has just stopped.
         """
         for _ in range(10):
             try:
-                return planner.plan(self.place().load())
+                return work()
             except (ClusterUnavailable, MirrorMaker2Runs):
                 time.sleep(1)
-        return planner.plan(self.place().load())
+        return work()
 
     def remote(self, topic: str) -> str:
         """The remote topic's name."""

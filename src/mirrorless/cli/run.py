@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import TYPE_CHECKING
@@ -84,4 +85,5 @@ def run(
         if metrics_port is not None:
             shown = stack.enter_context(measured(settings, shown, port=metrics_port))
         went_well = run_flows(settings, bounded=available_now, display=shown, stop=stop, master=spark_master)
+    gc.freeze()  # the interpreter would look for cycles in all that is loaded, longer than Spark takes to end
     sys.exit(FINE if went_well else FOUND)

@@ -33,9 +33,9 @@ _SELDOM_S = 2.0
 _LOOKED_SHARE = 40
 """Reports of thousands of partitions are read less often, to take a fortieth of the time at most."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_STOPPING_S = 2.5
+_STOPPING_S = 1.0
 """How long the query may take to end."""
-_ENDING_S = 1.0
+_ENDING_S = 0.5
 """How long functions that are running when the run ends may take."""
 _THREADS = 1024
 """Maximum number of slots at once, or as many as the configuration has: it may be raised while the flow runs."""

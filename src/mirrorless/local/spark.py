@@ -76,7 +76,7 @@ def spark_session(
         "spark.local.dir": str(folder),
         "spark.rpc.netty.dispatcher.numThreads": "4",  # default: as many as there may be slots, all started at once
         "spark.sql.adaptive.enabled": "false",  # has no effect on streams, and logs this every time
-        "spark.sql.streaming.stopTimeout": "2s",
+        "spark.sql.streaming.stopTimeout": "1s",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -38,7 +38,7 @@ _OBSERVE_EVERY_S = 0.5
 _OBSERVED_SHARE = 50
 """Reports of thousands of partitions are written less often, so that they take a fiftieth of the time at most."""
 _LEADERS_EVERY_S = 1.0
-_LANDING_S = 3.0
+_LANDING_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

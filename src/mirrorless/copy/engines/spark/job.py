@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.flow.reference import FlowRef
     from mirrorless.copy.partition.lease_rows import Report
 
-LANDING_S: Final = 3.5
+LANDING_S: Final = 2.5
 """How long a lease may take to end after a stop request."""
 _FRUITLESS_LEASES: Final = 3
 GAVE_UP: Final = (
