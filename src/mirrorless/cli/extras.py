@@ -24,6 +24,7 @@ EXTRAS: Final = {
     "cryptography": Extra("cryptography", "aws"),
     "pandas": Extra("pandas", "run"),
     "prometheus_client": Extra("the Prometheus client", "run"),
+    "psutil": Extra("psutil", "run"),
     "pyarrow": Extra("PyArrow", "run"),
     "pyspark": Extra("PySpark", "run"),
     "yaml": Extra("PyYAML", "run"),

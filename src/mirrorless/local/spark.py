@@ -8,10 +8,11 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession, SQLContext
@@ -122,7 +123,7 @@ def _end(session: SparkSession, *, at_once: bool) -> None:
         server, context._accumulatorServer = context._accumulatorServer, None  # type: ignore[assignment]
         server.handle_error = lambda *_: None  # type: ignore[method-assign] # the JVM's connection ends, as intended
         threading.Thread(target=server.shutdown, daemon=True).start()
-        process.kill()
+        _kill(process)
         context.stop()
         SparkSession._instantiatedSession = SparkSession._activeSession = None
         SQLContext._instantiatedContext = None
@@ -142,6 +143,19 @@ def _end(session: SparkSession, *, at_once: bool) -> None:
     # A later session of this process starts a new JVM.
     SparkContext._gateway = None
     SparkContext._jvm = None
+
+
+def _kill(jvm: subprocess.Popen[bytes]) -> None:
+    """Kill a JVM and the Python workers below it, which would only end once they notice that it is gone."""
+    try:
+        workers = psutil.Process(jvm.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        workers = []
+    jvm.kill()
+    for worker in workers:
+        with suppress(psutil.NoSuchProcess):
+            worker.kill()
+    psutil.wait_procs(workers, timeout=_JVM_EXIT_S)
 
 
 def _by_others(record: logging.LogRecord) -> bool:
