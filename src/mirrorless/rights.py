@@ -102,6 +102,7 @@ class When(StrEnum):
     PAUSE = "optional: without it, a pause is not detected"
     LATEST = "with auto.offset.reset=latest"
     EXPIRY = "optional: without it, one day is assumed"
+    OLD_RECORDS = "optional: without it, a limit on the age of records is lifted by config_sync only"
     BETTER = "optional: without it, partitions are assigned to slots by records instead of bytes"
 
 
@@ -119,7 +120,7 @@ class Row:
     @property
     def required(self) -> bool:
         """Whether a function does not work without it, on current brokers."""
-        return self.when not in (When.OLD_BROKERS, When.RIVAL, When.PAUSE, When.EXPIRY, When.BETTER)
+        return self.when not in (When.OLD_BROKERS, When.RIVAL, When.PAUSE, When.EXPIRY, When.OLD_RECORDS, When.BETTER)
 
     @property
     def iam_actions(self) -> tuple[str, ...]:
@@ -169,6 +170,7 @@ ROWS: Final = (
     Row(_DISCOVERY, _T, On.REMOTE_TOPICS, Operation.DESCRIBE, "find missing topics"),
     Row(_DISCOVERY, _T, On.REMOTE_TOPICS, Operation.CREATE, "create them"),
     Row(_DISCOVERY, _T, On.REMOTE_TOPICS, Operation.ALTER, "add partitions"),
+    Row(_DISCOVERY, _T, On.REMOTE_TOPICS, Operation.DESCRIBE_CONFIGS, "create them for old records", When.OLD_RECORDS),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.DESCRIBE, "check whether it exists"),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.CREATE, "create it if missing"),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.READ, _SAME),
@@ -317,5 +319,6 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.PAUSE: lambda _: True,
     When.LATEST: lambda flow: flow.auto_offset_reset == "latest" and flow.start_timestamp_ms is None,
     When.EXPIRY: lambda _: True,
+    When.OLD_RECORDS: lambda _: True,
     When.BETTER: lambda _: True,
 }

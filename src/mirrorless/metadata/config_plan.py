@@ -2,7 +2,7 @@
 
 Rules: `MirrorSourceConnector.targetConfig` of MirrorMaker 2 4.3. Static broker configs of the source are never
 replicated; dynamic ones are; a default is deleted on the target, so that the target's default applies, or set if the
-filter selects it (`use.defaults.from`).
+filter selects it (`use.defaults.from`). Limits on the age of records are an exception (`timestamp_limits`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mirrorless.clusters.configs import Origin
 from mirrorless.metadata.actions import AlterConfigs, ConfigDifference
+from mirrorless.metadata.timestamp_limits import AGE_LIMITS, is_replicated, lifted_limits, why_lifted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,8 +47,17 @@ def plan_configs(
         if topic not in source or name not in target:
             continue
         differences = tuple(_differences(chosen, source[topic], target[name]))
+        reasons = [f"to match {topic}"] if differences else []
+        now = {config: one.value for config, one in target[name].items()}
+        after = now | {one.name: one.upstream for one in differences if not one.delete}
+        if lifted := lifted_limits(chosen, source[topic], after):
+            reasons.append(why_lifted(topic, lifted, after))
+            differences += tuple(
+                ConfigDifference(name=config, upstream=value, downstream=now[config])
+                for config, value in lifted.items()
+            )
         if differences:
-            actions.append(AlterConfigs(topic=name, differences=differences, reason=f"to match {topic}"))
+            actions.append(AlterConfigs(topic=name, differences=differences, reason="; ".join(reasons)))
         for config in creation_config(chosen, source[topic]).keys() - target[name].keys():
             unknown[config].append(name)
     notes = [
@@ -65,7 +75,7 @@ def _differences(chosen: ConfigFilter, source: Configs, target: Configs) -> Iter
             continue
         own = now.origin == Origin.TOPIC
         if _left_to_target(chosen, name, wanted):
-            if own:
+            if own and name not in AGE_LIMITS:
                 yield ConfigDifference(name=name, upstream=wanted.value, downstream=now.value, delete=True)
         elif wanted.value is not None and not (own and now.value == wanted.value):
             yield ConfigDifference(name=name, upstream=wanted.value, downstream=now.value)
@@ -74,7 +84,8 @@ def _differences(chosen: ConfigFilter, source: Configs, target: Configs) -> Iter
 def _followed(chosen: ConfigFilter, source: Configs) -> Iterator[tuple[str, ConfigValue]]:
     for name in sorted(source):
         one = source[name]
-        if not one.fixed and one.origin != Origin.STATIC_BROKER and chosen.selects(name):
+        followed = not one.fixed and one.origin != Origin.STATIC_BROKER and is_replicated(name, one)
+        if followed and chosen.selects(name):
             yield name, one
 
 

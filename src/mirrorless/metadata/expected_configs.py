@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.configs import Origin
 from mirrorless.metadata.config_plan import creation_config
+from mirrorless.metadata.timestamp_limits import AGE_LIMITS, lifted_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -106,12 +107,14 @@ def topic_pairs(
                 after = ask(name, config) if deleted else ""
                 if not isinstance(after, str) and after.configs is not None:
                     found |= {key: after.configs[key] for key in deleted if key in after.configs}
+                found |= lifted_limits(chosen, source[topic], found)
         else:
             after = ask(name, config)
             if isinstance(after, str) or after.configs is None:
                 unread.add(after if isinstance(after, str) else _silent(flow.target.alias), [name])
                 continue
             found = dict(after.configs)
+            found |= lifted_limits(chosen, source[topic], found)
             replicas = after.replication_factor if flow.replication_factor == -1 else flow.replication_factor
         yield TopicPair(
             topic=topic,
@@ -139,7 +142,7 @@ def _asked(
 
 def _is_to_be_deleted(key: str, there: Configs, source: Configs, chosen: ConfigFilter) -> bool:
     """Whether the config sync is about to delete a topic's own value, so that the target's default applies."""
-    if there[key].origin != Origin.TOPIC or key not in source or source[key].fixed:
+    if there[key].origin != Origin.TOPIC or key not in source or source[key].fixed or key in AGE_LIMITS:
         return False
     return chosen.selects(key) and source[key].origin == Origin.DEFAULT and not chosen.selects_default(key)
 

@@ -19,8 +19,9 @@ from mirrorless.filters import config_filter_for
 from mirrorless.metadata import acl_record
 from mirrorless.metadata.acl_plan import AclSnapshot, acl_notes, plan_acls
 from mirrorless.metadata.acl_record import AclRecord
-from mirrorless.metadata.actions import Action, Plan, Problem
+from mirrorless.metadata.actions import Action, CreateTopic, Plan, Problem
 from mirrorless.metadata.config_plan import creation_config, plan_configs
+from mirrorless.metadata.creation_probe import CreationProbe
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import (
     came_back,
@@ -33,12 +34,14 @@ from mirrorless.metadata.plan import (
 from mirrorless.metadata.recreated_topics import changes_topic, without_other_copies
 from mirrorless.metadata.retention_note import retention_note
 from mirrorless.metadata.state_topics import look_at
+from mirrorless.metadata.timestamp_limits import with_lifted_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mirrorless.clusters.acls import Acl
     from mirrorless.clusters.admin import Refusal
+    from mirrorless.clusters.configs import Configs
     from mirrorless.metadata.recreated_topics import Copied
     from mirrorless.settings import Flow
 
@@ -160,12 +163,26 @@ class MetadataPlanner:
         planned = plan_topics(
             self._flow, remote=self._remote, source=self._source, target=self._target, configs=configs
         )
+        if found:
+            planned = self._with_lifted_limits(planned, found)
         # Without its configs a compacted topic would be created as one whose records are deleted.
         reason = f"not created, because reading its configs failed on {self._flow.source.alias}"
         return Plan(
             actions=(*plan_internal_topics(self._flow, source=self._source, target=self._target), *planned),
             problems=_problems({topic: _told(one) for topic, one in failed.items()}, reason, uncopied=True),
         )
+
+    def _with_lifted_limits(self, planned: Iterable[Action], configs: Mapping[str, Configs]) -> list[Action]:
+        """Create topics so that they accept old records; without DESCRIBE_CONFIGS on them the config sync does it."""
+        chosen, origin = config_filter_for(self._flow), {self._remote[topic]: topic for topic in configs}
+        with CreationProbe(self._flow.target) as probe:
+            defaults = probe.defaults(next(iter(origin)))
+        return [
+            with_lifted_limits(chosen, one, configs[topic], topic=topic, defaults=defaults)
+            if isinstance(one, CreateTopic) and (topic := origin.get(one.topic)) is not None
+            else one
+            for one in planned
+        ]
 
     def _kept(self) -> Plan:
         admins = self._admins
