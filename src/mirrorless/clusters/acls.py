@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka.admin import AclBinding, AclBindingFilter, ResourceType
 
 from mirrorless.clusters.kafka_admin_client import admin_client
+from mirrorless.clusters.msk import is_serverless
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.kafka_python.admin import (
     ACLFilter,
@@ -72,8 +73,10 @@ def topic_acls(cluster: Cluster) -> frozenset[Acl] | NoAcls:
     """Read all ACLs of topics in one request.
 
     No authorizer, no right to describe ACLs, and any other refusal of the cluster is a result; raises
-    `ClusterUnavailable` if there is none.
+    `ClusterUnavailable` if there is none. MSK Serverless is not asked: its answer may be that a right is missing.
     """
+    if is_serverless(cluster):
+        return NoAcls(f"cluster {cluster.alias} is MSK Serverless, which has no ACLs")
     # Not with confluent-kafka: 2.16 returns an empty list for every refusal, as if the cluster had no ACLs.
     try:
         client = admin_client(cluster)

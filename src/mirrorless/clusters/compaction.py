@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import KafkaError
 
 from mirrorless.clusters.configs import topic_configs
+from mirrorless.clusters.msk import is_serverless
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +49,11 @@ def is_compacted(policy: str) -> bool:
 
 
 def compacting(cluster: Cluster, topic: str) -> str:
-    """Return the command that sets a topic's `cleanup.policy` to `compact`."""
+    """Return the command that sets a topic's `cleanup.policy` to `compact`; on MSK Serverless there is none."""
+    if is_serverless(cluster):
+        return (
+            f"another topic: MSK Serverless sets {CLEANUP_POLICY} only at creation; delete {topic} if it is not needed"
+        )
     return (
         f"kafka-configs.sh --bootstrap-server {cluster.bootstrap_servers} --alter --entity-type topics "
         f"--entity-name {topic} --add-config {CLEANUP_POLICY}={COMPACT}"

@@ -10,7 +10,6 @@ import importlib
 import ipaddress
 import json
 import os
-import re
 import threading
 import time
 import urllib.error
@@ -20,6 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 from urllib.parse import quote, quote_plus, urlencode, urlsplit
 
+from mirrorless.clusters.msk import region_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -28,7 +29,6 @@ _UNSECURED: Final = "unsecuredLoginStringClaim_"
 _UNSECURED_LIFE_S: Final = 3600.0
 _TIMEOUT_S: Final = 10.0
 _LARGEST_ANSWER_BYTES: Final = 1 << 20
-_MSK_REGION: Final = re.compile(r"\.kafka(?:-serverless)?\.(?P<region>[a-z0-9-]+)\.(?:amazonaws|api\.aws)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +186,7 @@ class Iam:
         strangers = [option for option in options if option not in known and not option.startswith("awsMax")]
         if strangers:
             raise ValueError(f"option {strangers[0]} is not supported; remove it")
-        found = _MSK_REGION.search(servers)
-        region = found["region"] if found else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+        region = region_of(servers) or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
         if not region:
             raise ValueError("the brokers' names have no region; set AWS_REGION")
         _signer()

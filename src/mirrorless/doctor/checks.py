@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.compaction import CLEANUP_POLICY, COMPACT
+from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.groups import list_groups
 from mirrorless.clusters.identity import ends_of
+from mirrorless.clusters.msk import is_serverless
 from mirrorless.clusters.replication_factors import broker_count
 from mirrorless.clusters.topics import partition_counts, replica_counts
 from mirrorless.doctor.clocks import clock_agrees
@@ -20,6 +23,7 @@ from mirrorless.doctor.limits import LIMITS, RecordLimits
 from mirrorless.doctor.mirrormaker2 import signs_of_mirrormaker2
 from mirrorless.doctor.probes import Probes
 from mirrorless.doctor.rights_check import Names, rights_there
+from mirrorless.doctor.serverless import serverless
 from mirrorless.errors import ClusterError, CopiedClusterIdError, LoopError, SameClusterError
 from mirrorless.filters import group_filter_for, replicated_topics
 from mirrorless.metadata.loop_check import refuse_loops
@@ -140,7 +144,32 @@ class _Examination:
         found = rights_there(flow, side, probes=probes, names=self._names(), functions=self._functions)
         factors = replication_factors(flow, end, functions=self._functions)
         topics = internal_topics(flow, end, admin=self._admins[side], probes=probes, functions=self._functions)
-        return [*found, factors, *topics, clock_agrees(probes, alias)]
+        return [*found, factors, *topics, *self._serverless(side), clock_agrees(probes, alias)]
+
+    def _serverless(self, side: Side) -> list[Finding]:
+        counts = partition_counts(self._metadata[side])
+        return serverless(
+            self._flow,
+            side,
+            admin=self._admins[side],
+            counts=counts,
+            remote=self._compacted() if side is Side.TARGET and is_serverless(self._flow.target) else {},
+            functions=self._functions,
+        )
+
+    def _compacted(self) -> dict[str, int]:
+        """Remote topics of the source's compacted topics, with their partitions; empty if the source is unreachable."""
+        metadata, admin = self._metadata.get(Side.SOURCE), self._admins.get(Side.SOURCE)
+        if metadata is None or admin is None:
+            return {}
+        counts = partition_counts(metadata)
+        remote = replicated(self._flow, counts)
+        try:
+            configs, _ = topic_configs(admin, remote)
+        except ClusterError:
+            return {}
+        compacted = [topic for topic, one in configs.items() if COMPACT in (one[CLEANUP_POLICY].value or "")]
+        return {remote[topic]: counts[topic] for topic in compacted}
 
     def _names(self) -> Names:
         """The visible names of the source; empty if it is unreachable."""

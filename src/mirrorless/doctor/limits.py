@@ -20,9 +20,9 @@ from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.doctor.probes import NotSaid
 from mirrorless.doctor.replicas import enough_replicas
 from mirrorless.errors import ClusterError
-from mirrorless.filters import config_filter_for
 from mirrorless.metadata.expected_configs import Target, Unread, topic_pairs
 from mirrorless.metadata.retention import compare_retention
+from mirrorless.metadata.serverless import target_filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -86,7 +86,7 @@ class RecordLimits:
                 self.flow,
                 remote=self.remote,
                 counts=self.counts,
-                chosen=config_filter_for(self.flow),
+                chosen=target_filter(self.flow, on_creation=True),
                 source=source,
                 target=Target(replicas=self.replicas, configs=target),
                 would_be=self._would_be,
@@ -111,7 +111,7 @@ class RecordLimits:
 
     def _retention(self, pairs: Sequence[TopicPair]) -> Finding:
         alias = self.flow.target.alias
-        shorter = compare_retention(self.flow, config_filter_for(self.flow), pairs)
+        shorter = compare_retention(self.flow, target_filter(self.flow, on_creation=True), pairs)
         if shorter is None:
             text = f"{_topics(pairs)}: kept at least as long as on {self.flow.source.alias}"
             return Finding(check=RETENTION, status=Status.OK, text=text, cluster=alias)

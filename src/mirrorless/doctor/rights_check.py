@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.clusters.msk import is_serverless
 from mirrorless.doctor.examples import examples, literals
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.doctor.probes import NotSaid
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.policy import policy_for
-from mirrorless.rights import CONNECT, SWITCHES, On, Operation, When, name_of, needed, without_implied
+from mirrorless.rights import CONNECT, SWITCHES, Function, On, Operation, When, name_of, needed, without_implied
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from mirrorless.doctor.probes import Probes
-    from mirrorless.rights import Function, Row, Side
+    from mirrorless.rights import Row, Side
     from mirrorless.settings import Flow
 
 _GROUPS_ASKED: Final = 500  # some rights are checked one by one
@@ -34,7 +35,15 @@ def rights_there(
     flow: Flow, side: Side, *, probes: Probes, names: Names, functions: Iterable[Function] | None = None
 ) -> list[Finding]:
     """Check the rights on one side, for all functions of the flow or for some."""
-    rows = [row for row in needed(flow, functions) if row.side is side and row.when is not When.OLD_BROKERS]
+    cluster = flow.source if side == "source" else flow.target
+    rows = [
+        row
+        for row in needed(flow, functions)
+        if row.side is side
+        and row.when is not When.OLD_BROKERS
+        # MSK Serverless has no ACLs to read or to add.
+        and not (row.on is On.CLUSTER and _is_about_acls(row) and is_serverless(cluster))
+    ]
     grouped: dict[tuple[On, Operation], list[Row]] = {}
     for row in without_implied(rows):
         grouped.setdefault((row.on, row.operation), []).append(row)
@@ -70,6 +79,10 @@ def _check(flow: Flow, side: Side, rows: Sequence[Row], *, probes: Probes, names
         fix += f", or set {switch}=false"
     text = f"no {row.operation} on {which}; needed by {', '.join(functions)}"
     return Finding(check=check, status=Status.FAILED, text=text, cluster=alias, fix=fix)
+
+
+def _is_about_acls(row: Row) -> bool:
+    return row.function is Function.ACL_SYNC or row.when is When.ACLS
 
 
 def _lesser(row: Row, refused: Sequence[str]) -> str:

@@ -31,6 +31,7 @@ _GRANTS: Final = {
 }
 _ORDER: Final = (CreateTopic, GrowTopic, AlterConfigs, AddAcl, RemoveAcl, ForgetAcl)
 _AUTHORIZATION: Final = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
+_EXCLUDE: Final = "to keep the target's values, add these configs to config.properties.exclude"
 _Item = TypeVar("_Item")
 
 
@@ -89,9 +90,13 @@ def _alter(target: Admin, actions: Sequence[AlterConfigs]) -> list[Applied]:
                 if refusal is not None:
                     refused[topic].append(f"{single[topic].name}: {refusal.text}")
     return [
-        Applied(one, "; ".join(refused[one.topic]) or None if one.topic in refused else _text(one, outcomes[one.topic]))
+        Applied(one, _refused(refused[one.topic]) if one.topic in refused else _text(one, outcomes[one.topic]))
         for one in actions
     ]
+
+
+def _refused(configs: Sequence[str]) -> str | None:
+    return f"{'; '.join(configs)}; {_EXCLUDE}" if configs else None
 
 
 def _change(difference: ConfigDifference) -> ConfigChange:
@@ -140,6 +145,8 @@ def _recorded(write: Callable[[Iterable[Acl]], None], acls: Sequence[Acl]) -> st
 def _text(action: Action, refusal: Refusal | None) -> str | None:
     if refusal is None:
         return None
+    if isinstance(action, AlterConfigs) and refusal.code in ABOUT_CONFIGS:
+        return _refused([f"{', '.join(one.name for one in action.differences)}: {refusal.text}"])
     grant = _GRANTS.get(type(action)) if refusal.code in _AUTHORIZATION else None
     return refusal.text if grant is None else f"{refusal.text}; grant {grant}"
 

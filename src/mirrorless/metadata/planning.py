@@ -15,7 +15,6 @@ from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.replication_factors import broker_count
 from mirrorless.clusters.topics import partition_counts, replica_counts, undescribed
 from mirrorless.errors import ClusterError
-from mirrorless.filters import config_filter_for
 from mirrorless.metadata import acl_record
 from mirrorless.metadata.acl_plan import AclSnapshot, acl_notes, plan_acls
 from mirrorless.metadata.acl_record import AclRecord
@@ -33,6 +32,7 @@ from mirrorless.metadata.plan import (
 )
 from mirrorless.metadata.recreated_topics import changes_topic, without_other_copies
 from mirrorless.metadata.retention_note import retention_note
+from mirrorless.metadata.serverless import not_created_with, not_synced, target_filter
 from mirrorless.metadata.state_topics import look_at
 from mirrorless.metadata.timestamp_limits import with_lifted_limits
 
@@ -157,7 +157,7 @@ class MetadataPlanner:
         return () if note is None else (note,)
 
     def _topics(self) -> Plan:
-        chosen = config_filter_for(self._flow)
+        chosen = target_filter(self._flow, on_creation=True)
         found, failed = topic_configs(self._admins.source, missing(self._remote, self._target))
         configs = {topic: creation_config(chosen, one) for topic, one in found.items()}
         planned = plan_topics(
@@ -170,11 +170,12 @@ class MetadataPlanner:
         return Plan(
             actions=(*plan_internal_topics(self._flow, source=self._source, target=self._target), *planned),
             problems=_problems({topic: _told(one) for topic, one in failed.items()}, reason, uncopied=True),
+            notes=tuple(not_created_with(self._flow, found)),
         )
 
     def _with_lifted_limits(self, planned: Iterable[Action], configs: Mapping[str, Configs]) -> list[Action]:
         """Create topics so that they accept old records; without DESCRIBE_CONFIGS on them the config sync does it."""
-        chosen, origin = config_filter_for(self._flow), {self._remote[topic]: topic for topic in configs}
+        chosen, origin = target_filter(self._flow, on_creation=True), {self._remote[topic]: topic for topic in configs}
         with CreationProbe(self._flow.target) as probe:
             defaults = probe.defaults(next(iter(origin)))
         return [
@@ -194,7 +195,9 @@ class MetadataPlanner:
         remote = {topic: name for topic, name in self._remote.items() if name in self._target}
         source, source_failed = topic_configs(self._admins.source, remote)
         target, target_failed = topic_configs(self._admins.target, remote.values())
-        actions, notes = plan_configs(config_filter_for(self._flow), remote=remote, source=source, target=target)
+        chosen = target_filter(self._flow, on_creation=False)
+        actions, notes = plan_configs(chosen, remote=remote, source=source, target=target)
+        notes += not_synced(self._flow, remote=remote, source=source, target=target)
         reason = "reading its configs failed on {}"
         return Plan(
             actions=tuple(actions),

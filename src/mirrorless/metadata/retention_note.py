@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.configs import topic_configs
-from mirrorless.filters import config_filter_for
 from mirrorless.metadata.creation_probe import CreationProbe
 from mirrorless.metadata.expected_configs import Target, Unread, topic_pairs
 from mirrorless.metadata.retention import compare_retention
+from mirrorless.metadata.serverless import target_filter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +31,7 @@ def retention_note(
     `replicas` are the topics of the target. Topics whose configs are not visible are skipped: `mirrorless doctor` names
     them. Raises `ClusterUnavailable`.
     """
-    chosen = config_filter_for(flow)
+    chosen = target_filter(flow, on_creation=True)
     here, _ = topic_configs(source, remote)
     there, _ = topic_configs(target, [name for name in remote.values() if name in replicas])
     with CreationProbe(flow.target) as would_be:
