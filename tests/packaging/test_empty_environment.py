@@ -127,6 +127,11 @@ def test_a_command_of_an_extra_says_what_to_install(installed: Path, arguments: 
     assert INSTALL.fullmatch(error), error
 
 
+def test_a_check_of_aws_says_what_to_install(installed: Path) -> None:
+    line = "error: mirrorless doctor needs boto3: pip install 'mirrorless[aws]'\n"
+    assert run(installed, "doctor", "--aws", "mirrorless-prod") == (2, "", line)
+
+
 def test_a_configuration_in_s3_says_what_to_install(installed: Path) -> None:
     status, _, error = run(installed, "plan", "s3://bucket/mm2.properties")
     assert status == 2

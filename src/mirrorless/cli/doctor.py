@@ -1,29 +1,37 @@
-"""`mirrorless doctor`: whether both ends of every flow are ready, without writing anything."""
+"""`mirrorless doctor`: whether both ends of every flow, and a deployment on AWS, are ready; writes nothing."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mirrorless.cli.options import files_argument, json_option, print_json, verbose_option, warn
+from mirrorless.cli.options import json_option, print_json, verbose_option, warn
 from mirrorless.cli.status_codes import FINE, FOUND
+from mirrorless.doctor.aws.examination import examine_aws
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.rights import Function
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mirrorless.doctor.findings import Finding
+    from mirrorless.settings import Settings
 
 
 @click.command
-@files_argument
+@click.argument("files", nargs=-1)
+@click.option(
+    "--aws",
+    "deployment",
+    metavar="STACK",
+    help="Check a CloudFormation stack; if STACK is a file, the parameters in a samconfig.toml, a template or JSON.",
+)
 @click.option(
     "--function",
     "functions",
@@ -33,33 +41,49 @@ if TYPE_CHECKING:
 )
 @json_option
 @verbose_option
-def doctor(files: tuple[str, ...], *, functions: tuple[Function, ...], as_json: bool) -> None:
+def doctor(files: tuple[str, ...], *, deployment: str | None, functions: tuple[Function, ...], as_json: bool) -> None:
     """Check that both ends of every flow are ready.
 
     Checks connections, rights, internal topics, limits and clocks of every flow of FILES, and writes nothing. Prints a
-    line for each check, and for each failed check what to change.
+    line for each check, and for each failed check what to change. With --aws checks what a deployment needs from AWS:
+    network, secrets, concurrency, triggers and runs.
 
     Exit status 0: no check failed (warnings, and checks that could not run, do not count); 1: a check failed; 2: FILES
-    cannot be used.
+    or the stack cannot be used.
     """
-    settings = load(*files)
+    if not files and deployment is None:
+        raise click.UsageError("give FILES, or --aws STACK")
+    settings = load(*files) if files else None
+    found = {} if settings is None else _flows(settings, functions)
+    warnings = () if settings is None else settings.warnings
+    on_aws = {} if deployment is None else examine_aws(deployment)
+    every = [one for some in (*found.values(), *on_aws.values()) for one in some]
+    if as_json:
+        aws = {} if deployment is None else {"aws": _fields(on_aws)}
+        print_json({"flows": _fields(found), **aws, "warnings": warnings})
+    else:
+        for warning in warnings:
+            warn(warning)
+        for name, some in (*found.items(), *on_aws.items()):
+            _show(name, some)
+        counts = Counter(one.status for one in every)
+        click.echo(", ".join(f"{counts[status]} {status}" for status in Status))
+    sys.exit(FOUND if any(one.status is Status.FAILED for one in every) else FINE)
+
+
+def _flows(settings: Settings, functions: Sequence[Function]) -> dict[str, list[Finding]]:
+    """Check the flows of a configuration."""
     chosen = [Function(name) for name in functions] or None
     found = {flow.name: examine(flow, chosen) for flow in settings.flows}
     if chosen is None or Function.HEARTBEAT in chosen:
         # The heartbeats of the opposite direction, without which no client there learns who is upstream.
         others = [pair for pair in settings.heartbeats if pair.name not in found]
         found |= {f"{pair.name} (heartbeats only)": examine(pair, [Function.HEARTBEAT]) for pair in others}
-    if as_json:
-        flows = {name: [asdict(one) for one in some] for name, some in found.items()}
-        print_json({"flows": flows, "warnings": settings.warnings})
-    else:
-        for warning in settings.warnings:
-            warn(warning)
-        for name, some in found.items():
-            _show(name, some)
-        counts = Counter(one.status for some in found.values() for one in some)
-        click.echo(", ".join(f"{counts[status]} {status}" for status in Status))
-    sys.exit(FOUND if any(one.status is Status.FAILED for some in found.values() for one in some) else FINE)
+    return found
+
+
+def _fields(found: Mapping[str, Sequence[Finding]]) -> dict[str, Any]:
+    return {name: [asdict(one) for one in some] for name, some in found.items()}
 
 
 def _show(name: str, findings: Sequence[Finding]) -> None:

@@ -36,6 +36,11 @@ def region_of(servers: str) -> str | None:
     return found["region"].lower() if found else None
 
 
+def regions_in(text: str) -> frozenset[str]:
+    """Return the regions of all brokers of MSK that a text names, such as a configuration."""
+    return frozenset(found["region"].lower() for found in _NAME.finditer(text))
+
+
 def is_serverless(cluster: Cluster) -> bool:
     """Whether a cluster is MSK Serverless."""
     found = _NAME.search(cluster.bootstrap_servers)

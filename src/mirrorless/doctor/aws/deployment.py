@@ -1,0 +1,123 @@
+"""A deployment as its parameters have it, and the resources of its stack if there is one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The parameters of infra/template.yaml and of infra/flow.yaml.
+_ENDS: Final = (("First", "Source"), ("Second", "Target"))
+_RESERVED_A_FLOW: Final = 10
+
+
+class Arn(NamedTuple):
+    """The parts of an ARN that checks need."""
+
+    text: str
+    service: str
+    region: str
+    account: str
+    resource: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterParameters:
+    """What the parameters have about one cluster; `prefix` begins their names. An ARN is None if it is empty."""
+
+    prefix: str
+    cluster: Arn | None = None
+    trigger: Arn | None = None
+    secret: Arn | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """A stack, or with `is_deployed` false one that is to be deployed in `region` with these parameters.
+
+    `clusters` are the first and the second one. `functions` are physical names by logical name, of every flow; `jobs`
+    are names of Glue jobs.
+    """
+
+    name: str
+    region: str
+    is_deployed: bool
+    subnets: tuple[str, ...] = ()
+    security_groups: tuple[str, ...] = ()
+    clusters: tuple[ClusterParameters, ...] = ()
+    secrets: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    triggers: str = "auto"
+    reserves: bool = False
+    flows: int = 1
+    config_location: str = ""
+    functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    jobs: tuple[str, ...] = ()
+    account: str | None = None
+
+    @property
+    def concurrency(self) -> int:
+        """How many invocations of its functions may run at once; with `ReservedConcurrency` all are reserved."""
+        return _RESERVED_A_FLOW * self.flows
+
+    def polled(self, end: ClusterParameters) -> Arn | None:
+        """Return what a trigger of a cluster polls, by the conditions of infra/pipeline.yaml; None for no trigger."""
+        if self.triggers == "off":
+            return None
+        if end.trigger is not None:
+            return end.trigger
+        arn = end.cluster
+        is_here = arn is not None and arn.region == self.region and self.account in (None, arn.account)
+        return arn if is_here else None
+
+
+def from_parameters(
+    values: Mapping[str, str],
+    *,
+    name: str,
+    region: str,
+    account: str | None = None,
+    functions: Mapping[str, tuple[str, ...]] | None = None,
+    jobs: tuple[str, ...] = (),
+    is_deployed: bool = False,
+) -> Deployment:
+    """Make a deployment of the values of a template's parameters."""
+    return Deployment(
+        name=name,
+        region=region,
+        account=account,
+        is_deployed=is_deployed,
+        subnets=_list(values, "SubnetIds"),
+        security_groups=_list(values, "SecurityGroupIds"),
+        clusters=tuple(_cluster(values, prefixes) for prefixes in _ENDS),
+        secrets=_list(values, "SecretArns"),
+        parameters=_list(values, "ParameterArns"),
+        keys=_list(values, "KmsKeyArns"),
+        triggers=values.get("Triggers", "auto"),
+        reserves=values.get("ReservedConcurrency") == "true",
+        flows=2 if values.get("BackwardEnabled") == "true" else 1,
+        config_location=values.get("ConfigLocation", ""),
+        functions=functions or {},
+        jobs=jobs,
+    )
+
+
+def parse_arn(text: str) -> Arn | None:
+    """Divide an ARN; None for any other text."""
+    parts = text.strip().split(":", 5)
+    return Arn(text.strip(), parts[2], parts[3], parts[4], parts[5]) if len(parts) == 6 and parts[0] == "arn" else None
+
+
+def _cluster(values: Mapping[str, str], prefixes: tuple[str, str]) -> ClusterParameters:
+    prefix = next((one for one in prefixes if f"{one}ClusterArn" in values), prefixes[0])
+    cluster, trigger, secret = (
+        parse_arn(values.get(f"{prefix}{what}", "")) for what in ("ClusterArn", "TriggerArn", "SecretArn")
+    )
+    return ClusterParameters(prefix=prefix, cluster=cluster, trigger=trigger, secret=secret)
+
+
+def _list(values: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(one for part in values.get(name, "").split(",") if (one := part.strip()))
