@@ -8,9 +8,11 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
+from kafka.protocol.admin.transactions import DescribeProducersResponse
+
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol.cluster_client import EARLIEST, EARLIEST_LOCAL, LATEST, READ_COMMITTED
-from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE, AppendResult, Fetched, Offset, ProducerState
+from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE, AppendResult, Fetched, Offset, described_producers
 from tests.support.fake_log import FakeLog
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from mirrorless.kafka_python.connection_manager import Node
     from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.protocol.fetch_session import FetchSession
+    from mirrorless.protocol.requests import ProducerState
     from tests.support.virtual_loop import VirtualLoop
 
 LATENCY_S = 0.001
@@ -42,8 +45,9 @@ class FakeCluster:
     """Every partition has the leader 1, unless `leaders` says otherwise; None is no leader.
 
     `fetch_errors` and `append_errors` are codes to answer the next requests of a partition with, `faults` what happens
-    to the next produce requests, `lost_fetches` how many of the next fetches lose their connection. `quiet` is how long
-    a connection is throttled. `requests` counts all of them by name.
+    to the next produce requests, `producer_errors` codes to answer DescribeProducers with, `lost_fetches` how many of
+    the next fetches lose their connection. `quiet` is how long a connection is throttled. `requests` counts all of them
+    by name.
     """
 
     def __init__(self, loop: VirtualLoop, alias: str) -> None:
@@ -56,6 +60,7 @@ class FakeCluster:
         self.quiet: dict[Node, float] = {}
         self.fetch_errors: dict[TopicPartition, deque[int]] = defaultdict(deque)
         self.append_errors: dict[TopicPartition, deque[int]] = defaultdict(deque)
+        self.producer_errors: dict[TopicPartition, int] = {}
         self.faults: deque[Fault | None] = deque()
         self.lost_fetches = 0
         self.requests: dict[str, int] = defaultdict(int)
@@ -209,14 +214,27 @@ class FakeCluster:
     ) -> dict[TopicPartition, ProducerState | int | None]:
         """As of `ClusterClient`."""
         await self._request("producers")
-        found: dict[TopicPartition, ProducerState | int | None] = {}
-        for place, producer_id in wanted.items():
-            log = self.logs.get(place)
+        found: dict[TopicPartition, ProducerState | int | None] = dict.fromkeys(wanted)
+        return found | described_producers(self._described_producers(wanted), wanted)
+
+    def _described_producers(self, wanted: Mapping[TopicPartition, int]) -> DescribeProducersResponse:
+        topic = DescribeProducersResponse.TopicResponse
+        part = topic.PartitionResponse
+        topics = []
+        for (name, index), producer_id in wanted.items():
+            log = self.logs.get((name, index))
             known = None if log is None or log.forgets else log.producers.get(producer_id)
-            found[place] = None if known is None else ProducerState(known.epoch, known.last_sequence)
-            if log is None:
-                found[place] = UNKNOWN_TOPIC
-        return found
+            code = UNKNOWN_TOPIC if log is None else self.producer_errors.get((name, index), 0)
+            states = [
+                part.ProducerState(
+                    producer_id=producer_id, producer_epoch=one.epoch, last_sequence=one.last_sequence, last_timestamp=0
+                )
+                for one in (known,)
+                if one is not None and not code
+            ]
+            parts = [part(partition_index=index, error_code=code, error_message=None, active_producers=states)]
+            topics.append(topic(name=name, partitions=parts))
+        return DescribeProducersResponse(throttle_time_ms=0, topics=topics)
 
     async def forget(self, node: int, session: FetchSession) -> None:
         """As of `ClusterClient`."""

@@ -307,8 +307,8 @@ class ClusterClient:
     ) -> dict[TopicPartition, ProducerState | int | None]:
         """Ask a leader what it remembers of one producer id on each place (`DescribeProducers`, KIP-664).
 
-        None where it remembers nothing, and everywhere for brokers before 2.8, which cannot be asked; an error code
-        where it does not say.
+        None where it remembers nothing, and everywhere for brokers that cannot be asked: those before 2.8, and managed
+        ones that list the API and refuse it. An error code where it does not say.
         """
         found: dict[TopicPartition, ProducerState | int | None] = dict.fromkeys(wanted)
         try:

@@ -27,6 +27,9 @@ OFFSET_OUT_OF_RANGE = 1
 _ANY_LEADER_EPOCH = _CONSUMER = -1
 _BROKER = 4
 """Resource type of a broker's configs (`ConfigResource.Type`)."""
+_CANNOT_BE_ASKED = frozenset({31, 35, 42})
+"""CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION, INVALID_REQUEST: some managed services list DescribeProducers
+among their APIs, and answer with one of these for every partition."""
 DEBUGGING = -2
 """Replica id of who may see what is not replicated (`ListOffsetsRequest.DEBUGGING_REPLICA_ID`)."""
 
@@ -164,13 +167,18 @@ def described_producers(
     response: Any,  # noqa: ANN401
     wanted: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, ProducerState | int | None]:
-    """What is remembered of one producer id on each place, or the error code in its stead."""
+    """What is remembered of one producer id on each place, or the error code in its stead.
+
+    A place of a broker that cannot be asked is missing, as one of which nothing is remembered.
+    """
     found: dict[TopicPartition, ProducerState | int | None] = {}
     for topic in response.topics:
         for part in topic.partitions:
             place = (topic.name, part.partition_index)
             if part.error_code:
-                found[place] = part.error_code
+                if part.error_code not in _CANNOT_BE_ASKED:
+                    found[place] = part.error_code
+                continue
             for state in part.active_producers:
                 if state.producer_id == wanted[place] and state.last_sequence >= 0:
                     found[place] = ProducerState(state.producer_epoch, state.last_sequence)
