@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING, cast
 from uuid import UUID
@@ -11,6 +12,7 @@ from uuid import UUID
 from kafka.protocol.admin.transactions import DescribeProducersResponse
 
 from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.kafka_python.connection_manager import Second
 from mirrorless.protocol.cluster_client import EARLIEST, EARLIEST_LOCAL, LATEST, READ_COMMITTED
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE, AppendResult, Fetched, Offset, described_producers
 from tests.support.fake_log import FakeLog
@@ -41,13 +43,45 @@ class Fault(Enum):
     """There is no connection to send it over."""
 
 
+@dataclass(slots=True)
+class Follower:
+    """A follower's log: the leader's up to `behind` offsets before its end, from `start` on, without `cleaned` batches.
+
+    Its high watermark is `hidden` offsets before its end. `errors` are codes to answer the next requests with;
+    `diverges` answers as if the log was cut at its end.
+    """
+
+    behind: int = 0
+    start: int = 0
+    errors: deque[int] = field(default_factory=deque)
+    cleaned: set[int] = field(default_factory=set)
+    diverges: bool = False
+    hidden: int = 0
+
+    def fetched(self, place: TopicPartition, log: FakeLog, offset: int, *, max_bytes: int) -> Fetched:
+        """What it answers; by the last leader epoch, or without it, an offset after its end is out of its range."""
+        end = log.high_watermark - self.behind
+        high = end - self.hidden
+        stable = min(high, log.stable)
+        if self.diverges:
+            return Fetched(place, 0, stable, [], b"", end, high)
+        if not self.start <= offset <= end:
+            return Fetched(place, OFFSET_OUT_OF_RANGE, -1, [], b"")
+        own = FakeLog()
+        own.batches = [batch for batch in log.batches if batch.header.base_offset not in self.cleaned]
+        return Fetched(place, 0, stable, [], own.read(offset, below=stable, max_bytes=max_bytes), None, high)
+
+
 class FakeCluster:
     """Every partition has the leader 1, unless `leaders` says otherwise; None is no leader.
 
     `fetch_errors` and `append_errors` are codes to answer the next requests of a partition with, `faults` what happens
     to the next produce requests, `producer_errors` codes to answer DescribeProducers with, `lost_fetches` how many of
     the next fetches lose their connection. `quiet` is how long a connection is throttled. `requests` counts all of them
-    by name.
+    by name, `fetches` has connection, rack and partitions of each fetch.
+
+    `followers` are replicas by partition and broker, `nearest` is the one that a leader names to consumers with a rack,
+    or with `names_to_all` to all. Brokers that are `down` refuse connections, those `hanging` do not answer fetches.
     """
 
     def __init__(self, loop: VirtualLoop, alias: str) -> None:
@@ -60,6 +94,15 @@ class FakeCluster:
         self.quiet: dict[Node, float] = {}
         self.fetch_errors: dict[TopicPartition, deque[int]] = defaultdict(deque)
         self.append_errors: dict[TopicPartition, deque[int]] = defaultdict(deque)
+        self.followers: dict[tuple[TopicPartition, int], Follower] = {}
+        self.nearest: dict[TopicPartition, int] = {}
+        self.names_to_all = False
+        self.down: set[int] = set()
+        self.hanging: set[int] = set()
+        self.offline: set[int] = set()
+        self.rack = ""
+        self.metadata_max_age_s = 300.0
+        self.fetches: list[tuple[Node, str, list[TopicPartition]]] = []
         self.producer_errors: dict[TopicPartition, int] = {}
         self.faults: deque[Fault | None] = deque()
         self.lost_fetches = 0
@@ -103,6 +146,10 @@ class FakeCluster:
         """As of `ClusterClient`."""
         return self.in_sync.get(place)
 
+    def has_replica(self, place: TopicPartition, node: int) -> bool:
+        """As of `ClusterClient`."""
+        return (place, node) in self.followers and node not in self.offline
+
     def partition_count(self, topic: str) -> int:
         """As of `ClusterClient`."""
         return sum(name == topic for name, _ in self.logs)
@@ -122,7 +169,7 @@ class FakeCluster:
 
     async def fetch(
         self,
-        node: int,
+        node: Node,
         wanted: Sequence[tuple[TopicPartition, int, int]],
         *,
         isolation: int = READ_COMMITTED,
@@ -130,17 +177,52 @@ class FakeCluster:
         max_bytes: int = 32 << 20,
         partition_max_bytes: int = 4 << 20,
         session: FetchSession | None = None,
+        rack: str = "",
     ) -> list[Fetched]:
         """As of `ClusterClient`, without sessions: the answer has every partition."""
         await self._request("fetch")
+        broker = node.node if isinstance(node, Second) else node
+        self.fetches.append((node, rack, [place for place, _, _ in wanted]))
+        while broker in self.hanging:
+            await self.loop.sleep(LATENCY_S)
+        if broker in self.down:
+            raise kafka_errors.KafkaConnectionError("connection lost")
         if self.lost_fetches:
             self.lost_fetches -= 1
             raise kafka_errors.KafkaConnectionError("connection lost")
-        answer = [self._fetched(one, isolation, partition_max_bytes) for one in wanted]
-        if max_wait_ms and not any(part.records or part.error_code or part.diverges_at is not None for part in answer):
+        answer = [self._answered(broker, one, isolation, partition_max_bytes, rack) for one in wanted]
+        at_once = (
+            part.records
+            or part.error_code
+            or part.replica >= 0
+            or part.diverges_at is not None
+            or self._is_before(part, at)
+            for part, (_, at, _) in zip(answer, wanted, strict=True)
+        )
+        if max_wait_ms and not any(at_once):
             await self.loop.sleep(max_wait_ms / 1000)
-            answer = [self._fetched(one, isolation, partition_max_bytes) for one in wanted]
+            answer = [self._answered(broker, one, isolation, partition_max_bytes, rack) for one in wanted]
         return answer
+
+    def _is_before(self, part: Fetched, offset: int) -> bool:
+        """Whether a follower's end is before an offset: then it does not wait (`DelayedFetch.tryComplete`)."""
+        return bool(self.followers) and part.last_stable_offset < offset
+
+    def _answered(
+        self, broker: int, wanted: tuple[TopicPartition, int, int], isolation: int, max_bytes: int, rack: str
+    ) -> Fetched:
+        """What a broker answers: a leader may name a follower, and a follower has a log of its own (KIP-392)."""
+        place, offset, _ = wanted
+        follower = self.followers.get((place, broker))
+        if follower is not None and self.leader(place) != broker:
+            if follower.errors:
+                return Fetched(place, follower.errors.popleft(), -1, [], b"")
+            return follower.fetched(place, self.logs[place], offset, max_bytes=max_bytes)
+        named = self.nearest.get(place, -1) if rack or self.names_to_all else -1
+        if named >= 0 and place in self.logs:
+            log = self.logs[place]
+            return Fetched(place, 0, log.stable, [], b"", None, log.high_watermark, named)
+        return self._fetched(wanted, isolation, max_bytes)
 
     def _fetched(self, wanted: tuple[TopicPartition, int, int], isolation: int, max_bytes: int) -> Fetched:
         place, offset, leader_epoch = wanted
@@ -236,7 +318,7 @@ class FakeCluster:
             topics.append(topic(name=name, partitions=parts))
         return DescribeProducersResponse(throttle_time_ms=0, topics=topics)
 
-    async def forget(self, node: int, session: FetchSession) -> None:
+    async def forget(self, node: Node, session: FetchSession) -> None:
         """As of `ClusterClient`."""
 
     # Writing

@@ -40,6 +40,8 @@ _NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "connections_max_idle_ms": ("connections.max.idle.ms", "connections_max_idle_ms"),
     # librdkafka's metadata.max.age.ms is when its cache expires, by default three times this interval
     "metadata_max_age_ms": ("topic.metadata.refresh.interval.ms", "metadata_max_age_ms"),
+    # Not kafka-python's own: `ClusterClient` sends it
+    "rack": ("client.rack", "client_rack"),
     "security_protocol": ("security.protocol", "security_protocol"),
     "sasl_mechanism": ("sasl.mechanism", "sasl_mechanism"),
     "username": ("sasl.username", "sasl_plain_username"),
@@ -74,6 +76,7 @@ class _Connection:
     reconnect_backoff_max_ms: int | None
     connections_max_idle_ms: int | None
     metadata_max_age_ms: int | None
+    rack: str | None = None
     sasl_mechanism: str | None = None
     username: str | None = None
     password: str | None = field(default=None, repr=False)
@@ -111,7 +114,7 @@ def for_confluent(cluster: Cluster, *, role: Role, extra: Mapping[str, Any] | No
 
 
 def for_kafka_python(cluster: Cluster, *, role: Role) -> dict[str, Any]:
-    """Translate into the parameters of kafka-python's `KafkaConnectionManager`.
+    """Translate into the parameters of kafka-python's `KafkaConnectionManager`, and `client_rack`.
 
     The result contains secrets. Raises ConfigurationError, in one line without secrets, for what is not supported, and
     ClusterUnavailable if no token can be fetched.
@@ -162,6 +165,7 @@ def _read(cluster: Cluster, role: Role) -> _Connection:
     login = read_login(settings, used=protocol.startswith("SASL_"))
     stores = read_stores(settings, used=protocol.endswith("SSL"))
     backoff_ms, backoff_max_ms = _backoff(settings)
+    rack = settings.text("client.rack")
     connection = _Connection(
         bootstrap_servers=_servers(settings),
         client_id=settings.text("client.id") or DEFAULT_CLIENT_ID,
@@ -171,6 +175,7 @@ def _read(cluster: Cluster, role: Role) -> _Connection:
         reconnect_backoff_max_ms=backoff_max_ms,
         connections_max_idle_ms=_max_idle(settings),
         metadata_max_age_ms=_max_age(settings),
+        rack=rack if role == "consumer" else None,  # only consumers choose whom they read (KIP-392)
         sasl_mechanism=login.mechanism,
         username=login.username,
         password=login.password,

@@ -24,6 +24,7 @@ Role = Literal["admin", "consumer", "producer"]
 HONOURED_COMMON_KEYS: Final = frozenset(
     {
         "client.id",
+        "client.rack",
         "connections.max.idle.ms",
         "metadata.max.age.ms",
         "reconnect.backoff.max.ms",

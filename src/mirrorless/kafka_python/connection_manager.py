@@ -128,6 +128,16 @@ class ConnectionManager(KafkaConnectionManager):
         found: Any = self.cluster._partitions.get(topic, {}).get(partition)
         return None if found is None else (len(found.isr_nodes), len(found.replica_nodes))
 
+    def has_replica(self, topic: str, partition: int, node: int) -> bool:
+        """Whether a broker is known, and has a replica of the partition that is not offline.
+
+        The rule of the Java client's `Cluster.nodeIfOnline`.
+        """
+        found: Any = self.cluster._partitions.get(topic, {}).get(partition)
+        if found is None or self.cluster.broker_metadata(node) is None:
+            return False
+        return node in found.replica_nodes and node not in (found.offline_replicas or ())
+
     def get_connection(self, node_id: Any, timeout_ms: float | None = None, *how: Any, **named: Any) -> Any:  # noqa: ANN401
         """Return a connection, or open one; with several bootstrap servers, each has a part of the time.
 

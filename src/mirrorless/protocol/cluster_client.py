@@ -47,9 +47,9 @@ class ClusterClient:
     """Connections to one cluster; every coroutine runs on `net` and raises kafka-python's errors.
 
     Answers are read into `frames`, which no other thread may use. `config` are parameters of kafka-python's
-    `KafkaConnectionManager`, `cluster_id` is what the operator calls the cluster, if its own id does not tell it apart
-    (`mirrorless.cluster.id`). `login_refused` says that a broker did not let us in: the login was right when the first
-    connections were made, and may have been exchanged since.
+    `KafkaConnectionManager`, and `client_rack`, which is `rack` here. `cluster_id` is what the operator calls the
+    cluster, if its own id does not tell it apart (`mirrorless.cluster.id`). `login_refused` says that a broker did not
+    let us in: the login was right when the first connections were made, and may have been exchanged since.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class ClusterClient:
         frames: ReceiveBuffers | None = None,
     ) -> None:
         self.login_refused = False
+        self.rack: str = config.get("client_rack", "")
         self._net = net
         self._named = cluster_id
         self._cluster = self.alias = cluster
@@ -166,6 +167,15 @@ class ClusterClient:
         """How many replicas of a partition are in sync, and how many there are; None where that is not known."""
         return self._manager.replicas(*place)
 
+    def has_replica(self, place: TopicPartition, node: int) -> bool:
+        """Whether a broker is known, and has a replica of the partition that is not offline."""
+        return self._manager.has_replica(*place, node)
+
+    @property
+    def metadata_max_age_s(self) -> float:
+        """After how long metadata are read again (`metadata.max.age.ms`)."""
+        return float(self._manager.config["metadata_max_age_ms"]) / 1000
+
     def partition_count(self, topic: str) -> int:
         """Number of partitions of a topic given to `connect`, 0 if it is unknown."""
         return len(self._manager.cluster.partitions_for_topic(topic) or ())
@@ -176,7 +186,7 @@ class ClusterClient:
 
     async def fetch(
         self,
-        node: int,
+        node: Node,
         wanted: Sequence[tuple[TopicPartition, int, int]],
         *,
         isolation: int = READ_COMMITTED,
@@ -184,12 +194,14 @@ class ClusterClient:
         max_bytes: int = 32 << 20,
         partition_max_bytes: int = 4 << 20,
         session: FetchSession | None = None,
+        rack: str = "",
     ) -> list[Fetched]:
         """Fetch from each wanted place, offset and leader epoch; partitions that come first are served first.
 
         The epoch is that of the record before the offset, or -1; by it a leader tells a log that was cut (KIP-320).
         Where topic ids are known, a topic that was created again is not mistaken for the one that was (KIP-516). With a
-        `session` the answer has what is new since the one before, and the leader takes care who is served first.
+        `session` the answer has what is new since the one before, and the leader takes care who is served first. A
+        leader that is told our `rack` may name a replica to read instead (KIP-392).
         """
         ids = self._ids({topic for (topic, _), _, _ in wanted})
         while True:
@@ -200,6 +212,7 @@ class ClusterClient:
                 max_wait_ms=max_wait_ms,
                 max_bytes=max_bytes,
                 partition_max_bytes=partition_max_bytes,
+                rack=rack,
             )
             response = await self.ask(request, node)
             if response.error_code in NOT_KNOWN and asked.names_changes:
@@ -210,7 +223,7 @@ class ClusterClient:
                 session.answered(response.session_id, version=request.API_VERSION)
             return requests.fetched(response, asked.ids)
 
-    async def forget(self, node: int, session: FetchSession) -> None:
+    async def forget(self, node: Node, session: FetchSession) -> None:
         """Tell a leader that it need not remember this session; one that cannot be reached will forget by itself."""
         if not self._manager.closed and (asked := session.close()) is not None:
             with suppress(kafka_errors.KafkaError):
@@ -225,7 +238,10 @@ class ClusterClient:
         max_wait_ms: int = 0,
         partition_max_bytes: int = _ONE_BATCH_BYTES,
     ) -> Fetched:
-        """Fetch one place; a broker whose quota is used up answers with nothing at all, and is asked again later."""
+        """Fetch one place from its leader, without our rack; raises `BrokerNotAvailableError` if it names a replica.
+
+        A broker whose quota is used up answers with nothing at all, and is asked again later.
+        """
         for _ in range(_THROTTLED_ATTEMPTS):
             fetched = await self.fetch(
                 node,
@@ -234,6 +250,11 @@ class ClusterClient:
                 max_wait_ms=max_wait_ms,
                 partition_max_bytes=partition_max_bytes,
             )
+            if fetched and fetched[0].replica >= 0 and not fetched[0].records and not fetched[0].error_code:
+                # A selector of its own does so; the leader has not looked for records (`ReplicaManager.readFromLog`).
+                raise kafka_errors.BrokerNotAvailableError(
+                    f"{self._cluster} names a replica to a client without a rack"
+                )
             if fetched:
                 return fetched[0]
         raise kafka_errors.KafkaTimeoutError(f"quotas of {self._cluster} do not let anything through")

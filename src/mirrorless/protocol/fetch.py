@@ -28,7 +28,7 @@ _BY_ID_SINCE = 13
 _CONSUMER = -1
 _MIN_BYTES = 1
 _ANY_LEADER_EPOCH = _NO_LOG_START = -1
-_NO_RACK = b"\x01"
+_NO_REPLICA = -1
 _LIMITS = struct.Struct(">iiiibii")
 """Of a request: replica id, longest wait, least and most bytes, isolation, session's id and epoch."""
 _POSITION = struct.Struct(">iiqiqiB")
@@ -39,8 +39,8 @@ _PARTITION = struct.Struct(">ihqqqBi")
 """Of an answer: index, error code, high watermark, last stable offset, log start, aborted transactions, replica."""
 _NO_ABORTED = 1
 """As a compact length: 0 is null, 1 none."""
-_REPLICA_BYTES = 4
-_ABORTED_AT = _PARTITION.size - _REPLICA_BYTES - 1
+_REPLICA = struct.Struct(">i")
+_ABORTED_AT = _PARTITION.size - _REPLICA.size - 1
 _ABORTED = struct.Struct(">qqB")
 """Of an aborted transaction: producer id, first offset, no tags."""
 
@@ -48,7 +48,7 @@ _ABORTED = struct.Struct(">qqB")
 class PartitionAnswer(NamedTuple):
     """One partition of an answer; the records are a view of the answer.
 
-    `aborted` are pairs of producer id and first offset.
+    `aborted` are pairs of producer id and first offset, `replica` is as in `Fetched`.
     """
 
     partition: int
@@ -57,6 +57,7 @@ class PartitionAnswer(NamedTuple):
     records: memoryview | bytes
     high_watermark: int
     aborted: list[tuple[int, int]]
+    replica: int = _NO_REPLICA
 
 
 class Fetches(NamedTuple):
@@ -71,14 +72,22 @@ class Fetches(NamedTuple):
 class Fetch(RawRequest, FetchRequest, init=False):
     """A fetch of what is asked; with ids of all topics they are named by id where the broker can do that (KIP-516).
 
-    A topic is named again wherever another one is in between: leaders serve in the order of the request. Of a broker
-    before Kafka 2.7 the library encodes the request.
+    A topic is named again wherever another one is in between: leaders serve in the order of the request. From a leader
+    that is told `rack`, the answer may name a replica to read instead (KIP-392, from version 11 on). Of a broker before
+    Kafka 2.7 the library encodes the request.
     """
 
     RAW_SINCE = 12
 
     def __init__(
-        self, asked: Asked, *, isolation: int, max_wait_ms: int, max_bytes: int, partition_max_bytes: int
+        self,
+        asked: Asked,
+        *,
+        isolation: int,
+        max_wait_ms: int,
+        max_bytes: int,
+        partition_max_bytes: int,
+        rack: str = "",
     ) -> None:
         super().__init__(max_version=_BY_ID_SINCE - 1 if asked.ids is None else _BY_ID_SINCE)
         self._asked = asked
@@ -86,6 +95,7 @@ class Fetch(RawRequest, FetchRequest, init=False):
         self.replica_id, self.min_bytes = _CONSUMER, _MIN_BYTES
         self.max_wait_ms, self.max_bytes, self.isolation_level = max_wait_ms, max_bytes, isolation
         self.session_id, self.session_epoch = asked.session_id, asked.epoch
+        self.rack_id = rack
 
     def raw_response(self, version: int) -> RawResponse:
         """Return what decodes a response of this version."""
@@ -129,7 +139,7 @@ class Fetch(RawRequest, FetchRequest, init=False):
                 struct.pack(f">{len(indexes)}i", *indexes),
                 NO_TAGS,
             )
-        pieces += _NO_RACK, NO_TAGS
+        pieces += _compact(self.rack_id), NO_TAGS
         request = b"".join(pieces)
         return struct.pack(">i", len(request)) + request
 
@@ -137,8 +147,7 @@ class Fetch(RawRequest, FetchRequest, init=False):
         if self.API_VERSION >= _BY_ID_SINCE:
             assert self._asked.ids is not None
             return self._asked.ids[topic].bytes
-        name = topic.encode()
-        return unsigned_varint(len(name) + 1) + name
+        return _compact(topic)
 
     def fill(self) -> None:
         """Set the fields that the library encodes."""
@@ -163,7 +172,11 @@ class Fetch(RawRequest, FetchRequest, init=False):
             FetchRequest.ForgottenTopic(topic=topic, partitions=indexes)
             for topic, indexes in by_topic(self._asked.forgotten).items()
         ]
-        self.rack_id = ""
+
+
+def _compact(text: str) -> bytes:
+    encoded = text.encode()
+    return unsigned_varint(len(encoded) + 1) + encoded
 
 
 def _topic_of(position: Position) -> str:
@@ -189,19 +202,22 @@ def fetches(answer: Frame, at: int, *, by_id: bool) -> Fetches | None:
         parts: list[PartitionAnswer] = []
         partitions, at = count(frame, at)
         for _ in range(partitions):
-            index, error, high, stable, _, transactions, _ = _PARTITION.unpack_from(frame, at)
+            index, error, high, stable, _, transactions, replica = _PARTITION.unpack_from(frame, at)
             if transactions > _NO_ABORTED:
                 aborted, at = _aborted(frame, at + _ABORTED_AT)
                 if aborted is None:
                     return None
-                at += _REPLICA_BYTES
+                (replica,) = _REPLICA.unpack_from(frame, at)
+                at += _REPLICA.size
             else:
                 aborted, at = [], at + _PARTITION.size
             size, at = count(frame, at)
             end = at + max(size, 0)
             if frame[end]:
                 return None  # tags: the log diverges, or another leader is named
-            parts.append(PartitionAnswer(index, error, stable, frame[at:end] if size > 0 else b"", high, aborted))
+            parts.append(
+                PartitionAnswer(index, error, stable, frame[at:end] if size > 0 else b"", high, aborted, replica)
+            )
             at = end + 1
         topics.append((topic, parts))
         if frame[at]:

@@ -38,7 +38,9 @@ class Fetched(NamedTuple):
     """One partition of a fetch response; `aborted` are pairs of producer id and first offset.
 
     `diverges_at` is the offset from which on the source's log is not the one that was read before, None if it is. An
-    open transaction holds back what lies between the last stable offset and the high watermark.
+    open transaction holds back what lies between the last stable offset and the high watermark. `replica` is the broker
+    that the leader names to be read instead of itself, -1 if none (KIP-392): then the answer has no records, and does
+    not show that there are none.
     """
 
     place: TopicPartition
@@ -48,6 +50,7 @@ class Fetched(NamedTuple):
     records: bytes | memoryview
     diverges_at: int | None = None
     high_watermark: int = -1
+    replica: int = -1
 
 
 class AppendResult(NamedTuple):
@@ -80,8 +83,9 @@ def fetch(
     max_wait_ms: int = 0,
     max_bytes: int = 1,
     partition_max_bytes: int = 1,
+    rack: str = "",
 ) -> Fetch:
-    """A fetch of each place, offset and leader epoch of the record before it (-1: unknown).
+    """A fetch of each place, offset and leader epoch of the record before it (-1: unknown), by a consumer in `rack`.
 
     Without limits of its own it asks for as little as a leader sends.
     """
@@ -91,6 +95,7 @@ def fetch(
         max_wait_ms=max_wait_ms,
         max_bytes=max_bytes,
         partition_max_bytes=partition_max_bytes,
+        rack=rack,
     )
 
 
@@ -99,10 +104,10 @@ def fetched(response: Any, ids: Ids | None) -> list[Fetched]:  # noqa: ANN401 --
     names = _names(ids)
     if isinstance(response, Fetches):
         return [
-            Fetched((name, index), code, last_stable_offset, aborted, records, None, high_watermark)
+            Fetched((name, index), code, last_stable_offset, aborted, records, None, high_watermark, replica)
             for topic, parts in response.topics
             for name in [topic if isinstance(topic, str) else names.get(topic, "")]
-            for index, code, last_stable_offset, records, high_watermark, aborted in parts
+            for index, code, last_stable_offset, records, high_watermark, aborted, replica in parts
         ]
     return [
         Fetched(
@@ -113,6 +118,7 @@ def fetched(response: Any, ids: Ids | None) -> list[Fetched]:  # noqa: ANN401 --
             part.records or b"",
             _diverges_at(part),
             part.high_watermark,
+            part.preferred_read_replica,
         )
         for topic in response.responses
         for part in topic.partitions

@@ -12,6 +12,12 @@ _KIND = "PEM, PKCS12 or JKS"
 
 CLIENT_MEANINGS: Final[Mapping[str, tuple[str, str | None, str]]] = {
     "client.id": ("text", "mirrorless", "The name in broker logs and quotas; the copy obeys quotas."),
+    "client.rack": (
+        "text",
+        None,
+        "Rack of the consumers of this cluster, written as the brokers' `broker.rack`: the copy reads replicas in it, "
+        "where brokers allow that; see Closest replica.",
+    ),
     "request.timeout.ms": (
         "whole number",
         None,

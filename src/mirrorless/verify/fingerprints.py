@@ -35,6 +35,7 @@ class Fingerprints:
         self._consumer = reader(
             cluster,
             isolation_level=isolation,
+            client_rack="",  # an end is the leader's: a follower's may lag (KIP-392)
             auto_offset_reset="error",  # records that retention deletes meanwhile are no difference
             queued_max_messages_kbytes=_BUFFER_KB,
             fetch_wait_max_ms=_WAIT_MS,  # the records exist

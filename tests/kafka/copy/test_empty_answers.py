@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import pytest
 
     from mirrorless.copy.partition.state import PartitionCopy
+    from mirrorless.copy.slot.read_replicas import ServingBroker
+    from mirrorless.protocol.fetch_session import FetchSession
     from mirrorless.protocol.requests import Fetched
     from tests.support.world import World
 
@@ -32,10 +34,16 @@ def test_no_more_are_asked_for_than_may_fill_an_answer(world: World, monkeypatch
     some: list[int] = []
     fetch = fetcher.Fetcher._fetch
 
-    async def noted(self: fetcher.Fetcher, node: int, wanted: list[Any], session: Any, **how: Any) -> list[Fetched]:  # noqa: ANN401
+    async def noted(
+        self: fetcher.Fetcher,
+        broker: ServingBroker,
+        wanted: list[PartitionCopy],
+        session: FetchSession | None,
+        **how: bool,
+    ) -> list[Fetched]:
         if session is None and len(wanted) > 1:  # else it is all, or one that is asked for alone
             some.append(len(wanted))
-        return await fetch(self, node, wanted, session, **how)
+        return await fetch(self, broker, wanted, session, **how)
 
     monkeypatch.setattr(fetcher.Fetcher, "_fetch", noted)
     backlog(world)
@@ -48,9 +56,9 @@ def test_who_waits_for_its_turn_is_seldom_asked_for_alone(world: World, monkeypa
     alone: list[tuple[str, int]] = []
     look_closer = fetcher.Fetcher._look_closer
 
-    async def noted(self: fetcher.Fetcher, node: int, copy: PartitionCopy) -> None:
+    async def noted(self: fetcher.Fetcher, broker: ServingBroker, copy: PartitionCopy) -> None:
         alone.append(copy.place)
-        await look_closer(self, node, copy)
+        await look_closer(self, broker, copy)
 
     monkeypatch.setattr(fetcher.Fetcher, "_look_closer", noted)
     monkeypatch.setattr(fetcher, "_LOOK_EVERY_S", 600)

@@ -58,6 +58,19 @@ def test_a_role_beats_the_plain_key_and_extra_beats_both() -> None:
     }
 
 
+def test_the_rack_is_that_of_consumers() -> None:
+    client = {"client.rack": "use1-az1"}
+    assert for_confluent(cluster(client), role="consumer")["client.rack"] == "use1-az1"
+    assert for_kafka_python(cluster(client), role="consumer")["client_rack"] == "use1-az1"
+    for role in ("admin", "producer"):
+        assert "client.rack" not in for_confluent(cluster(client), role=role)
+        assert "client_rack" not in for_kafka_python(cluster(client), role=role)
+    own = cluster(client | {"consumer.client.rack": "use1-az2"})
+    assert for_kafka_python(own, role="consumer")["client_rack"] == "use1-az2"
+    assert "client_rack" not in for_kafka_python(cluster({"consumer.client.rack": " "}), role="consumer")
+    Consumer(for_confluent(own, role="consumer", extra={"group.id": "g"})).close()
+
+
 @pytest.mark.parametrize("role", ["admin", "consumer", "producer"])
 def test_no_client_creates_topics(role: Role) -> None:
     asked = cluster({"consumer.allow.auto.create.topics": "true"})

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.fake_cluster import Fault
+from tests.support.fake_cluster import Fault, Follower
 from tests.support.fake_flow import FakeFlow
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 PARTITIONS = 2
 DAY_MS = 86_400_000
 LEASES = 25
+NEAR = 3
 
 partitions = st.integers(0, PARTITIONS - 1)
 TRANSIENT = st.sampled_from([3, 5, 6, 7, 9, 19, 20, 45, 59])
@@ -30,6 +32,16 @@ EVENTS = st.one_of(
     st.tuples(st.just("refuse fetches"), st.tuples(partitions, st.lists(st.sampled_from([3, 6, 9]), max_size=3))),
     st.tuples(st.just("lose fetches"), st.tuples(st.integers(1, 4))),
     st.tuples(st.just("move leaders"), st.tuples(partitions, st.sampled_from([1, 2]), st.sampled_from([1, 2]))),
+    st.tuples(
+        st.just("follower"),
+        st.tuples(
+            partitions,
+            st.integers(0, 15),
+            st.sampled_from([0, 0, 5, 1_000]),
+            st.lists(st.sampled_from([1, 6, 9, 75, 78]), max_size=2),
+            st.sampled_from(["", "named", "named", "truncated"]),
+        ),
+    ),
     st.tuples(st.just("lease"), st.tuples(st.floats(0.002, 0.5), st.booleans())),
 )
 
@@ -40,8 +52,10 @@ class Chaos:
     def __init__(self, flow: FakeFlow, *, old: bool) -> None:
         self.flow = flow
         self.age_ms = 3 * DAY_MS if old else 0
+        flow.source.rack = "here"
         for partition in range(PARTITIONS):
             flow.target.log("A.t", partition).forgets = old
+            flow.source.followers[("t", partition), NEAR] = Follower()
         self.produced: dict[int, list[bytes]] = {partition: [] for partition in range(PARTITIONS)}
         self._actions: dict[str, Callable[..., None]] = {
             "produce": self.produce,
@@ -51,6 +65,7 @@ class Chaos:
             "refuse fetches": lambda partition, codes: flow.source.fetch_errors["t", partition].extend(codes),
             "lose fetches": lambda fetches: setattr(flow.source, "lost_fetches", fetches),
             "move leaders": self.move,
+            "follower": self.follower,
             "lease": self.lease,
         }
 
@@ -68,6 +83,16 @@ class Chaos:
     def move(self, partition: int, source: int, target: int) -> None:
         self.flow.source.leaders["t", partition] = source
         self.flow.target.leaders["A.t", partition] = target
+
+    def follower(self, partition: int, behind: int, start: int, codes: list[int], kind: str) -> None:
+        """Have the leader name a follower that lags, begins later, answers with errors, or calls the log truncated."""
+        place = "t", partition
+        behind = min(behind, self.flow.source.log(*place).end)
+        self.flow.source.followers[place, NEAR] = Follower(behind, start, deque(codes), diverges=kind == "truncated")
+        if kind:
+            self.flow.source.nearest[place] = NEAR
+        else:
+            self.flow.source.nearest.pop(place, None)
 
     def lease(self, seconds: float, written: bool) -> None:
         """One lease; what it does not write, the next one has to find at the target."""

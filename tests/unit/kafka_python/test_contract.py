@@ -49,7 +49,7 @@ def produced(version: int, _: bytes, *, throttle_ms: int = 0) -> ProduceResponse
     )
 
 
-def fetched(records: bytes) -> Callable[[int, bytes], FetchResponse]:
+def fetched(records: bytes, *, replica: int = -1) -> Callable[[int, bytes], FetchResponse]:
     def answer(version: int, _: bytes) -> FetchResponse:
         topic = FetchResponse.FetchableTopicResponse
         part = topic.PartitionData(
@@ -59,7 +59,7 @@ def fetched(records: bytes) -> Callable[[int, bytes], FetchResponse]:
             last_stable_offset=8,
             log_start_offset=0,
             aborted_transactions=None,
-            preferred_read_replica=-1,
+            preferred_read_replica=replica,
             records=records,
         )
         return FetchResponse(
@@ -111,6 +111,9 @@ def test_metadata_name_the_cluster_its_leaders_and_replicas(loop: EventLoop) -> 
         assert client.leader(PLACE) == NODE
         assert client.leader(("unknown", 0)) is None
         assert client.replicas(PLACE) == (2, 3)
+        assert client.has_replica(PLACE, NODE)
+        assert not client.has_replica(PLACE, 2), "no such broker is known"
+        assert not client.has_replica(("unknown", 0), NODE)
         assert client.topic_id(TOPIC) == TOPIC_ID
         assert client.partition_count(TOPIC) == 1
 
@@ -189,6 +192,29 @@ def test_appends_without_a_task_are_answered_in_order_over_two_connections(loop:
         run(loop, client, append)
         assert heard == [[AppendResult(PLACE, 0, None, 42)]] * 10
         assert len(broker.connections) == before + 2
+
+
+def test_our_rack_is_sent_only_where_it_is_asked_for(loop: EventLoop) -> None:
+    answers = {FETCH: fetched(b"", replica=3)}
+    with FakeBroker(answers=answers) as broker, client_of(loop, broker, client_rack="use1-az1") as client:
+
+        async def fetch() -> list[Fetched]:
+            return [
+                *await client.fetch(NODE, [(PLACE, 0, -1)], rack=client.rack),
+                *await client.fetch(Second(NODE), [(PLACE, 0, -1)]),
+            ]
+
+        found = run(loop, client, fetch)
+        asked = [request for key, request in broker.asked if key == FETCH]
+        assert [part.replica for part in found] == [3, 3]
+        assert [b"use1-az1" in request for request in asked] == [True, False]
+        assert client.metadata_max_age_s == 300
+
+        async def read() -> object:
+            return await client.read_at(NODE, PLACE, 0)
+
+        with pytest.raises(kafka_errors.BrokerNotAvailableError, match="names a replica"):
+            run(loop, client, read)
 
 
 def test_what_is_sent_is_known_by_its_future_until_it_is_answered(loop: EventLoop) -> None:

@@ -26,7 +26,7 @@ NUMBERS = st.integers(-1, (1 << 31) - 1)
 POSITIONS = st.dictionaries(PLACES, st.tuples(OFFSETS, st.integers(-1, 9)), max_size=12)
 
 
-def theirs(asked: Asked, version: int) -> bytes:
+def theirs(asked: Asked, version: int, *, rack: str) -> bytes:
     """What kafka-python writes, of partitions in the order in which they are to be served."""
     topics: list[tuple[str, list[Any]]] = []
     for (topic, partition), offset, epoch in asked.positions:
@@ -57,7 +57,7 @@ def theirs(asked: Asked, version: int) -> bytes:
             FetchRequest.ForgottenTopic(topic=name, topic_id=IDS[name], partitions=one)
             for name, one in forgotten.items()
         ],
-        rack_id="",
+        rack_id=rack,
     )
     return written(request, version)
 
@@ -69,12 +69,18 @@ def written(request: Any, version: int) -> bytes:  # noqa: ANN401 -- the library
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@given(positions=POSITIONS, forgotten=st.lists(PLACES, max_size=5, unique=True), session=st.tuples(NUMBERS, NUMBERS))
+@given(
+    positions=POSITIONS,
+    forgotten=st.lists(PLACES, max_size=5, unique=True),
+    session=st.tuples(NUMBERS, NUMBERS),
+    rack=st.sampled_from(["", "use1-az1", "größe" * 40]),
+)
 def test_it_is_what_the_library_writes(
     version: int,
     positions: dict[tuple[str, int], tuple[int, int]],
     forgotten: list[tuple[str, int]],
     session: tuple[int, int],
+    rack: str,
 ) -> None:
     asked = Asked(
         [(place, *position) for place, position in positions.items()],
@@ -82,8 +88,8 @@ def test_it_is_what_the_library_writes(
         *session,
         forgotten,
     )
-    request = fetch(asked, isolation=1, max_wait_ms=1_234, max_bytes=123_456, partition_max_bytes=4_321)
-    assert written(request, version) == theirs(asked, version)
+    request = fetch(asked, isolation=1, max_wait_ms=1_234, max_bytes=123_456, partition_max_bytes=4_321, rack=rack)
+    assert written(request, version) == theirs(asked, version, rack=rack)
 
 
 def test_without_ids_no_version_is_spoken_that_needs_them() -> None:
@@ -101,13 +107,14 @@ FOUND = st.dictionaries(
         st.none() | st.binary(max_size=300),
         st.none() | st.lists(st.tuples(OFFSETS, OFFSETS), max_size=200),
         st.sampled_from([None] * 9 + [77]),
+        st.sampled_from([-1, 0, 3]),
     ),
     max_size=12,
 )
 
 
 def answer_of_a_broker(
-    found: dict[tuple[str, int], tuple[int, int, bytes | None, list[tuple[int, int]] | None, int | None]],
+    found: dict[tuple[str, int], tuple[int, int, bytes | None, list[tuple[int, int]] | None, int | None, int]],
     version: int,
     *,
     throttle: int = 0,
@@ -116,7 +123,7 @@ def answer_of_a_broker(
     """Written by kafka-python."""
     whole = FetchResponse.FetchableTopicResponse
     topics: dict[str, list[Any]] = {}
-    for (topic, partition), (error, stable, records, aborted, diverges) in found.items():
+    for (topic, partition), (error, stable, records, aborted, diverges, replica) in found.items():
         tagged: dict[str, Any] = {}
         if diverges is not None and version >= 12:
             tagged["diverging_epoch"] = whole.PartitionData.EpochEndOffset(epoch=3, end_offset=diverges)
@@ -129,7 +136,7 @@ def answer_of_a_broker(
             aborted_transactions=None
             if aborted is None
             else [whole.PartitionData.AbortedTransaction(producer_id=who, first_offset=at) for who, at in aborted],
-            preferred_read_replica=-1,
+            preferred_read_replica=replica,
             records=records,
             **tagged,
         )
@@ -159,7 +166,7 @@ def read(answer: bytes, version: int) -> Any:  # noqa: ANN401
 @given(found=FOUND, throttle=st.integers(0, 1 << 30), code=st.sampled_from([0, 0, 0, 70]))
 def test_an_answer_says_what_the_library_reads_in_it(
     version: int,
-    found: dict[tuple[str, int], tuple[int, int, bytes | None, list[tuple[int, int]] | None, int | None]],
+    found: dict[tuple[str, int], tuple[int, int, bytes | None, list[tuple[int, int]] | None, int | None, int]],
     throttle: int,
     code: int,
 ) -> None:
@@ -177,15 +184,16 @@ def test_an_answer_says_what_the_library_reads_in_it(
             records or b"",
             diverges if version >= 12 else None,
             stable + BEYOND,
+            replica if version >= 11 else -1,
         )
-        for place, (error, stable, records, aborted, diverges) in found.items()
+        for place, (error, stable, records, aborted, diverges, replica) in found.items()
     }
-    usual = all(diverges is None for _, _, _, _, diverges in found.values())
+    usual = all(diverges is None for _, _, _, _, diverges, _ in found.values())
     assert isinstance(response, Fetches) == (version >= 12 and usual)
 
 
 @given(cut=st.integers(1, 60))
 def test_an_answer_that_ends_too_early_is_an_error(cut: int) -> None:
-    whole = answer_of_a_broker({("t", 3): (0, 11, b"records", None, None)}, 12)
+    whole = answer_of_a_broker({("t", 3): (0, 11, b"records", None, None, -1)}, 12)
     with pytest.raises(kafka_errors.KafkaProtocolError):
         read(struct.pack(">i", len(whole) - 4 - cut) + whole[4:-cut], 12)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mirrorless.clusters.client_settings import for_confluent
+from mirrorless.clusters.client_settings import for_confluent, for_kafka_python
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
@@ -60,6 +60,26 @@ def test_the_client_id(tmp_path: Path, lines: list[str], side: str, role: Role) 
     for order in (lines, lines[::-1]):
         text = "".join(f"{prefix}client.id = {lines.index(prefix)}\n" for prefix in order)
         assert client_id(tmp_path, text, side=side, role=role) == "0"
+
+
+@pytest.mark.parametrize(
+    ("key", "rack"),
+    [
+        ("A.client.rack", "az1"),
+        ("A.consumer.client.rack", "az1"),
+        ("A->B.consumer.client.rack", "az1"),
+        ("A->B.source.consumer.client.rack", "az1"),
+        ("A.admin.client.rack", None),
+        ("B.client.rack", None),
+        ("B.consumer.client.rack", None),
+        ("A->B.target.consumer.client.rack", None),
+    ],
+)
+def test_the_rack_of_the_copy_is_that_of_the_sources_consumers(tmp_path: Path, key: str, rack: str | None) -> None:
+    path = tmp_path / "mm2.properties"
+    path.write_text(BASE + f"{key} = az1\n")
+    flow = load(path).flow("A->B")
+    assert for_kafka_python(flow.source, role="consumer").get("client_rack") == rack
 
 
 def test_other_flows_are_not_touched(tmp_path: Path) -> None:

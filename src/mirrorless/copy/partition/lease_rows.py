@@ -69,7 +69,8 @@ class Report:
     has a line for each, with place and reason. `batches` were acknowledged; the least, greatest and average latency is
     of these, and the age: from a batch's newest record to its fetch. `fetch_throttle_ms` and `produce_throttle_ms` are
     how long the source's and the target's leader made the copy wait, because a quota is used up (KIP-219). `waits`: the
-    partition is left to another run of the flow's copy, which began first.
+    partition is left to another run of the flow's copy, which began first. `fetched_bytes` were sent by the source,
+    `follower_bytes` of these by a follower in the rack of `client.rack` (KIP-392).
     """
 
     topic: str
@@ -100,6 +101,8 @@ class Report:
     fetch_throttle_ms: int = 0
     produce_throttle_ms: int = 0
     waits: bool = False
+    fetched_bytes: int = 0
+    follower_bytes: int = 0
 
     def as_row(self) -> dict[str, Any]:
         """The report as a row of `REPORT_SCHEMA`."""
@@ -134,8 +137,9 @@ _report_values = attrgetter(*_REPORT_FIELDS)  # `asdict` takes twenty times as l
 class Summary:
     """The sum of the reports of a lease, or of several.
 
-    `over`: no partition has anything left to do, each is caught up or halted. `left_out`, `gaps` and `foreign` are as
-    in `Report`, the throttle times those of the partition that waited longest. `errors` has each text once.
+    `over`: no partition has anything left to do, each is caught up or halted. `left_out`, `gaps`, `foreign`,
+    `fetched_bytes` and `follower_bytes` are as in `Report`, the throttle times those of the partition that waited
+    longest. `errors` has each text once.
     """
 
     partitions: int
@@ -150,6 +154,8 @@ class Summary:
     foreign: int
     fetch_throttle_ms: int
     produce_throttle_ms: int
+    fetched_bytes: int
+    follower_bytes: int
     errors: tuple[str, ...]
 
     @property
@@ -179,6 +185,8 @@ def summary(reports: Iterable[Report]) -> Summary:
         foreign=sum(report.foreign for report in reports),
         fetch_throttle_ms=max((report.fetch_throttle_ms for report in reports), default=0),
         produce_throttle_ms=max((report.produce_throttle_ms for report in reports), default=0),
+        fetched_bytes=sum(report.fetched_bytes for report in reports),
+        follower_bytes=sum(report.follower_bytes for report in reports),
         over=all(report.state in _ENDED for report in reports),
         errors=tuple(dict.fromkeys(report.error for report in reports if report.error is not None)),
     )

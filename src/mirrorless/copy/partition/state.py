@@ -262,11 +262,13 @@ class PartitionCopy:
     # Fetch
 
     def note_response(self, *, stable: int, high: int, empty: bool, bounded: bool) -> None:
-        """Note a response: the source's last stable offset, its high watermark, and whether it had no records.
-
-        A `bounded` copy has its end already.
-        """
+        """Note a leader's response: its end as in `note_end`, and whether the response had no records."""
         self.suspected = None  # the records that were missing are there
+        self.note_end(stable=stable, high=high, bounded=bounded)
+        self.empty_answers = self.empty_answers + 1 if empty and stable > self.fetch_from else 0
+
+    def note_end(self, *, stable: int, high: int, bounded: bool) -> None:
+        """Note the last stable offset and the high watermark of the source's leader; a `bounded` copy has its end."""
         if bounded:
             high = min(high, self.source_end)
         else:
@@ -275,7 +277,14 @@ class PartitionCopy:
             self.open_transaction = open_transaction(
                 self.open_transaction, stable=stable, high=high, now=time.monotonic()
             )
-        self.empty_answers = self.empty_answers + 1 if empty and stable > self.fetch_from else 0
+
+    def note_follower_response(self, *, stable: int, empty: bool, bounded: bool) -> None:
+        """Note a follower's response: its last stable offset may lag, and without records it shows nothing."""
+        if not empty:
+            self.suspected = None
+        if not bounded:
+            self.source_end = max(self.source_end, stable)
+        self.empty_answers = self.empty_answers + 1 if empty and self.is_behind else 0
 
     def note_silence(self) -> None:
         """Count a response without this partition, which has records left, as an empty one."""

@@ -49,6 +49,8 @@ class PartitionStats:
 
     records: int = 0
     copied_bytes: int = 0
+    fetched_bytes: int = 0
+    follower_bytes: int = 0
     first_offset: int | None = None
     latency: Spread = field(default_factory=Spread)
     age: Spread = field(default_factory=Spread)
@@ -77,6 +79,12 @@ class PartitionStats:
             self.first_offset = base_offset
         self.latency.note(latency_ms)
         self.ended_ms = now_ms
+
+    def fetched(self, size_bytes: int, *, follower: bool) -> None:
+        """Count records that a broker sent, and whether it was a follower (KIP-392)."""
+        self.fetched_bytes += size_bytes
+        if follower:
+            self.follower_bytes += size_bytes
 
     def throttled(self, *, fetch_ms: int = 0, produce_ms: int = 0) -> None:
         """Count the time that a leader whose quota is used up makes the copy wait (KIP-219)."""

@@ -1,31 +1,25 @@
-"""Fetches from the source's leaders and queues the records as stamped batches for the appender."""
+"""Fetches from the source's leaders, and from followers that they name, in one loop for each broker."""
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from mirrorless.batches.header import FormatError
-from mirrorless.batches.intake import PassedTo, take_in
-from mirrorless.batches.reverse_copy import LoopedBatch
-from mirrorless.batches.stamp import stamp
-from mirrorless.clusters.connection_errors import grant
-from mirrorless.copy.partition.errors import cut_at, fetch_error
+from mirrorless.copy.partition.errors import fetch_error
 from mirrorless.copy.partition.lifecycle import READABLE
-from mirrorless.copy.partition.loop_check import loop_at
-from mirrorless.copy.partition.pending import Pending
 from mirrorless.copy.slot.empty_fetch import out_of_range, pass_over_hole
 from mirrorless.copy.slot.fetch_queue import FetchQueue
-from mirrorless.errors import without_frames
+from mirrorless.copy.slot.leader_ends import learn_ends
+from mirrorless.copy.slot.read_replicas import ReadReplicas, ServingBroker
+from mirrorless.copy.slot.response_intake import ResponseIntake
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.kafka_python.receive_buffers import outlasts
-from mirrorless.protocol.broker_errors import error_for, error_name
 from mirrorless.protocol.fetch_session import FetchSession
 from mirrorless.protocol.leaders import TROUBLE
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Coroutine, Iterable, Mapping, Sequence
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.state import PartitionCopy
@@ -42,17 +36,18 @@ _LONGEST_PAUSE_S = 0.1
 _CROWDED_S = 0.002
 _PARTITION_BYTES = 2 << 20
 _RESPONSE_BYTES = 8 << 20
-_MERGED_BYTES = 768 << 10
-"""Below Kafka's default of `max.message.bytes`, records uncompressed."""
 _SHARES = 8
 """The buffer has so many shares; the copies with something queued may fill one of them together."""
 _DOUBTS = 3
+_ENDS_EVERY_S = 0.9
+"""Less than the interval between two calls of `assign`."""
+_ENDS_PER_S = 500
 _LOOK_EVERY_S = 0.5
 """Where responses are full, nearly all partitions without records only wait for their turn."""
 
 
 class Fetcher:
-    """Fetches the partitions of `copies` from their source leaders, until `stop`.
+    """Fetches the partitions of `copies` from their source leaders, or from followers (`ReadReplicas`), until `stop`.
 
     `bounded` leaves out what follows each row's `source_end`; `buffer_bytes` bounds what waits for the target, `budget`
     the bytes per second. A partition that had its turn goes to the end of its leader's queue, so that none starves; in
@@ -80,6 +75,10 @@ class Fetcher:
         self._source = source
         self._copies = copies
         self._queues = queues
+        self._intake = ResponseIntake(
+            queues=queues, events=events, bounded=bounded, set_aside=lambda copy: spawn(self._set_aside(copy))
+        )
+        self._replicas = ReadReplicas(source)
         self._send = send
         self._events = events
         self._bounded = bounded
@@ -87,11 +86,12 @@ class Fetcher:
         self._budget = budget
         self._sleep = sleep
         self._spawn = spawn
-        self._led: dict[int, FetchQueue] = {}
-        self._sessions: dict[int, FetchSession] = {}
+        self._led: dict[ServingBroker, FetchQueue] = {}
+        self._sessions: dict[ServingBroker, FetchSession] = {}
         self._aside: set[PartitionCopy] = set()
         self._stopped = False
         self._hurried = False
+        self._ends_due = 0.0
 
     def stop(self) -> None:
         """Queue nothing more; the response to a fetch in flight is dropped."""
@@ -102,10 +102,12 @@ class Fetcher:
         self._hurried = hurried
 
     def assign(self) -> None:
-        """Group the copies by their leaders, and fetch from each leader in a loop.
+        """Group the copies by the brokers that serve them, and fetch from each broker in a loop.
 
-        Copies keep their order in the queues, or those at the end would never be served.
+        Copies keep their order in the queues, or those at the end would never be served. To be called every second, it
+        also asks leaders for the ends of partitions that followers serve.
         """
+        self._replicas.tick(self._copies)
         queued = dict.fromkeys(
             copy for queue in self._led.values() for copy in queue if self._copies.get(copy.place) is copy
         )
@@ -113,7 +115,11 @@ class Fetcher:
             queue.clear()
         for copy in _readable(queued | dict.fromkeys(self._copies.values())):
             self._join(copy)
-        self._led = {node: queue for node, queue in self._led.items() if len(queue)}
+        self._led = {broker: queue for broker, queue in self._led.items() if len(queue)}
+        now = time.monotonic()
+        if now >= self._ends_due and (copies := self._replicas.from_followers):
+            self._ends_due = math.inf
+            self._spawn(self._learn_ends(copies))
 
     def add(self, copy: PartitionCopy) -> None:
         """Fetch a copy that was resumed."""
@@ -124,27 +130,43 @@ class Fetcher:
     def _join(self, copy: PartitionCopy) -> None:
         if copy in self._aside:
             return
-        node = self._source.leader(copy.place)
-        if node is None:
+        broker = self._replicas.broker_for(copy, now=time.monotonic())
+        if broker is None:
             self._events.retry_later(copy, f"{copy.row.topic}-{copy.row.partition} has no leader at the moment")
             return
-        self._led.setdefault(node, FetchQueue()).join(copy)
-        if node not in self._sessions:
-            self._sessions[node] = FetchSession()
-            self._spawn(self._loop(node))
+        self._led.setdefault(broker, FetchQueue()).join(copy)
+        if broker not in self._sessions:
+            self._sessions[broker] = FetchSession()
+            self._spawn(self._loop(broker))
 
-    async def _loop(self, node: int) -> None:
-        session = self._sessions[node]
+    def _move(self, copy: PartitionCopy) -> None:
+        """Fetch a copy from another broker."""
+        for queue in self._led.values():
+            queue.leave(copy)
+        if self._copies.get(copy.place) is copy and copy.state in READABLE:
+            self.add(copy)
+
+    def _leave_follower(self, copy: PartitionCopy) -> None:
+        """Ask the leader about what a follower's answer, or its silence, cannot show."""
+        self._replicas.leave(copy, now=time.monotonic())
+        self._move(copy)
+
+    async def _learn_ends(self, copies: Sequence[PartitionCopy]) -> None:
+        await learn_ends(self._source, self._events, copies, bounded=self._bounded)
+        self._ends_due = time.monotonic() + max(_ENDS_EVERY_S, len(copies) / _ENDS_PER_S)
+
+    async def _loop(self, broker: ServingBroker) -> None:
+        session = self._sessions[broker]
         look_due = 0.0
         try:
-            while not self._stopped and node in self._led:
+            while not self._stopped and broker in self._led:
                 if pause := self._budget.pause_s(time.monotonic()):
                     await self._sleep(min(pause, _LONGEST_PAUSE_S))
                     continue
-                if quiet_s := self._source.quiet_s(node):
-                    await self._be_quiet(node, min(quiet_s, _LONGEST_PAUSE_S))
+                if quiet_s := self._source.quiet_s(broker.connection):
+                    await self._be_quiet(broker, min(quiet_s, _LONGEST_PAUSE_S))
                     continue
-                queue = self._led[node]
+                queue = self._led[broker]
                 wanted, crowded = self._wanted(queue)
                 front = queue.front(wanted, now=time.monotonic())
                 if not (asked := self._still_there(front)):
@@ -152,46 +174,45 @@ class Fetcher:
                     continue
                 some = len(front) < len(wanted)  # of these, records are known to be there
                 hurry = some or crowded or self._hurried
-                answers = await self._fetch(node, asked, None if some else session, hurry=hurry)
+                answers = await self._fetch(broker, asked, None if some else session, hurry=hurry)
                 served = {part.place for part in answers if len(part.records)}
                 if answers or not some:  # a broker whose quota is used up answers without partitions
                     queue.answered(front, served, in_order=some)
                 del answers  # views of a buffer that is filled again
-                if time.monotonic() >= look_due and (doubtful := _doubtful(wanted)):
+                if time.monotonic() >= look_due and (doubtful := self._doubtful(wanted, broker)):
                     look_due = time.monotonic() + _LOOK_EVERY_S
-                    await self._look_closer(node, doubtful)
+                    await self._look_closer(broker, doubtful)
         finally:
-            del self._sessions[node]
-        await self._source.forget(node, session)
+            del self._sessions[broker]
+        await self._source.forget(broker.connection, session)
 
-    async def _be_quiet(self, node: int, seconds: float) -> None:
+    async def _be_quiet(self, broker: ServingBroker, seconds: float) -> None:
         await self._sleep(seconds)
-        for copy in self._led.get(node, ()):
+        for copy in self._led.get(broker, ()):
             copy.stats.throttled(fetch_ms=round(seconds * 1000))
 
     async def _fetch(
-        self, node: int, wanted: Sequence[PartitionCopy], session: FetchSession | None, *, hurry: bool
+        self, broker: ServingBroker, wanted: Sequence[PartitionCopy], session: FetchSession | None, *, hurry: bool
     ) -> list[Fetched]:
         """Fetch once and queue the records; returns the partitions of the response that were looked at."""
         asked = {copy.place: copy.fetch_from for copy in wanted}
+        followed = {copy for copy in wanted if self._replicas.is_follower(copy, broker)}
+        self._replicas.asked(broker, now=time.monotonic())
         try:
             fetched = await self._source.fetch(
-                node,
+                broker.connection,
                 [(copy.place, copy.fetch_from, copy.leader_epoch) for copy in wanted],
                 max_wait_ms=_CROWDED_WAIT_MS if hurry else _WAIT_MS,
                 max_bytes=self._budget.most_bytes(_RESPONSE_BYTES),
                 partition_max_bytes=_PARTITION_BYTES,
                 session=session,
+                rack="" if broker.alone else self._source.rack,
             )
-        except TROUBLE as error:
-            if not self._stopped:
-                for copy in _readable(wanted):
-                    self._events.retry_later(copy, error)
+        except (*TROUBLE, kafka_errors.KafkaError) as error:
+            self._failed(wanted, followed, error)
             return []
-        except kafka_errors.KafkaError as error:
-            for copy in _readable(wanted):
-                self._events.halt(copy, fetch_error(copy, f"the source refuses to be read: {error}"))
-            return []
+        finally:
+            self._replicas.answered(broker)
         if self._stopped:
             return []
         if session is not None:
@@ -203,24 +224,77 @@ class Fetcher:
             copy = self._copies[part.place]
             if len(part.records):
                 self._budget.spend(len(part.records))
-            self._take(copy, part, asked[part.place])
-            if part.error_code == OFFSET_OUT_OF_RANGE:
+                copy.stats.fetched(len(part.records), follower=copy in followed)
+            if copy.state not in READABLE or copy.fetch_from != asked[part.place]:
+                continue  # it was resumed at another position meanwhile
+            # By now it may follow: since version 11, brokers answer consumers also of partitions that they do not lead.
+            shows_end = copy not in followed and (part.records or self._source.leader(copy.place) == broker.node)
+            self._take(copy, part, broker, from_follower=not shows_end)
+            if part.error_code == OFFSET_OUT_OF_RANGE and shows_end:
                 outside.append(copy)
         self._send()
         for copy in outside:
-            await out_of_range(self._source, self._events, node, copy, asked[copy.place])
+            await out_of_range(self._source, self._events, broker.node, copy, asked[copy.place])
         return known
 
-    async def _look_closer(self, node: int, copy: PartitionCopy) -> None:
-        """Fetch a partition alone whose leader sends no records although the source has more.
+    def _take(self, copy: PartitionCopy, fetched: Fetched, broker: ServingBroker, *, from_follower: bool) -> None:
+        if fetched.replica >= 0 and not fetched.error_code and not fetched.records:
+            self._take_name(copy, fetched, broker, from_follower=from_follower)
+        elif not from_follower:
+            self._intake.take(copy, fetched)
+        elif not self._intake.take_from_follower(copy, fetched):
+            self._leave_follower(copy)
+        elif fetched.records:
+            self._replicas.served(copy)
 
-        A response with many partitions may have been full.
+    def _take_name(self, copy: PartitionCopy, fetched: Fetched, broker: ServingBroker, *, from_follower: bool) -> None:
+        """Fetch from the replica that the leader names: it has not looked for records itself (`readFromLog`)."""
+        if broker.alone:
+            copy.note_problem(
+                f"the leader names broker {fetched.replica} to a consumer without a rack (replica.selector.class), so "
+                f"what is left of {copy.row.topic}-{copy.row.partition} at offset {copy.fetch_from} cannot be read"
+            )
+            self._spawn(self._set_aside(copy))
+            return
+        if not from_follower:
+            copy.note_end(stable=fetched.last_stable_offset, high=fetched.high_watermark, bounded=self._bounded)
+        self._replicas.follow(copy, fetched.replica, now=time.monotonic())
+        self._move(copy)
+
+    def _failed(
+        self, wanted: Iterable[PartitionCopy], followed: Container[PartitionCopy], error: BaseException
+    ) -> None:
+        """Handle a request that failed: what a follower was asked for, its leader is asked for."""
+        if self._stopped and isinstance(error, TROUBLE):
+            return
+        for copy in _readable(wanted):
+            if copy in followed:
+                self._leave_follower(copy)
+            elif isinstance(error, TROUBLE):
+                self._events.retry_later(copy, error)
+            else:
+                self._events.halt(copy, fetch_error(copy, f"the source refuses to be read: {error}"))
+
+    async def _look_closer(self, broker: ServingBroker, copy: PartitionCopy) -> None:
+        """Fetch a partition alone whose broker sends no records although the source has more.
+
+        A response with many partitions may have been full. If a follower has none, its leader is asked. A leader that
+        names a follower has not looked for any.
         """
+        if copy not in self._led.get(broker, ()):
+            return  # another broker is asked already
         copy.expect_records()
-        before = copy.fetch_from
-        answers = await self._fetch(node, [copy], None, hurry=False)
-        if answers and not answers[0].error_code and not answers[0].records and copy.fetch_from == before:
-            await pass_over_hole(self._source, self._events, node, copy, answers[0])
+        before, from_follower = copy.fetch_from, self._replicas.is_follower(copy, broker)
+        answers = await self._fetch(broker, [copy], None, hurry=False)
+        if not answers or copy.fetch_from != before:
+            return
+        answer = answers[0]
+        if answer.error_code or answer.records or answer.replica >= 0:
+            return
+        if from_follower:
+            self._leave_follower(copy)
+        else:
+            await pass_over_hole(self._source, self._events, broker.node, copy, answer)
 
     def _wanted(self, queue: FetchQueue) -> tuple[list[PartitionCopy], bool]:
         """Return copies that can take more, in the queue's order, and whether others have to wait for the target."""
@@ -234,40 +308,21 @@ class Fetcher:
         ]
         return wanted, busy > 0
 
+    def _doubtful(self, copies: Iterable[PartitionCopy], broker: ServingBroker) -> PartitionCopy | None:
+        """Return the copy with the most empty responses, if these are too many."""
+        doubtful = [
+            copy
+            for copy in _readable(copies)
+            if copy.empty_answers > _DOUBTS and not self._replicas.waits(copy, broker)
+        ]
+        return max(doubtful, key=lambda copy: copy.empty_answers, default=None)
+
     def _still_there(self, copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:
         """Return the copies whose topic has the id that they were resumed with; the others are resumed."""
         for copy in copies:
             if self._source.topic_id(copy.row.topic) != copy.source_id:
                 self._events.retry_later(copy, f"{copy.row.topic} was deleted, or deleted and recreated")
         return _readable(copies)
-
-    def _take(self, copy: PartitionCopy, fetched: Fetched, asked_from: int) -> None:
-        """Queue the records of one partition's response."""
-        if copy.state not in READABLE or copy.fetch_from != asked_from:
-            return  # it was resumed at another position meanwhile
-        if fetched.error_code:
-            self._failed(copy, fetched)
-            return
-        if fetched.diverges_at is not None:
-            self._events.gap_found(copy, cut_at(copy, min(fetched.diverges_at, asked_from)))
-            return
-        stable, empty, was_held = fetched.last_stable_offset, not fetched.records, copy.open_transaction is not None
-        copy.note_response(stable=stable, high=fetched.high_watermark, empty=empty, bounded=self._bounded)
-        if empty and stable > copy.fetch_from:
-            return
-        if empty and stable < copy.fetch_from and (was_held or copy.open_transaction is not None):
-            self._spawn(self._set_aside(copy))
-        try:
-            self._queue(copy, fetched)
-        except FormatError as error:
-            self._events.batch_damaged(copy, without_frames(error))
-        except LoopedBatch as found:
-            self._events.halt(copy, loop_at(copy, found.offset), finish_queue=True)
-        if copy.queue and not self._queues.offer(copy):
-            self._events.retry_later(
-                copy, f"{copy.row.remote_topic}-{copy.row.partition} has a new leader, or was deleted and recreated"
-            )
-        self._events.position_changed(copy)
 
     async def _set_aside(self, copy: PartitionCopy) -> None:
         """Do not fetch a copy for a while whose position is after the last stable offset, as after a takeover.
@@ -282,72 +337,9 @@ class Fetcher:
         if not self._stopped and self._copies.get(copy.place) is copy and copy.state in READABLE:
             self.add(copy)  # as a new one of its session: a response leaves out what has not changed
 
-    def _queue(self, copy: PartitionCopy, fetched: Fetched) -> None:
-        now_ms = int(time.time() * 1000)
-        for taken in take_in(
-            fetched.records,
-            fetched.aborted,
-            wanted_from=copy.fetch_from,
-            until=copy.source_end if self._bounded else None,
-            max_batch_bytes=copy.intake.max_batch_bytes,
-            verify=copy.intake.verifies,
-            views=outlasts(fetched.records),
-            merge_below=_MERGED_BYTES if copy.window.merges else 0,
-            opposite=copy.opposite,
-        ):
-            if isinstance(taken, PassedTo):
-                copy.advance(taken.offset, taken.leader_epoch)
-                continue
-            if not copy.row.is_first and not copy.window.remembers(taken.header.max_timestamp_ms, now_ms):
-                self._events.leave_to_next_lease(copy, _left_to_another_run(copy))
-                return
-            batch = stamp(
-                taken.header,
-                taken.body,
-                producer_id=copy.producer_id,
-                producer_epoch=copy.epoch,
-                base_sequence=copy.next_sequence,
-            )
-            self._queues.enqueue(
-                copy,
-                Pending(
-                    batch,
-                    taken.base_offset,
-                    taken.last_offset,
-                    taken.header.record_count,
-                    copy.next_sequence,
-                    taken.header.max_timestamp_ms,
-                    taken.leader_epoch,
-                ),
-                now_ms=now_ms,
-            )
-
-    def _failed(self, copy: PartitionCopy, fetched: Fetched) -> None:
-        name = error_name(fetched.error_code)
-        if fetched.error_code == OFFSET_OUT_OF_RANGE:
-            return  # handled after all other partitions, see `out_of_range`
-        if issubclass(error_for(fetched.error_code), TROUBLE):
-            self._events.retry_later(copy, f"fetch: {name}")
-        else:
-            name += grant(fetched.error_code, "READ on the topic")
-            self._events.halt(copy, fetch_error(copy, f"the source refuses to be read: {name}"))
-
 
 def _readable(copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:
     return [copy for copy in copies if copy.state in READABLE and copy.skip is None]
-
-
-def _left_to_another_run(copy: PartitionCopy) -> str:
-    return (
-        f"another run of this flow copies {copy.row.topic}-{copy.row.partition}, whose next record is too old for the "
-        "target to tell two runs apart; this run continues when the other has stopped"
-    )
-
-
-def _doubtful(copies: Iterable[PartitionCopy]) -> PartitionCopy | None:
-    """Return the copy with the most empty responses, if these are too many."""
-    most = max(_readable(copies), key=lambda copy: copy.empty_answers, default=None)
-    return most if most is not None and most.empty_answers > _DOUBTS else None
 
 
 def _note_silence(wanted: Iterable[PartitionCopy], fetched: Iterable[Fetched]) -> None:

@@ -191,6 +191,8 @@ class ProgressTracker:
             fetch_throttle_ms=stats.fetch_throttle_ms,
             produce_throttle_ms=stats.produce_throttle_ms,
             waits=copy.retry.is_never,
+            fetched_bytes=stats.fetched_bytes,
+            follower_bytes=stats.follower_bytes,
         )
 
 
