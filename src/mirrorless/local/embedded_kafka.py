@@ -51,7 +51,8 @@ class ClusterSpec:
     With `users`, names and passwords, every client logs in with SASL_PLAINTEXT and PLAIN, and the KRaft authorizer
     checks ACLs; the user `admin` may do everything. `secure` are listeners for clients beside the
     plain one, on every broker; `EmbeddedCluster.secure_servers` has their addresses. `jvm` is `TRIAL_JVM`, which starts
-    faster, or `SHIPPED_JVM`, as in Kafka's own script. `cluster_id` is random unless it is set. Raises
+    faster, or `SHIPPED_JVM`, as in Kafka's own script. `cluster_id` is random unless it is set. `racks` are assigned to
+    the brokers in turn. Raises
     ConfigurationError for a name that cannot be a folder's name, for less than one broker, and for a user or password
     that JAAS would have to quote.
     """
@@ -63,6 +64,7 @@ class ClusterSpec:
     secure: tuple[SecureListener, ...] = ()
     jvm: tuple[str, ...] = TRIAL_JVM
     cluster_id: str | None = None
+    racks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", self.name):
@@ -227,8 +229,14 @@ class EmbeddedCluster:
         self._secure_ports = {listener.name: [] for listener in self._spec.secure}
         for node_id in range(1, count + 1):
             port = ports.pop()
+            racks = self._spec.racks
+            rack = {"broker.rack": racks[(node_id - 1) % len(racks)]} if racks else {}
             settings = broker_settings(
-                node_id=node_id, port=port, voters=voters, brokers=count, overrides={**overrides, **self._spec.settings}
+                node_id=node_id,
+                port=port,
+                voters=voters,
+                brokers=count,
+                overrides={**overrides, **rack, **self._spec.settings},
             )
             settings = self._with_secure_listeners(settings, node_id)
             brokers.append(
