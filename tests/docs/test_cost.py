@@ -39,6 +39,21 @@ def test_a_job_has_cores_for_its_slots_network_for_its_bytes_and_a_driver() -> N
     assert (network.worker.name, network.number) == ("G.1X", 5)
 
 
+def test_what_is_not_sent_is_not_paid() -> None:
+    flow = cost.watching(topics=0)
+    assert cost.watching(topics=1, lagging_h=24) - flow == pytest.approx(6 * 0.30)
+    assert cost.watching(topics=1, lagging_h=1) - flow == pytest.approx(6 * 0.30 / 24)
+    assert flow == pytest.approx(19 * 0.30 + 3 * 0.30 / 24 + 19 * 0.10 + 0.50 + 3.0 + 730 * 30 * 0.01e-3 + 2 * 0.50)
+
+
+def test_two_of_three_leaders_are_in_another_zone() -> None:
+    assert cost.between_zones(1) == pytest.approx(2628 * 0.02 * 2 / 3)
+
+
+def test_a_night_compares_a_day_of_both_sides() -> None:
+    assert cost.verification(1) == pytest.approx(2628 * 2 / 576 * 0.88)
+
+
 def test_others_are_reckoned_by_their_price_lists() -> None:
     assert cost.gigabytes(1) == pytest.approx(2628)
     assert cost.replicator(1) == pytest.approx(730 * 0.30 + 2628 * 0.08)
