@@ -148,7 +148,7 @@ def watching(topics: int = TOPICS, lagging_h: float = LAGGING_H) -> float:
     lags; of `verify_copy` one hour a day.
     """
     sent = [metric for metric in METRICS if metric.cloudwatch and not metric.sparse]
-    hours = sum(1 if metric.emitter is Emitter.VERIFY_COPY else 24 for metric in sent if FLOW in metric.dimensions)
+    hours = sum(1.0 if metric.emitter is Emitter.VERIFY_COPY else 24 for metric in sent if FLOW in metric.dimensions)
     hours += topics * lagging_h * sum(TOPIC in metric.dimensions for metric in sent)
     return (
         hours / 24 * METRIC_MONTH

@@ -30,11 +30,11 @@ def test_a_complaint_that_is_made_again_is_there_all_the_time(tmp_path: Path) ->
         again.join()
 
 
-def test_slots_are_limited_by_the_cores_that_were_offered_last(tmp_path: Path) -> None:
+def test_the_number_of_slots_is_the_one_that_was_offered_last(tmp_path: Path) -> None:
     control = Control(str(tmp_path))
-    control.offer_cores(None)
-    assert control.cores() is None
-    control.offer_cores(4)
-    control.offer_cores(12)
-    assert control.cores() == 12
-    assert Control().cores() is None
+    control.offer_slots(None)
+    assert control.slots() is None
+    control.offer_slots(4)
+    control.offer_slots(12)
+    assert control.slots() == 12
+    assert Control().slots() is None

@@ -15,7 +15,7 @@ from mirrorless.copy.partition.lease_rows import Report
 _STOP = "stop"
 _HELD = "held-"
 _LEFT = ".left"
-_CORES = "cores"
+_SLOTS = "slots"
 _TROUBLE = "trouble"
 _UNREACHABLE = "unreachable"
 
@@ -62,14 +62,14 @@ class Control:
         path = Path(self.folder or "") / _TROUBLE
         return path.read_text() if self.folder is not None and path.exists() else ""
 
-    def offer_cores(self, cores: int | None) -> None:
-        """Leave how many slots there is room for; None where there is no such limit."""
-        if self.folder is not None and cores is not None:
-            _write(Path(self.folder) / _CORES, str(cores))
+    def offer_slots(self, slots: int | None) -> None:
+        """Store the maximum number of slots of the next lease; None if only `tasks.max` limits it."""
+        if self.folder is not None and slots is not None:
+            _write(Path(self.folder) / _SLOTS, str(slots))
 
-    def cores(self) -> int | None:
-        """How many slots there is room for, None where nobody said."""
-        path = Path(self.folder or "") / _CORES
+    def slots(self) -> int | None:
+        """The maximum number of slots of the next lease, None if there is none."""
+        path = Path(self.folder or "") / _SLOTS
         return int(path.read_text()) if self.folder is not None and path.exists() else None
 
     def planned(self) -> bool:

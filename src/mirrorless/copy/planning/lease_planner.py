@@ -80,10 +80,10 @@ class LeasePlanner:
         if state is not TargetState.STARTED:
             raise FlowPaused(flow=self.flow.name, state=state, topic=configs_topic(self.flow).name)
 
-    def plan(self, flow: Flow, *, cores: int | None = None) -> list[list[LeaseRow]]:
+    def plan(self, flow: Flow, *, slots: int | None = None) -> list[list[LeaseRow]]:
         """Return one list of rows per slot; `flow` is the current configuration, with the same `connections`.
 
-        There are no more slots than `cores`: a slot without one would not start before another one's lease ends.
+        `slots` is their maximum besides `tasks.max`: one without a core would only start when another one's lease ends.
 
         Raises `ClusterError` if an end does not answer, `SameClusterError` if there is only one cluster, `LoopError` if
         topics would be replicated in a loop, and `MirrorMaker2Runs` if MirrorMaker 2 copies the same flow, or may.
@@ -121,7 +121,7 @@ class LeasePlanner:
         weights = self._lag_bytes(rows)
         piles = deal(
             rows,
-            slots=min(flow.tasks_max, cores or flow.tasks_max),
+            slots=min(flow.tasks_max, slots or flow.tasks_max),
             weight=lambda row: weights[row.topic, row.partition],
         )
         is_first = self._is_first() if rows else True

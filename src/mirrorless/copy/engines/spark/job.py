@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 
 from mirrorless.copy.engines.spark.executors import executor_cores
 from mirrorless.copy.engines.spark.query import start_copy
+from mirrorless.copy.engines.spark.slot_count import SlotCount
 from mirrorless.copy.partition.lease_rows import summary, without_lease
 from mirrorless.copy.progress.run_marks import run_in, take_back
 from mirrorless.errors import MirrorlessError
@@ -65,12 +66,14 @@ def copy_flow(
     up: after three consecutive leases without progress.
     """
     job = _Job(place, control, on_lease, on_trouble)
+    count = SlotCount()
 
     def lease_ended(reports: list[Report]) -> None:
-        control.offer_cores(executor_cores(spark))  # executors come and go
+        cores = executor_cores(spark)  # executors come and go
+        control.offer_slots(cores if cores is None or place.bounded else count.after(reports, cores=cores))
         job.lease_ended(reports)
 
-    control.offer_cores(executor_cores(spark))
+    control.offer_slots(executor_cores(spark))
     query = start_copy(spark, place, checkpoint=checkpoint, control=control, on_reports=lease_ended)
     failure = None
     try:

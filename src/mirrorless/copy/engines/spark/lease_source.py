@@ -144,7 +144,7 @@ class LeaseReader(DataSourceStreamReader):
                 flow, bounded=self._place.bounded, run=self._run, stopping=self._control.stopping
             )
         self._planner.refuse_paused()
-        piles = self._planner.plan(flow, cores=self._control.cores())
+        piles = self._planner.plan(flow, slots=self._control.slots())
         self._waiting, self._news = self._planner.waiting, self._planner.news
         return piles
 
