@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Literal
 
+from mirrorless.clusters.client_settings import client_rack
 from mirrorless.clusters.internal_topics import (
     checkpoints_topic,
     heartbeats_topic,
@@ -103,7 +104,13 @@ class When(StrEnum):
     LATEST = "with auto.offset.reset=latest"
     EXPIRY = "optional: without it, one day is assumed"
     OLD_RECORDS = "optional: without it, a limit on the age of records is lifted by config_sync only"
+    RACK = "optional, with client.rack: without it, the topics' leaders are read"
     BETTER = "optional: without it, partitions are assigned to slots by records instead of bytes"
+
+
+_OPTIONAL: Final = frozenset(
+    {When.OLD_BROKERS, When.RIVAL, When.PAUSE, When.EXPIRY, When.OLD_RECORDS, When.RACK, When.BETTER}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +127,7 @@ class Row:
     @property
     def required(self) -> bool:
         """Whether a function does not work without it, on current brokers."""
-        return self.when not in (When.OLD_BROKERS, When.RIVAL, When.PAUSE, When.EXPIRY, When.OLD_RECORDS, When.BETTER)
+        return self.when not in _OPTIONAL
 
     @property
     def iam_actions(self) -> tuple[str, ...]:
@@ -209,6 +216,7 @@ ROWS: Final = (
     Row(_CHECKPOINT, _T, On.REMOTE_TOPICS, Operation.READ, "commit offsets", When.GROUP_OFFSETS),
     Row(Function.HEARTBEAT_MONITOR, _T, On.REMOTE_HEARTBEATS, Operation.READ, "measure heartbeat latency"),
     Row(_COPY, _S, On.TOPICS, Operation.READ, "fetch batches"),
+    Row(_COPY, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "find compacted topics", When.RACK),
     Row(_COPY, _S, On.OFFSET_SYNCS, Operation.WRITE, "write offset syncs", When.SYNCS_ON_SOURCE),
     Row(_COPY, _S, On.CLUSTER, Operation.DESCRIBE, "read partition sizes", When.BETTER),
     Row(_COPY, _T, On.REMOTE_TOPICS, Operation.READ, "find the last copied offset (DescribeProducers)"),
@@ -320,5 +328,6 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.LATEST: lambda flow: flow.auto_offset_reset == "latest" and flow.start_timestamp_ms is None,
     When.EXPIRY: lambda _: True,
     When.OLD_RECORDS: lambda _: True,
+    When.RACK: lambda flow: client_rack(flow.source) is not None,
     When.BETTER: lambda _: True,
 }

@@ -43,12 +43,15 @@ class Fault(Enum):
     """There is no connection to send it over."""
 
 
+_MAGIC_AT = 16
+
+
 @dataclass(slots=True)
 class Follower:
     """A follower's log: the leader's up to `behind` offsets before its end, from `start` on, without `cleaned` batches.
 
     Its high watermark is `hidden` offsets before its end. `errors` are codes to answer the next requests with;
-    `diverges` answers as if the log was cut at its end.
+    `diverges` answers as if the log was cut at its end, `damaged` spoils the first batch of each answer.
     """
 
     behind: int = 0
@@ -57,6 +60,7 @@ class Follower:
     cleaned: set[int] = field(default_factory=set)
     diverges: bool = False
     hidden: int = 0
+    damaged: bool = False
 
     def fetched(self, place: TopicPartition, log: FakeLog, offset: int, *, max_bytes: int) -> Fetched:
         """What it answers; by the last leader epoch, or without it, an offset after its end is out of its range."""
@@ -69,7 +73,10 @@ class Follower:
             return Fetched(place, OFFSET_OUT_OF_RANGE, -1, [], b"")
         own = FakeLog()
         own.batches = [batch for batch in log.batches if batch.header.base_offset not in self.cleaned]
-        return Fetched(place, 0, stable, [], own.read(offset, below=stable, max_bytes=max_bytes), None, high)
+        records = own.read(offset, below=stable, max_bytes=max_bytes)
+        if self.damaged and records:
+            records = records[:_MAGIC_AT] + b"\x09" + records[_MAGIC_AT + 1 :]
+        return Fetched(place, 0, stable, [], records, None, high)
 
 
 class FakeCluster:

@@ -117,6 +117,7 @@ class FakeFlow:
         self.writer = FakeProgressWriter()
         self.added: list[LeaseRow] = []
         self.observer = Observer()
+        self.followable = True
         self.flow = Flow(
             source=Cluster(alias="A", bootstrap_servers="a:9092"), target=Cluster(alias="B", bootstrap_servers="b:9092")
         )
@@ -152,6 +153,7 @@ class FakeFlow:
             "source_end": self.source.log("t", partition).stable,
             "last_offset": None if known.progress is None else known.progress.last_offset,
             "known": known.to_json(),
+            "followable": self.followable,
         }
         return LeaseRow(**(fields | changes))
 

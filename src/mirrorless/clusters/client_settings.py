@@ -136,6 +136,11 @@ def for_kafka_python(cluster: Cluster, *, role: Role) -> dict[str, Any]:
     return {key: value for key, value in settings.items() if value is not None}
 
 
+def client_rack(cluster: Cluster) -> str | None:
+    """Return `client.rack` of a cluster's consumers (KIP-392), None if it is not set."""
+    return JavaSettings(cluster, "consumer").text("client.rack")
+
+
 def check(cluster: Cluster, *, role: Role) -> None:
     """Raise ConfigurationError for what is not supported; fetches no token."""
     _read(cluster, role)

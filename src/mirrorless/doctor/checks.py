@@ -168,7 +168,11 @@ class _Examination:
             configs, _ = topic_configs(admin, remote)
         except ClusterError:
             return {}
-        compacted = [topic for topic, one in configs.items() if COMPACT in (one[CLEANUP_POLICY].value or "")]
+        compacted = [
+            topic
+            for topic, one in configs.items()
+            if CLEANUP_POLICY in one and COMPACT in (one[CLEANUP_POLICY].value or "")
+        ]
         return {remote[topic]: counts[topic] for topic in compacted}
 
     def _names(self) -> Names:

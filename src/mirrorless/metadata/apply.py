@@ -12,10 +12,11 @@ from mirrorless.clusters.configs import ConfigChange, alter_topic_configs
 from mirrorless.clusters.topics import ABOUT_CONFIGS, grow_topics
 from mirrorless.errors import ClusterError
 from mirrorless.metadata.actions import AddAcl, AlterConfigs, CreateTopic, ForgetAcl, GrowTopic, RemoveAcl
+from mirrorless.metadata.timestamp_limits import AGE_LIMITS, BEFORE
 from mirrorless.metadata.topic_creation import create
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mirrorless.clusters.acls import Acl
     from mirrorless.clusters.admin import Admin, Refusal
@@ -31,7 +32,6 @@ _GRANTS: Final = {
 }
 _ORDER: Final = (CreateTopic, GrowTopic, AlterConfigs, AddAcl, RemoveAcl, ForgetAcl)
 _AUTHORIZATION: Final = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
-_EXCLUDE: Final = "to keep the target's values, add these configs to config.properties.exclude"
 _Item = TypeVar("_Item")
 
 
@@ -81,22 +81,34 @@ def _alter(target: Admin, actions: Sequence[AlterConfigs]) -> list[Applied]:
         for one in actions
         if len(one.differences) > 1 and (refusal := outcomes[one.topic]) is not None and refusal.code in ABOUT_CONFIGS
     ]
-    refused: dict[str, list[str]] = {one.topic: [] for one in mixed}
+    refused: dict[str, dict[str, str]] = {one.topic: {} for one in mixed}
     for number in range(max((len(one.differences) for one in mixed), default=0)):
         single = {one.topic: one.differences[number] for one in mixed if len(one.differences) > number}
         for some_topics in _chunks(list(single)):
             changes = {topic: [_change(single[topic])] for topic in some_topics}
             for topic, refusal in alter_topic_configs(target, changes).items():
                 if refusal is not None:
-                    refused[topic].append(f"{single[topic].name}: {refusal.text}")
+                    refused[topic][single[topic].name] = f"{single[topic].name}: {refusal.text}"
     return [
-        Applied(one, _refused(refused[one.topic]) if one.topic in refused else _text(one, outcomes[one.topic]))
+        Applied(
+            one,
+            _refused(refused[one.topic], refused[one.topic])
+            if one.topic in refused
+            else _text(one, outcomes[one.topic]),
+        )
         for one in actions
     ]
 
 
-def _refused(configs: Sequence[str]) -> str | None:
-    return f"{'; '.join(configs)}; {_EXCLUDE}" if configs else None
+def _refused(configs: Iterable[str], texts: Mapping[str, str]) -> str | None:
+    """Return one line on configs that were refused, and what to exclude; None if there are none."""
+    if not texts:
+        return None
+    exclude = dict.fromkeys(BEFORE if name in AGE_LIMITS else name for name in configs)
+    return (
+        f"{'; '.join(texts.values())}; "
+        f"to keep the target's values, add {', '.join(exclude)} to config.properties.exclude"
+    )
 
 
 def _change(difference: ConfigDifference) -> ConfigChange:
@@ -146,7 +158,8 @@ def _text(action: Action, refusal: Refusal | None) -> str | None:
     if refusal is None:
         return None
     if isinstance(action, AlterConfigs) and refusal.code in ABOUT_CONFIGS:
-        return _refused([f"{', '.join(one.name for one in action.differences)}: {refusal.text}"])
+        names = [one.name for one in action.differences]
+        return _refused(names, {"": f"{', '.join(names)}: {refusal.text}"})
     grant = _GRANTS.get(type(action)) if refusal.code in _AUTHORIZATION else None
     return refusal.text if grant is None else f"{refusal.text}; grant {grant}"
 

@@ -11,12 +11,12 @@ from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.errors import GapKind
 from mirrorless.kafka_python.connection_manager import Second
 from tests.support.fake_cluster import Follower
+from tests.support.fake_flow import FakeFlow
 from tests.unit.copy.test_fetcher import Fetching
 
 if TYPE_CHECKING:
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.kafka_python.connection_manager import Node
-    from tests.support.fake_flow import FakeFlow
 
 LEADER, NEAR, OTHER = 1, 2, 3
 RACK = "use1-az1"
@@ -142,8 +142,22 @@ def test_a_follower_that_ends_before_the_position_is_not_asked_all_the_time(flow
     near.follower.hidden = 2
     copy = near.copy_for(60.0, at=4)
     assert (copy.fetch_from, copy.source_end, copy.state) == (4, 4, PartitionState.CAUGHT_UP)
-    assert sum(node == NEAR for node, _, _ in flow.source.fetches) < 10
+    # A broker answers at once if the position is after its end, so the partition is left out for half a second.
+    assert sum(node == NEAR for node, _, _ in flow.source.fetches) <= 4 * 60
     assert near.nothing_is_wrong()
+
+
+def test_a_follower_that_learns_the_end_a_moment_later_stays(flow: FakeFlow) -> None:
+    produced(flow)
+    near = Near(flow)
+    near.follower.hidden = 2
+    near.copy_for(2.0, at=4)
+    near.follower.hidden = 0
+    produced(flow, 2)
+    near.more(2.0)
+    assert near.offsets() == [4, 5]
+    assert near.asked[-1] == (NEAR, RACK)
+    assert (Second(LEADER), "") not in near.asked
 
 
 def test_lag_is_that_of_the_leader_while_the_follower_stands_still(flow: FakeFlow) -> None:
@@ -383,18 +397,43 @@ def test_a_bounded_copy_ends_at_the_leaders_end(flow: FakeFlow) -> None:
     assert 0 < report.follower_bytes < report.fetched_bytes
 
 
-def test_a_follower_that_was_cleaned_further_than_the_leader_is_no_truncated_log(flow: FakeFlow) -> None:
+def test_a_topic_that_may_not_be_followed_is_read_from_its_leader(flow: FakeFlow) -> None:
     produced(flow, 10)
+    flow.followable = False
     near = Near(flow)
-    near.follower.cleaned = {2, 3}
-    flow.writer.broken = True  # so that the next lease has to count records of the leader
-    flow.run()
-    assert flow.copied() == [b"%d" % number for number in (0, 1, 4, 5, 6, 7, 8, 9)]
-    flow.writer.broken = False
-    produced_later = [b"10", b"11"]
-    flow.produce(*produced_later)
+    near.follower.cleaned = {2, 3}  # as compaction of the follower alone
     (report,) = flow.run()
-    assert (report.state, report.gaps) == ("caught up", 0)
-    assert flow.copied()[-2:] == produced_later
-    assert len(flow.copied()) == 10
-    assert "the copy continues after the target's last record" in report.events
+    assert flow.copied() == [b"%d" % number for number in range(10)]
+    assert (report.state, report.gaps, report.follower_bytes) == ("caught up", 0, 0)
+
+
+def test_a_batch_that_only_the_follower_has_damaged_is_read_from_the_leader(flow: FakeFlow) -> None:
+    produced(flow)
+    near = Near(flow)
+    near.follower.damaged = True
+    near.copy_for(5.0)
+    assert near.offsets() == everything()
+    assert near.nothing_is_wrong()
+
+
+def test_partitions_of_a_follower_that_stands_still_are_read_from_their_leaders_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    flow = FakeFlow(monkeypatch, partitions=40)
+    for partition in range(40):
+        flow.produce(b"0", partition=partition)
+        flow.source.followers[("t", partition), NEAR] = Follower(behind=1)
+        flow.source.nearest["t", partition] = NEAR
+    near = Near(flow, behind=1)
+    for partition in range(40):
+        near.resume(partition)
+    near.more(6.0)
+    assert all(copy.queue for copy in near.copies.values())
+
+
+def test_pauses_do_not_grow_beyond_the_age_of_metadata(flow: FakeFlow) -> None:
+    near = Near(flow)
+    (copy,) = near.copies.values()
+    for _ in range(2_000):
+        near.fetcher._replicas.leave(copy, now=0.0)
+    assert near.fetcher._replicas.broker_for(copy, now=flow.source.client.metadata_max_age_s + 1) == (LEADER, False)

@@ -8,12 +8,12 @@ from mirrorless.copy.partition.lease_rows import Report
 LEASE_S = 100
 
 
-def report(*, records: int = 0, copied: int = 0, lag: int = 0) -> Report:
+def report(*, records: int = 0, copied: int = 0, lag: int = 0, state: str = "copying", waits: bool = False) -> Report:
     return Report(
         topic="t",
         partition=0,
         remote_topic="A.t",
-        state="copying" if lag else "caught up",
+        state=state,
         records=records,
         copied_bytes=copied,
         first_offset=None,
@@ -22,6 +22,7 @@ def report(*, records: int = 0, copied: int = 0, lag: int = 0) -> Report:
         latency_ms=None,
         began_ms=None,
         ended_ms=None,
+        waits=waits,
     )
 
 
@@ -72,3 +73,9 @@ def test_a_lease_that_was_not_planned_changes_nothing_and_executors_come_and_go(
     assert leases.end() == 4
     leases.cores = 8
     assert leases.end() == 4
+
+
+def test_what_is_halted_or_left_to_another_run_needs_no_slots() -> None:
+    leases = Leases(cores=4)
+    halted, waiting = report(lag=1_000_000, state="halted"), report(lag=1_000_000, waits=True)
+    assert [leases.end(halted, waiting, report(records=10)) for _ in range(3)] == [2, 1, 1]

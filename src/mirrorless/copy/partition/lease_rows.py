@@ -33,7 +33,8 @@ class LeaseRow:
     how many share the flow. `is_first`: no other run of the flow's copy began before this one; otherwise that run alone
     copies records so old that the target may have forgotten the producer. One row of each slot that looks for new
     partitions has `planned`, the partitions that the plan knows (`added_partitions.planned_text`). `is_new`: the
-    partition appeared after topic discovery last looked (`discovered_topics.is_new`).
+    partition appeared after topic discovery last looked (`discovered_topics.is_new`). `followable`: it may be read from
+    a follower, with `client.rack` (`planning.closest_replica`).
     """
 
     topic: str
@@ -46,6 +47,7 @@ class LeaseRow:
     is_first: bool = True
     planned: str | None = None
     is_new: bool = False
+    followable: bool = False
 
     @property
     def lag_records(self) -> int:

@@ -17,6 +17,7 @@ from mirrorless.clusters.target_state import TargetState, TargetStates, configs_
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts, topic_ids, undescribed
 from mirrorless.copy.flow.status import gone, line_on_gone
 from mirrorless.copy.planning.assignment import deal
+from mirrorless.copy.planning.closest_replica import FollowableTopics
 from mirrorless.copy.planning.mm2_coexistence import CompetingMirrorMaker2
 from mirrorless.copy.progress.discovered_topics import is_new, starts_at_latest
 from mirrorless.copy.progress.recovery import create_again, write_again
@@ -73,6 +74,7 @@ class LeasePlanner:
         self.missing = False
         self._sizes: Sizes | None = Sizes(flow)
         self._states = TargetStates(flow, admin=self._target)
+        self._followable = FollowableTopics(flow, self._source)
 
     def refuse_paused(self) -> None:
         """Raise `FlowPaused` if the flow's target state is not STARTED, `ClusterUnavailable` if that is not known."""
@@ -118,6 +120,7 @@ class LeasePlanner:
         ]
         if self._bounded:
             rows = self._worth_a_look(rows, known)
+        followable = self._followable.among({row.topic for row in rows})
         weights = self._lag_bytes(rows)
         piles = deal(
             rows,
@@ -125,7 +128,10 @@ class LeasePlanner:
             weight=lambda row: weights[row.topic, row.partition],
         )
         is_first = self._is_first() if rows else True
-        dealt = [[replace(row, slots=len(piles), is_first=is_first) for row in pile] for pile in piles]
+        dealt = [
+            [replace(row, slots=len(piles), is_first=is_first, followable=row.topic in followable) for row in pile]
+            for pile in piles
+        ]
         if not self._bounded:
             for pile in dealt[:LOOKING_SLOTS]:
                 pile[0] = replace(pile[0], planned=planned_text(copied))

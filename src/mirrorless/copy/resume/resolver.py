@@ -238,37 +238,21 @@ class PositionResolver:
 
         They differ where log compaction removed records that the walk should have counted. Then the next epoch begins
         after the target's last record, if the source still has it, else at the progress, which repeats some records.
-        Or they were copied from a follower (KIP-392) whose log was cleaned further than the leader's: then the target's
-        last record is further on, and what the follower did not have any more, later records replace.
         """
         record = await record_before(self._target, node, copy, decision)
         if record is None or record == walked.record:
             return None
         start = decision.walk_from
-        reason = "the source was cleaned in between; the copy continues after the target's last record"
-        after = await find(self._source, copy, record, start=start, end=walked.offset) if walked.cleaned else None
-        if after is None and self._source.rack:
-            after = await find(
-                self._source, copy, record, start=walked.offset, end=await self._stable_end(copy, walked.offset)
-            )
-        if after is None and not walked.cleaned:
+        if not walked.cleaned:
             reason = "the target's last record is not the one that the source has in its place: its log was rewritten"
             raise copy.gap(reason, GapKind.TRUNCATED, offset=start)
+        after = await find(self._source, copy, record, start=start, end=walked.offset)
+        reason = "the source was cleaned in between; the copy continues after the target's last record"
         if after is None:
             after = start
             repeated = await count(self._source, copy, start=start, end=walked.offset)
             reason = f"the source was cleaned in between; {repeated} records are copied again"
         return await self._next_epoch(copy, state, start=after, kind=EpochKind.SOURCE_CLEANED, reason=reason)
-
-    async def _stable_end(self, copy: PartitionCopy, least: int) -> int:
-        """Return the last stable offset of the source's leader, or `least` if it is before that."""
-        node = leader_of(self._source, copy.place)
-        found = await self._source.offsets(
-            node, [copy.place], at=cluster_client.LATEST, isolation=cluster_client.READ_COMMITTED
-        )
-        if code := found[copy.place].error_code:
-            raise error_for(code)
-        return max(least, found[copy.place].offset)
 
     async def _leave_out(
         self, copy: PartitionCopy, state: RemoteLogState, left_out: LeaveOut, position: _Position

@@ -10,7 +10,7 @@ from mirrorless.copy.partition.errors import fetch_error
 from mirrorless.copy.partition.lifecycle import READABLE
 from mirrorless.copy.slot.empty_fetch import out_of_range, pass_over_hole
 from mirrorless.copy.slot.fetch_queue import FetchQueue
-from mirrorless.copy.slot.leader_ends import learn_ends
+from mirrorless.copy.slot.leader_ends import learn_ends, led_by
 from mirrorless.copy.slot.read_replicas import ReadReplicas, ServingBroker
 from mirrorless.copy.slot.response_intake import ResponseIntake
 from mirrorless.kafka_python import errors as kafka_errors
@@ -91,7 +91,7 @@ class Fetcher:
         self._aside: set[PartitionCopy] = set()
         self._stopped = False
         self._hurried = False
-        self._ends_due = 0.0
+        self._ends_due: dict[int, float] = {}
 
     def stop(self) -> None:
         """Queue nothing more; the response to a fetch in flight is dropped."""
@@ -117,9 +117,10 @@ class Fetcher:
             self._join(copy)
         self._led = {broker: queue for broker, queue in self._led.items() if len(queue)}
         now = time.monotonic()
-        if now >= self._ends_due and (copies := self._replicas.from_followers):
-            self._ends_due = math.inf
-            self._spawn(self._learn_ends(copies))
+        for node, copies in led_by(self._source, self._replicas.from_followers).items():
+            if now >= self._ends_due.get(node, 0.0):
+                self._ends_due[node] = math.inf
+                self._spawn(self._learn_ends(node, copies))
 
     def add(self, copy: PartitionCopy) -> None:
         """Fetch a copy that was resumed."""
@@ -151,9 +152,9 @@ class Fetcher:
         self._replicas.leave(copy, now=time.monotonic())
         self._move(copy)
 
-    async def _learn_ends(self, copies: Sequence[PartitionCopy]) -> None:
-        await learn_ends(self._source, self._events, copies, bounded=self._bounded)
-        self._ends_due = time.monotonic() + max(_ENDS_EVERY_S, len(copies) / _ENDS_PER_S)
+    async def _learn_ends(self, node: int, copies: Sequence[PartitionCopy]) -> None:
+        await learn_ends(self._source, self._events, node, copies, bounded=self._bounded)
+        self._ends_due[node] = time.monotonic() + max(_ENDS_EVERY_S, len(copies) / _ENDS_PER_S)
 
     async def _loop(self, broker: ServingBroker) -> None:
         session = self._sessions[broker]
@@ -181,7 +182,7 @@ class Fetcher:
                 del answers  # views of a buffer that is filled again
                 if time.monotonic() >= look_due and (doubtful := self._doubtful(wanted, broker)):
                     look_due = time.monotonic() + _LOOK_EVERY_S
-                    await self._look_closer(broker, doubtful)
+                    await self._look_closer(broker, doubtful[0])
         finally:
             del self._sessions[broker]
         await self._source.forget(broker.connection, session)
@@ -278,8 +279,8 @@ class Fetcher:
     async def _look_closer(self, broker: ServingBroker, copy: PartitionCopy) -> None:
         """Fetch a partition alone whose broker sends no records although the source has more.
 
-        A response with many partitions may have been full. If a follower has none, its leader is asked. A leader that
-        names a follower has not looked for any.
+        A response with many partitions may have been full. If a follower has none, the leaders are asked for all that
+        it sends nothing of, since one thread replicates many. A leader that names a follower has not looked for any.
         """
         if copy not in self._led.get(broker, ()):
             return  # another broker is asked already
@@ -292,7 +293,8 @@ class Fetcher:
         if answer.error_code or answer.records or answer.replica >= 0:
             return
         if from_follower:
-            self._leave_follower(copy)
+            for one in {copy, *self._doubtful(self._led.get(broker, ()), broker)}:
+                self._leave_follower(one)
         else:
             await pass_over_hole(self._source, self._events, broker.node, copy, answer)
 
@@ -308,14 +310,14 @@ class Fetcher:
         ]
         return wanted, busy > 0
 
-    def _doubtful(self, copies: Iterable[PartitionCopy], broker: ServingBroker) -> PartitionCopy | None:
-        """Return the copy with the most empty responses, if these are too many."""
+    def _doubtful(self, copies: Iterable[PartitionCopy], broker: ServingBroker) -> list[PartitionCopy]:
+        """Return the copies with too many empty responses, those with the most first."""
         doubtful = [
             copy
             for copy in _readable(copies)
             if copy.empty_answers > _DOUBTS and not self._replicas.waits(copy, broker)
         ]
-        return max(doubtful, key=lambda copy: copy.empty_answers, default=None)
+        return sorted(doubtful, key=lambda copy: -copy.empty_answers)
 
     def _still_there(self, copies: Iterable[PartitionCopy]) -> list[PartitionCopy]:
         """Return the copies whose topic has the id that they were resumed with; the others are resumed."""

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from mirrorless.protocol.cluster_client import ClusterClient
 
 _PAUSE_S: Final = 1.0
+_DOUBLED: Final = 10
+"""How often a pause is doubled at most."""
 _SILENT_S: Final = 10.0
 """A follower whose answer takes so long is not waited for; without records it comes after half a second."""
 
@@ -75,7 +77,7 @@ class ReadReplicas:
         leader = self._source.leader(copy.place)
         named = self._named.get(copy)
         if named is not None:
-            if leader != named.leader or now >= named.until:
+            if leader != named.leader or now >= named.until or not copy.row.followable:
                 del self._named[copy]
             elif not self._source.has_replica(copy.place, named.follower) or self._hangs(named.follower, now):
                 self.leave(copy, now=now)
@@ -84,7 +86,8 @@ class ReadReplicas:
         if leader is None:
             return None
         pause = self._pauses.get(copy)
-        return ServingBroker(leader, alone=pause is not None and now < pause.until)
+        paused = pause is not None and now < pause.until
+        return ServingBroker(leader, alone=paused or (bool(self._source.rack) and not copy.row.followable))
 
     def is_follower(self, copy: PartitionCopy, broker: ServingBroker) -> bool:
         """Whether a partition is fetched from this broker although that does not lead it."""
@@ -108,7 +111,7 @@ class ReadReplicas:
         """Fetch from the leader for a while, twice as long after each failure, up to `metadata.max.age.ms`."""
         self._named.pop(copy, None)
         failures = self._pauses[copy].failures if copy in self._pauses else 0
-        pause_s = min(_PAUSE_S * 2.0**failures, self._source.metadata_max_age_s)
+        pause_s = min(_PAUSE_S * 2.0 ** min(failures, _DOUBLED), self._source.metadata_max_age_s)
         self._pauses[copy] = _Pause(failures + 1, now + pause_s)
         self._source.refresh_leaders()
 

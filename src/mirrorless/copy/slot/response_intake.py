@@ -70,25 +70,33 @@ class ResponseIntake:
     def take_from_follower(self, copy: PartitionCopy, fetched: Fetched) -> bool:
         """Take what a follower answered; False if that shows nothing, so that the leader has to be asked (KIP-392).
 
-        So it is with errors, with a log that diverges, and where the follower's end is before the copy's position: its
-        log may lag, or may have been cut otherwise than the leader's. An answer without records shows nothing either:
-        if the leader has more, the copy waits for the follower for a few answers (`PartitionCopy.empty_answers`).
+        So it is with errors, with a log that diverges, and with a damaged batch, which the leader may have intact. An
+        answer without records shows nothing either, also if the follower's end is before the copy's position, since it
+        learns the high watermark later than the leader's clients: if the leader has more, the copy waits for the
+        follower for a few answers (`PartitionCopy.empty_answers`).
         """
         stable, empty = fetched.last_stable_offset, not fetched.records
-        if fetched.error_code or fetched.diverges_at is not None or (empty and stable < copy.fetch_from):
+        if fetched.error_code or fetched.diverges_at is not None:
             return False
         copy.note_follower_response(stable=stable, empty=empty, bounded=self._bounded)
         if not empty:
-            self._take_records(copy, fetched)
-        elif not copy.is_behind:
+            return self._take_records(copy, fetched, from_follower=True)
+        if stable < copy.fetch_from:
+            self._set_aside(copy)
+        if not copy.is_behind:
             self._events.position_changed(copy)
         return True
 
-    def _take_records(self, copy: PartitionCopy, fetched: Fetched) -> None:
+    def _take_records(self, copy: PartitionCopy, fetched: Fetched, *, from_follower: bool = False) -> bool:
+        """Queue the records; False if a follower's are damaged, after those before the damage were queued."""
+        intact = True
         try:
             self._queue(copy, fetched)
         except FormatError as error:
-            self._events.batch_damaged(copy, without_frames(error))
+            if from_follower:
+                intact = False
+            else:
+                self._events.batch_damaged(copy, without_frames(error))
         except LoopedBatch as found:
             self._events.halt(copy, loop_at(copy, found.offset), finish_queue=True)
         if copy.queue and not self._queues.offer(copy):
@@ -96,6 +104,7 @@ class ResponseIntake:
                 copy, f"{copy.row.remote_topic}-{copy.row.partition} has a new leader, or was deleted and recreated"
             )
         self._events.position_changed(copy)
+        return intact
 
     def _queue(self, copy: PartitionCopy, fetched: Fetched) -> None:
         now_ms = int(time.time() * 1000)

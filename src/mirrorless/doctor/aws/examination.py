@@ -58,4 +58,7 @@ def examine_deployment(deployment: Deployment, api: Api) -> list[Finding]:
             found.extend(check(deployment, api))
         except (Denied, AwsError) as error:
             found.append(Finding(check=name, status=Status.NOT_CHECKED, text=str(error)))
+        except Exception as error:  # noqa: BLE001 -- an answer that nobody expected hides no other finding
+            text = f"unexpected answer of AWS: {type(error).__name__}: {error}"
+            found.append(Finding(check=name, status=Status.NOT_CHECKED, text=text))
     return found

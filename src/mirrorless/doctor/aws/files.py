@@ -42,10 +42,10 @@ def described(file: str) -> list[Deployment]:
 def _samconfig(path: Path, text: str) -> Iterator[Deployment]:
     document = tomllib.loads(text)
     for environment, commands in document.items():
-        if not isinstance(commands, dict):
-            continue
-        shared = commands.get("global", {}).get("parameters", {})
-        given = shared | commands.get("deploy", {}).get("parameters", {})
+        shared, given = (
+            _mapping(_mapping(_mapping(commands).get(one)).get("parameters")) for one in ("global", "deploy")
+        )
+        given = shared | given
         values = _overrides(given.get("parameter_overrides", []))
         if _NEEDED in values:
             region = given.get("region") or Api().region
@@ -66,21 +66,26 @@ def _document(path: Path, text: str) -> Iterator[Deployment]:
     document = json.loads(text) if text.lstrip().startswith(("{", "[")) else _yaml(text)
     region = Api().region
     if isinstance(document, list):
-        values = {one["ParameterKey"]: str(one.get("ParameterValue", "")) for one in document if isinstance(one, dict)}
+        given = [one for one in document if isinstance(one, dict) and "ParameterKey" in one]
+        values = {str(one["ParameterKey"]): str(one.get("ParameterValue", "")) for one in given}
         if _NEEDED in values:
             yield from_parameters(values, name=path.name, region=region)
         return
     if not isinstance(document, dict):
         raise ValueError("is no template")
-    declared = document.get("Parameters", {})
-    defaults = {name: _text(one["Default"]) for name, one in declared.items() if "Default" in one}
+    declared = _mapping(document.get("Parameters"))
+    defaults = {name: _text(one["Default"]) for name, one in declared.items() if "Default" in _mapping(one)}
     if defaults.get(_NEEDED):
         yield from_parameters(defaults, name=path.name, region=region)
-    for name, resource in document.get("Resources", {}).items():
-        given = resource.get("Properties", {}).get("Parameters", {})
-        values = {key: _text(_resolved(value, defaults)) for key, value in given.items()}
+    for name, resource in _mapping(document.get("Resources")).items():
+        nested = _mapping(_mapping(_mapping(resource).get("Properties")).get("Parameters"))
+        values = {key: _text(_resolved(value, defaults)) for key, value in nested.items()}
         if values.get(_NEEDED):
             yield from_parameters(values, name=f"{path.name}: {name}", region=region)
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _resolved(value: Any, defaults: Mapping[str, str]) -> Any:  # noqa: ANN401 -- whatever a template has

@@ -39,7 +39,8 @@ class SlotCount:
         before = self._slots or cores
         wanted = before
         if reports:
-            copied = summary(reports)
+            # What is halted, or left to another run, does not come faster with more slots.
+            copied = summary([one for one in reports if one.state != "halted" and not one.waits])
             behind = copied.lag_records > BEHIND_S * copied.records / seconds
             needed = math.ceil(copied.copied_bytes / seconds / SLOT_BYTES_PER_S)
             wanted = cores if behind else max(needed, before // 2, 1)
