@@ -41,7 +41,8 @@ demo: setup  ## two clusters, a million records, replicated and compared record 
 	@$(BIN)/mirrorless demo
 
 test: setup build-tools $(BROWSER_READY)  ## every test: unit, real Kafka brokers, real Spark, the build; WORKERS=n of them side by side
-	$(BIN)/python -m pytest --numprocesses $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m alone
+	$(BIN)/python -m pytest -m 'not alone' --numprocesses $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder
 
 fuzz: setup  ## parsers of settings against arbitrary input, about an hour of CPU
 	MIRRORLESS_FUZZ_EXAMPLES=$(or $(EXAMPLES),50000) $(BIN)/python -m pytest -m fuzz --timeout 0 tests/unit/settings/test_fuzz.py

@@ -67,6 +67,7 @@ def test_available_now_twice_in_a_row_copies_nothing_the_second_time(world: Worl
     assert world.assert_equal(topic) == 50_000
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_lets_what_is_in_flight_arrive_and_ends_within_five_seconds(
     world: World, number: signal.Signals
