@@ -29,9 +29,10 @@ ON_TARGET = EVERYTHING | {"offset-syncs.topic.location": "target", "sync.group.o
 ONLY_THERE = (When.SYNCS_ON_TARGET, When.NO_GROUP_OFFSETS)
 
 
-def from_latest(world: GuardedWorld) -> GuardedWorld:
-    """Have the flow of a world begin at the latest offset, which takes rights of its own."""
-    world.extra = world.extra | {f"{world.aliases[Side.SOURCE]}.consumer.auto.offset.reset": "latest"}
+def with_more_rights(world: GuardedWorld) -> GuardedWorld:
+    """Have the flow of a world begin at the latest offset and read the closest replica, which need further rights."""
+    consumer = f"{world.aliases[Side.SOURCE]}.consumer"
+    world.extra = world.extra | {f"{consumer}.auto.offset.reset": "latest", f"{consumer}.client.rack": "a"}
     return world
 
 
@@ -60,7 +61,7 @@ class Asked:
 
 @pytest.mark.parametrize("settings", [EVERYTHING, ON_TARGET], ids=["syncs on source", "syncs on target"])
 def test_one_right_less_and_the_doctor_names_it(guarded: Guarded, tmp_path: Path, settings: dict[str, str]) -> None:
-    world = from_latest(GuardedWorld(guarded, tmp_path, extra=settings))
+    world = with_more_rights(GuardedWorld(guarded, tmp_path, extra=settings))
     for side in Side:
         world.clients[side] = guarded.login(side, "nobody")
     world.make_topic()
@@ -94,7 +95,7 @@ def test_one_right_less_and_the_doctor_names_it(guarded: Guarded, tmp_path: Path
 def test_the_walk_goes_over_the_whole_table(guarded: Guarded, tmp_path: Path) -> None:
     walked = set()
     for settings in (EVERYTHING, ON_TARGET):
-        world = from_latest(GuardedWorld(guarded, tmp_path, extra=settings))
+        world = with_more_rights(GuardedWorld(guarded, tmp_path, extra=settings))
         for side in Side:
             world.clients[side] = guarded.login(side, "nobody")
         for function in Function:
