@@ -190,6 +190,7 @@ def test_of_several_changes_only_the_refused_one_is_not_made(secured: Secured) -
 
     assert applied.error is not None
     assert applied.error.startswith("remote.storage.enable: ")
-    assert applied.error.endswith("; to keep the target's values, add these configs to config.properties.exclude")
+    advice = "; to keep the target's values, add remote.storage.enable to config.properties.exclude"
+    assert applied.error.endswith(advice)
     assert applied.error.count("; ") == 1
     eventually(lambda: secured.overrides("b", name) == {"retention.ms": "7", "segment.ms": "8000000"})

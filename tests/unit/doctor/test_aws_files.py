@@ -95,6 +95,14 @@ def test_a_template_with_defaults_and_the_json_of_the_cli(tmp_path: Path) -> Non
         ("template.yaml", "a: [\n", "cannot be read"),
         ("samconfig.toml", "= 1\n", "cannot be read"),
         ("template.yaml", "text\n", "is no template"),
+        ("template.yaml", "Parameters:\nResources:\n", "has no value for the parameter SubnetIds"),
+        ("values.json", '[{"Key": "SubnetIds", "Value": "subnet-1"}]', "has no value for the parameter SubnetIds"),
+        ("samconfig.toml", "dev = 1\n[prod]\ndeploy = 2\n", "has no value for the parameter SubnetIds"),
+        (
+            "template.yaml",
+            "Resources:\n  Group:\n    Type: AWS::Redshift::ClusterParameterGroup\n    Properties: {Parameters: [{a: b}]}\n",
+            "has no value for the parameter SubnetIds",
+        ),
     ],
 )
 def test_files_without_parameters(tmp_path: Path, name: str, text: str, reason: str) -> None:
