@@ -100,7 +100,7 @@ def test_a_template_with_defaults_and_the_json_of_the_cli(tmp_path: Path) -> Non
         ("samconfig.toml", "dev = 1\n[prod]\ndeploy = 2\n", "has no value for the parameter SubnetIds"),
         (
             "template.yaml",
-            "Resources:\n  Group:\n    Type: AWS::Redshift::ClusterParameterGroup\n    Properties: {Parameters: [{a: b}]}\n",
+            "Resources: {Group: {Type: AWS::Redshift::ClusterParameterGroup, Properties: {Parameters: [{a: b}]}}}\n",
             "has no value for the parameter SubnetIds",
         ),
     ],
