@@ -22,6 +22,7 @@ BESIDE_THE_TABLE: Final = {
     ("heartbeat", "SourceCluster"): "heartbeats of the way back, where that has no function of its own",
     ("heartbeat", "SourceHeartbeats"): "heartbeats of the way back, where that has no function of its own",
     ("topic_discovery", "TargetProgress"): "reads and writes there with auto.offset.reset=latest",
+    ("partition_copy", "SourceTopicPolicies"): "finds compacted topics, with client.rack",
     ("job_supervisor", "TargetCluster"): "reads whether the flow is paused",
     ("job_supervisor", "TargetState"): "reads whether the flow is paused",
 }
@@ -30,6 +31,7 @@ SETTINGS: Final = {
     "everything": (
         "sync.group.offsets.enabled=true\nmirrorless.acls.prune=true\noffset-syncs.topic.location=target\n"
         "errors.tolerance=all\nerrors.deadletterqueue.topic.name=dead\noffset.storage.topic=connect-offsets\n"
+        "primary.consumer.client.rack=a\nbackup.consumer.client.rack=a\n"
     ),
     "another separator": "replication.policy.separator=_\n",
 }
