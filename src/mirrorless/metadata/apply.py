@@ -16,7 +16,7 @@ from mirrorless.metadata.timestamp_limits import AGE_LIMITS, BEFORE
 from mirrorless.metadata.topic_creation import create
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from mirrorless.clusters.acls import Acl
     from mirrorless.clusters.admin import Admin, Refusal
@@ -89,26 +89,21 @@ def _alter(target: Admin, actions: Sequence[AlterConfigs]) -> list[Applied]:
             for topic, refusal in alter_topic_configs(target, changes).items():
                 if refusal is not None:
                     refused[topic][single[topic].name] = f"{single[topic].name}: {refusal.text}"
-    return [
-        Applied(
-            one,
-            _refused(refused[one.topic], refused[one.topic])
-            if one.topic in refused
-            else _text(one, outcomes[one.topic]),
-        )
-        for one in actions
-    ]
+    found = []
+    for one in actions:
+        texts = refused.get(one.topic)
+        error = _text(one, outcomes[one.topic]) if texts is None else _refused(texts, texts.values())
+        found.append(Applied(one, error))
+    return found
 
 
-def _refused(configs: Iterable[str], texts: Mapping[str, str]) -> str | None:
+def _refused(configs: Iterable[str], texts: Collection[str]) -> str | None:
     """Return one line on configs that were refused, and what to exclude; None if there are none."""
     if not texts:
         return None
     exclude = dict.fromkeys(BEFORE if name in AGE_LIMITS else name for name in configs)
-    return (
-        f"{'; '.join(texts.values())}; "
-        f"to keep the target's values, add {', '.join(exclude)} to config.properties.exclude"
-    )
+    advice = f"to keep the target's values, add {', '.join(exclude)} to config.properties.exclude"
+    return "; ".join([*texts, advice])
 
 
 def _change(difference: ConfigDifference) -> ConfigChange:
@@ -159,7 +154,7 @@ def _text(action: Action, refusal: Refusal | None) -> str | None:
         return None
     if isinstance(action, AlterConfigs) and refusal.code in ABOUT_CONFIGS:
         names = [one.name for one in action.differences]
-        return _refused(names, {"": f"{', '.join(names)}: {refusal.text}"})
+        return _refused(names, [f"{', '.join(names)}: {refusal.text}"])
     grant = _GRANTS.get(type(action)) if refusal.code in _AUTHORIZATION else None
     return refusal.text if grant is None else f"{refusal.text}; grant {grant}"
 

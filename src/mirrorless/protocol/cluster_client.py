@@ -201,7 +201,7 @@ class ClusterClient:
         The epoch is that of the record before the offset, or -1; by it a leader tells a log that was cut (KIP-320).
         Where topic ids are known, a topic that was created again is not mistaken for the one that was (KIP-516). With a
         `session` the answer has what is new since the one before, and the leader takes care who is served first. A
-        leader that is told our `rack` may name a replica to read instead (KIP-392).
+        leader that knows our `rack` may name a replica to read instead (KIP-392).
         """
         ids = self._ids({topic for (topic, _), _, _ in wanted})
         while True:

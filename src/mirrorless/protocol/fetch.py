@@ -73,7 +73,7 @@ class Fetch(RawRequest, FetchRequest, init=False):
     """A fetch of what is asked; with ids of all topics they are named by id where the broker can do that (KIP-516).
 
     A topic is named again wherever another one is in between: leaders serve in the order of the request. From a leader
-    that is told `rack`, the answer may name a replica to read instead (KIP-392, from version 11 on). Of a broker before
+    that knows `rack`, the answer may name a replica to read instead (KIP-392, from version 11 on). Of a broker before
     Kafka 2.7 the library encodes the request.
     """
 

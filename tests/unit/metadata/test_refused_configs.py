@@ -7,7 +7,7 @@ from mirrorless.metadata.apply import _refused
 
 def test_the_line_names_the_configs() -> None:
     texts = {"retention.ms": "retention.ms: no", "segment.ms": "segment.ms: never"}
-    assert _refused(texts, texts) == (
+    assert _refused(texts, texts.values()) == (
         "retention.ms: no; segment.ms: never; "
         "to keep the target's values, add retention.ms, segment.ms to config.properties.exclude"
     )
@@ -15,7 +15,7 @@ def test_the_line_names_the_configs() -> None:
 
 def test_limits_on_the_age_of_records_are_lifted_unless_the_newer_name_is_excluded() -> None:
     texts = {"message.timestamp.difference.max.ms": "message.timestamp.difference.max.ms: no"}
-    line = _refused(texts, texts)
+    line = _refused(texts, texts.values())
     assert line is not None
     assert line.endswith("add message.timestamp.before.max.ms to config.properties.exclude")
 

@@ -1,7 +1,8 @@
 """Which broker a partition is fetched from: its leader, or the replica that the leader names (KIP-392).
 
 A follower may lag, and its log may begin elsewhere. Only the leader shows that a log begins, ends, was truncated or has
-no record left. Whatever a follower answers besides records sends the copy back to the leader.
+no record left. An error of a follower sends the copy back to the leader, and so do answers without records, if the
+leader has some.
 
 Source of the rules: the Java client's `AbstractFetch.selectReadReplica` and `SubscriptionState.preferredReadReplica`.
 Unlike it, the copy then reads from the leader for a while without its rack: the leader would name the follower again,
