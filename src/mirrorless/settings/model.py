@@ -19,6 +19,7 @@ from mirrorless.settings.values import (
     ClientSettings,
     CountOrDefault,
     DefaultsFrom,
+    Engine,
     Interval,
     Location,
     NotNegativeInt,
@@ -127,6 +128,21 @@ class Flow(_Frozen):
     lease_seconds: Seconds = Field(120.0, alias="mirrorless.lease.seconds")
     """How long a slot keeps its partitions before they are reassigned. Between two leases, a flow with one slot
     continues to copy; several slots pause for one to two seconds."""
+    engine: Engine = Field("auto", alias="mirrorless.engine")
+    """What copies the flow: `functions` (the `copy` function, or the process of `mirrorless run`), `spark` (the copy
+    job), or `auto`: functions, and Spark for a backlog that is too large for them."""
+    spark_start_backlog_seconds: Seconds = Field(600.0, alias="mirrorless.spark.start.backlog.seconds")
+    """With `auto`, Spark is started when the functions would need longer than this for the backlog."""
+    spark_start_growing_seconds: Seconds = Field(300.0, alias="mirrorless.spark.start.growing.seconds")
+    """With `auto`, Spark is started when the lag has grown for so long."""
+    spark_stop_caught_up_seconds: Seconds = Field(900.0, alias="mirrorless.spark.stop.caught.up.seconds")
+    """With `auto`, Spark is stopped when it has been caught up for so long."""
+    copy_tick_seconds: Seconds = Field(60.0, alias="mirrorless.copy.tick.seconds")
+    """How often the `copy` function is invoked, which is the schedule of its deployment; an invocation copies until
+    the next one is ready, at most for nearly twice as long."""
+    copy_idle_exit: Boolean = Field(False, alias="mirrorless.copy.idle.exit")
+    """Whether an invocation of `copy` ends when only heartbeats have arrived for five seconds: cheaper for idle flows,
+    but a record may wait for the next invocation."""
     start_timestamp_ms: TimestampMs | None = Field(None, alias="mirrorless.start.timestamp")
     """Where partitions without progress begin: at the first record of this time or later; milliseconds since 1970, or
     `2026-01-31T12:00:00Z`."""

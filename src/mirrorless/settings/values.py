@@ -159,6 +159,11 @@ OffsetReset = Annotated[
     Literal["earliest", "latest"], ValueType("earliest or latest"), BeforeValidator(_one_of("earliest", "latest"))
 ]
 Tolerance = Annotated[Literal["none", "all"], ValueType("none or all"), BeforeValidator(_one_of("none", "all"))]
+Engine = Annotated[
+    Literal["auto", "functions", "spark"],
+    ValueType("auto, functions or spark"),
+    BeforeValidator(_one_of("auto", "functions", "spark")),
+]
 OnGap = Annotated[
     Literal["halt", "continue"], ValueType("halt or continue"), BeforeValidator(_one_of("halt", "continue"))
 ]

@@ -190,6 +190,8 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
         pytest.param(
             f"{BASE}mirrorless.x = 5",
             "mirrorless.x=5: unknown setting; known: mirrorless.connector.name, mirrorless.lease.seconds, "
+            "mirrorless.engine, mirrorless.spark.start.backlog.seconds, mirrorless.spark.start.growing.seconds, "
+            "mirrorless.spark.stop.caught.up.seconds, mirrorless.copy.tick.seconds, mirrorless.copy.idle.exit, "
             "mirrorless.start.timestamp, "
             "mirrorless.on.gap, mirrorless.max.bytes.per.second, mirrorless.cloudwatch.topics, "
             "mirrorless.acls.patterns, mirrorless.acls.prune, mirrorless.sync.index.records",
