@@ -9,6 +9,7 @@ frame complete.
 from __future__ import annotations
 
 import itertools
+import socket
 import ssl
 import time
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 _SIZE_BYTES = 4
 _SMALL_BYTES = 4 << 10
 _PIECES = 64
+_LOW_WATER_BYTES = 128 << 10
+_HELD_BYTES = 32 << 10
+"""More than OpenSSL may have read ahead of a response: one incomplete TLS record."""
 _NOTHING_MORE = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -77,9 +81,13 @@ connection.KafkaProtocol = Protocol  # type: ignore[attr-defined]
 
 
 class _InPlace:
-    """What is the same with TLS and without: responses are read into `frames`."""
+    """What is the same with TLS and without: responses are read into `frames`.
+
+    `low_water` is how many bytes have to arrive before the socket counts as readable (`SO_RCVLOWAT`).
+    """
 
     frames = ReceiveBuffers()
+    low_water = 1
 
     def _sock_recv(self) -> tuple[bytes, Exception | None]:
         """Hand the connection all complete responses; no bytes are left for the library to hand over."""
@@ -140,8 +148,12 @@ class Tls(_InPlace, KafkaSSLTransport):
                 return
 
     def write(self, data: bytes | Chunks) -> None:
-        """Send a request in one piece: encryption copies it anyway, and each small piece would be a TLS record."""
-        super().write(b"".join(data) if isinstance(data, Chunks) else data)  # type: ignore[no-untyped-call]
+        """Send a request in one piece: encryption copies it anyway, and each small piece would be a TLS record.
+
+        As a view, because the library cuts off what was sent, a TLS record of 16 KiB each time: bytes would be copied.
+        """
+        whole = b"".join(data) if isinstance(data, Chunks) else data
+        super().write(memoryview(whole))  # type: ignore[no-untyped-call]
 
 
 def read_answers(transport: Any) -> Exception | None:  # noqa: ANN401 -- the library's transports are untyped
@@ -156,14 +168,28 @@ def read_answers(transport: Any) -> Exception | None:  # noqa: ANN401 -- the lib
             if not read:
                 return kafka_errors.KafkaConnectionError("socket disconnected")
             if read < wanted and not may_hold_more:
+                _wait_for_much(transport, receiver.parser)
                 return None
     except _NOTHING_MORE:
+        _wait_for_much(transport, receiver.parser)
         return None
     except kafka_errors.KafkaProtocolError as error:
         return without_frames(error)
     except OSError as error:
         return kafka_errors.KafkaConnectionError(str(error))
     return None
+
+
+def _wait_for_much(transport: Any, parser: Any) -> None:  # noqa: ANN401
+    """Let a large response that is under way arrive in large pieces.
+
+    A broker sends it by TLS records of 16 KiB, and the event loop's turn for each of them costs more than decryption.
+    """
+    missing = len(parser._rbuffer) - parser._rbuffer.tell() if parser._receiving else 0
+    low_water = max(1, min(_LOW_WATER_BYTES, missing - _HELD_BYTES))
+    if low_water != transport.low_water:
+        transport._sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, low_water)
+        transport.low_water = low_water
 
 
 def write_pieces(sock: Any, pieces: deque[Any]) -> tuple[int, Exception | None]:  # noqa: ANN401

@@ -44,6 +44,7 @@ class Connection:
         self.parser = parser_that_asked(answers)
         self.records: list[bytes] = []
         self.frames = ReceiveBuffers(FRAMES_BYTES)
+        self.low_water = 1
 
     def get_protocol(self) -> Connection:
         return self
@@ -109,6 +110,26 @@ def test_every_cut_around_the_ends_of_large_frames() -> None:
     first = len(answer(1, records[0]))
     for cut in (*range(60), *range(first - 60, first + 60), *range(len(stream) - 60, len(stream))):
         assert received(stream, [cut], len(records)) == records
+
+
+def test_a_large_answer_is_waited_for_in_large_pieces_and_its_end_is_not() -> None:
+    """What OpenSSL may have read ahead does not arrive again, so the last 32 KiB are waited for byte by byte."""
+    stream = answer(1, b"x" * 500_000)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        connection = Connection(ours, 1)
+
+        def low_water_after(begin: int, end: int) -> int:
+            for at in range(begin, end, 50_000):
+                theirs.sendall(stream[at : min(at + 50_000, end)])
+                assert read_answers(connection) is None
+            return ours.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
+
+        assert low_water_after(0, 10_000) == 128 << 10
+        assert low_water_after(10_000, len(stream) - 100_000) == 100_000 - (32 << 10)
+        assert low_water_after(len(stream) - 100_000, len(stream) - 30_000) == 1
+        assert low_water_after(len(stream) - 30_000, len(stream)) == 1
+        assert connection.records == [b"x" * 500_000]
 
 
 def test_large_answers_are_put_into_the_same_frame_one_after_the_other() -> None:
