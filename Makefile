@@ -12,7 +12,7 @@ ENV ?= dev
 .DEFAULT_GOAL := help
 .PHONY: help setup check demo test fuzz lint format requirements clean faults build-tools build deploy cost \
 	docs docs-serve reference \
-	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records plots
+	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-first-record bench-function bench-engines plots
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -78,6 +78,16 @@ bench-new-topics: setup  ## how soon a new topic is copied, beside MirrorMaker 2
 bench-old-records: setup  ## what a backfill of records costs that are older than the target's producer expiry
 	$(BIN)/python -m bench.old_records
 
+bench-first-record: setup  ## how soon a run copies, and its memory, beside MirrorMaker 2
+	$(BIN)/python -m bench.first_record
+
+bench-function: setup  ## the copy function with a function's CPU, and with every tenth invocation killed (cgroup v1, as root)
+	$(BIN)/python -m bench.function_copy
+	$(BIN)/python -m bench.function_ticks
+
+bench-engines: setup  ## a backlog for which auto starts Spark, and stops it again
+	$(BIN)/python -m bench.engine_switch --gigabytes 1 --mb-per-s 10
+
 bench-metadata: setup  ## 2,000 topics with 10,000 partitions
 	$(BIN)/python -m bench.metadata_scale
 
@@ -122,7 +132,7 @@ format: $(READY)  ## let ruff fix what it can
 	$(BIN)/ruff format .
 
 # The command line's own packages stay out of what is shipped to Lambda and Glue.
-NOT_SHIPPED := $(addprefix --no-emit-package ,markdown-it-py mdurl pygments rich)
+NOT_SHIPPED := $(addprefix --no-emit-package ,markdown-it-py mdurl prometheus-client pygments pyyaml rich)
 
 requirements: setup  ## pin the newest dependencies (needs uv on the path)
 	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --upgrade --no-header --generate-hashes --extra dev --output-file requirements/dev.txt

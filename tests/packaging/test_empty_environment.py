@@ -1,7 +1,8 @@
-"""What `pip install mirrorless` gives: every command but those of an extra works, and those say what to install."""
+"""What `pip install mirrorless` gives: everything but Spark, and what needs Spark says what to install."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.support.template import ROOT
+from tests.support.world import World, fill
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,8 +31,9 @@ primary.bootstrap.servers = 127.0.0.1:1
 backup.bootstrap.servers = 127.0.0.1:1
 primary->backup.enabled = true
 """
+ON_SPARK: Final = f"{FILE}mirrorless.engine = spark\n"
 NO_ANSWER: Final = re.compile(r".*cluster primary: no answer from 127\.0\.0\.1:1: [^\n]*\n")
-INSTALL: Final = re.compile(r"error: mirrorless [a-z]+ needs [A-Za-z ]+: pip install 'mirrorless\[run\]'\n")
+INSTALL: Final = re.compile(r"error: (mirrorless [a-z]+|Spark) needs [A-Za-z, ]+: pip install 'mirrorless\[spark\]'\n")
 
 
 def closure(requirements: Iterable[str]) -> set[str]:
@@ -38,9 +42,10 @@ def closure(requirements: Iterable[str]) -> set[str]:
     waiting = [Requirement(one) for one in requirements]
     while waiting:
         one = waiting.pop()
-        if one.name in found or (one.marker is not None and not one.marker.evaluate({"extra": ""})):
+        name = canonicalize_name(one.name)
+        if name in found or (one.marker is not None and not one.marker.evaluate({"extra": ""})):
             continue
-        found.add(one.name)
+        found.add(name)
         waiting += map(Requirement, distribution(one.name).requires or ())
     return found
 
@@ -67,15 +72,16 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for top, target in top_levels(name):
             (packages / top).symlink_to(target)
     (folder / "mm2.properties").write_text(FILE)
+    (folder / "spark.properties").write_text(ON_SPARK)
     return folder / "venv" / "bin" / "mirrorless"
 
 
-def start(installed: Path, *arguments: str) -> subprocess.Popen[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+def start(installed: Path, *arguments: str, **more: str) -> subprocess.Popen[str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "AWS_"))}
     return subprocess.Popen(
         [installed, *arguments],
         cwd=installed.parents[2],
-        env=kept | {"PYTHONDONTWRITEBYTECODE": "1", "AWS_EC2_METADATA_DISABLED": "true"},
+        env=kept | {"PYTHONDONTWRITEBYTECODE": "1", "AWS_EC2_METADATA_DISABLED": "true", "HOME": "/nonexistent"} | more,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -107,33 +113,50 @@ def test_a_configuration_is_checked(installed: Path) -> None:
 
 
 def test_clusters_that_do_not_answer_are_one_line(installed: Path) -> None:
-    commands = ("doctor", "plan", "status")
-    doctor, plan, status = (start(installed, name, "mm2.properties") for name in commands)  # all wait at once
+    commands = ("doctor", "plan", "status", "run")
+    doctor, plan, status, run = (start(installed, name, "mm2.properties") for name in commands)  # all wait at once
     out, error = doctor.communicate(timeout=120)
     assert (doctor.returncode, error) == (1, "")
     assert "127.0.0.1:1 refuses connections (Connection refused)" in out
-    for process in (plan, status):
+    for process in (plan, status, run):
         out, error = process.communicate(timeout=120)
-        assert (process.returncode, out) == (2, "")
+        assert process.returncode == 2
+        assert out == "" or (process is run and [json.loads(line)["event"] for line in out.splitlines()] == ["Waiting"])
         assert NO_ANSWER.fullmatch(error), error
 
 
 @pytest.mark.parametrize(
-    "arguments", [("run", "mm2.properties"), ("run", "--help"), ("verify", "mm2.properties"), ("demo",)], ids=" ".join
+    "arguments", [("run", "spark.properties"), ("verify", "mm2.properties"), ("demo",)], ids=" ".join
 )
-def test_a_command_of_an_extra_says_what_to_install(installed: Path, arguments: tuple[str, ...]) -> None:
+def test_what_needs_spark_says_what_to_install(installed: Path, arguments: tuple[str, ...]) -> None:
     status, out, error = run(installed, *arguments)
     assert (status, out) == (2, "")
     assert INSTALL.fullmatch(error), error
 
 
-def test_a_check_of_aws_says_what_to_install(installed: Path) -> None:
-    line = "error: mirrorless doctor needs boto3: pip install 'mirrorless[aws]'\n"
+def test_the_help_of_run_needs_no_spark(installed: Path) -> None:
+    status, out, error = run(installed, "run", "--help")
+    assert (status, error) == (0, "")
+    assert "--available-now" in out
+
+
+def test_a_topic_is_replicated_without_java(installed: Path, world: World, tmp_path: Path) -> None:
+    topic = world.topic(partitions=3)
+    fill(world.source, topic, (b"%d" % number for number in range(3_000)), partitions=3)
+    here = {"PATH": str(installed.parent), "JAVA_HOME": str(tmp_path / "none")}
+    process = start(installed, "run", "--available-now", str(world.file), **here)
+    out, error = process.communicate(timeout=120)
+    assert (process.returncode, error) == (0, ""), out
+    assert world.assert_equal(topic) == 3_000
+
+
+def test_aws_is_asked_without_an_extra(installed: Path) -> None:
+    line = "error: cloudformation is not reachable: You must specify a region.\n"
     assert run(installed, "doctor", "--aws", "mirrorless-prod") == (2, "", line)
 
 
-def test_a_configuration_in_s3_says_what_to_install(installed: Path) -> None:
+def test_a_configuration_in_s3_is_read_without_an_extra(installed: Path) -> None:
     status, _, error = run(installed, "plan", "s3://bucket/mm2.properties")
     assert status == 2
-    assert error.endswith("needs the package boto3: pip install 'mirrorless[aws]'\n")
+    assert error.endswith("s3 is not reachable: Unable to locate credentials\n")
     assert error.count("\n") == 1

@@ -45,8 +45,9 @@ def test_it_ends_although_a_query_is_in_the_middle_of_a_call(tmp_path: Path) -> 
 _STOPPED_WHILE_IT_STARTS = """
 import os, signal, sys, threading
 from pathlib import Path
+from pyspark.sql import SparkSession
 from mirrorless.local.runner import StopRequest
-from mirrorless.local.spark import spark_session
+from mirrorless.local.spark_host import SparkHost
 
 stop = StopRequest()
 over = threading.Event()
@@ -59,10 +60,13 @@ def ask():
 with stop.on_signals():
     watcher = threading.Thread(target=ask)
     watcher.start()
-    with spark_session(master="local[1]", folder=Path(sys.argv[1]), takes_sigint=False) as spark:
+    with SparkHost(master="local[1]", folder=Path(sys.argv[1]), asked=stop.event) as host:
+        host.start()
+        assert host.wait(60)
         os.kill(os.getpid(), signal.SIGINT)
         assert stop.event.wait(10)
-        assert spark.range(3).count() == 3
+        assert SparkSession.builder.getOrCreate().range(3).count() == 3
+    assert host.failure is None
     over.set()
     watcher.join()
 print("ended")

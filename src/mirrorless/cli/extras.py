@@ -1,4 +1,4 @@
-"""What to install for a command whose packages are missing: `pip install mirrorless` brings those of most."""
+"""What to install for a command whose packages are missing: `pip install mirrorless` has all but those of Spark."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import click
 
 from mirrorless.cli.status_codes import COULD_NOT
+from mirrorless.local.spark_host import SPARK_PACKAGES
 
 
 class Extra(NamedTuple):
@@ -16,19 +17,7 @@ class Extra(NamedTuple):
     extra: str
 
 
-EXTRAS: Final = {
-    "aws_lambda_powertools": Extra("Powertools for AWS Lambda", "run"),
-    "aws_msk_iam_sasl_signer": Extra("the signer of MSK IAM", "aws"),
-    "boto3": Extra("boto3", "aws"),
-    "botocore": Extra("boto3", "aws"),
-    "cryptography": Extra("cryptography", "aws"),
-    "pandas": Extra("pandas", "run"),
-    "prometheus_client": Extra("the Prometheus client", "run"),
-    "psutil": Extra("psutil", "run"),
-    "pyarrow": Extra("PyArrow", "run"),
-    "pyspark": Extra("PySpark", "run"),
-    "yaml": Extra("PyYAML", "run"),
-}
+EXTRAS: Final = {module: Extra(package, "spark") for module, package in SPARK_PACKAGES.items()}
 """By the module that is imported."""
 
 

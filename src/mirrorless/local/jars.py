@@ -1,4 +1,8 @@
-"""Downloads Apache Kafka's jars once with PySpark's copy of Ivy; then no network is needed."""
+"""Downloads jars once; then no network is needed.
+
+Those of Apache Kafka are listed with their digests and come directly from Maven Central. Sets whose dependencies have
+to be resolved, or that Spark needs, are downloaded with PySpark's copy of Ivy.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ from xml.sax.saxutils import quoteattr
 
 from mirrorless.errors import PrerequisiteError
 from mirrorless.local.java import java_executable
+from mirrorless.local.kafka_jars import KAFKA_SHA256
+from mirrorless.local.maven import NotDownloaded, download
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +33,8 @@ class JarSet:
     `name` is the name of their folder in the cache, and includes the version. `modules` are
     "organisation:module:revision". Ivy resolves them together, so no artifact comes in two versions. With `exact`,
     their dependencies are not included. With a `classifier`, that variant of each module's jar is used. With
-    `sha256`, digests by module, exactly these files are accepted, with these digests.
+    `sha256`, digests by module, exactly these files are accepted, with these digests; if every module has one, the
+    download needs neither Ivy nor Java.
     """
 
     name: str
@@ -44,9 +51,7 @@ class JarSet:
 
 
 KAFKA = JarSet(
-    name="kafka-4.3.0",
-    title="Apache Kafka 4.3.0",
-    modules=("org.apache.kafka:kafka_2.13:4.3.0", "org.slf4j:slf4j-simple:1.7.36"),
+    name="kafka-4.3.0", title="Apache Kafka 4.3.0", modules=tuple(KAFKA_SHA256), exact=True, sha256=KAFKA_SHA256
 )
 
 # Exactly these: PySpark has the rest. The token provider is of another release, because not every mirror of Maven
@@ -74,10 +79,10 @@ MSK_IAM = JarSet(
 
 
 def class_path(jar_set: JarSet = KAFKA, *, say: Callable[[str], None] | None = None) -> str:
-    """Return the class path of `jar_set`; the first call on a machine downloads it, which takes about 40 s.
+    """Return the class path of `jar_set`; the first call on a machine downloads it, which takes up to 40 s.
 
-    `say` is called before a download. Raises PrerequisiteError if Java or PySpark is missing or the download
-    fails; the text names the log file.
+    `say` is called before a download. Raises PrerequisiteError if the download fails, or if Java or PySpark is missing
+    for it.
     """
     folder = cache_folder(os.environ) / jar_set.name
     if not folder.is_dir():
@@ -105,7 +110,7 @@ def ivy_jar() -> Path:
         for jar in Path(place, "jars").glob("ivy-*.jar"):
             return jar
     raise PrerequisiteError(
-        "Kafka's jars are downloaded with PySpark's copy of Ivy, which is not installed: pip install 'mirrorless[run]'"
+        "jars are downloaded with PySpark's copy of Ivy, which is not installed: pip install 'mirrorless[spark]'"
     )
 
 
@@ -134,13 +139,15 @@ def _ivy_lines(jar_set: JarSet) -> Iterator[str]:
 
 
 def _download(jar_set: JarSet, folder: Path) -> None:
-    java, ivy = java_executable(), ivy_jar()
-    log = folder.with_name(f"{jar_set.name}-download.log")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         # In the same parent folder, so that the rename stays within one file system.
         with tempfile.TemporaryDirectory(prefix=f"{jar_set.name}-", dir=folder.parent) as scratch:
-            jars = _retrieve([java, "-Djava.awt.headless=true"], ivy, jar_set, Path(scratch), log)
+            jars = Path(scratch) / "jars"
+            if jar_set.sha256.keys() == set(jar_set.modules):
+                _fetch(jar_set, jars)
+            else:
+                _retrieve(jar_set, jars, log=folder.with_name(f"{jar_set.name}-download.log"))
             _check(jars, jar_set)
             _publish(jars, folder)
     except OSError as error:
@@ -150,15 +157,27 @@ def _download(jar_set: JarSet, folder: Path) -> None:
         ) from error
 
 
-def _retrieve(java: list[str | Path], ivy: Path, jar_set: JarSet, scratch: Path, log: Path) -> Path:
-    """Download the jars with Ivy below `scratch` and return their folder."""
+def _fetch(jar_set: JarSet, jars: Path) -> None:
+    """Download the jars of the modules, and nothing else, to a new folder."""
+    jars.mkdir()
+    try:
+        download(jar_set.file_names(), jars)
+    except NotDownloaded as error:
+        raise PrerequisiteError(
+            f"{jar_set.title} could not be downloaded from {error}; "
+            "check the network, or set a mirror of Maven Central in MIRRORLESS_MAVEN, and try again"
+        ) from error
+
+
+def _retrieve(jar_set: JarSet, jars: Path, *, log: Path) -> None:
+    """Download the jars with Ivy to a new folder; `log` remains if that fails."""
+    java, ivy, scratch = java_executable(), ivy_jar(), jars.parent
     description = scratch / "ivy.xml"
     description.write_text(ivy_file(jar_set), encoding="utf-8")
-    jars = scratch / "jars"
     # Ivy's own cache is deleted with the scratch folder: it has no lock, so two processes must not share it.
     # No `-types jar`: snappy-java is a "bundle".
-    command = [
-        *java,
+    command: list[str | Path] = [
+        *(java, "-Djava.awt.headless=true"),
         f"-Divy.default.ivy.user.dir={scratch}",
         *("-jar", ivy),
         *("-cache", scratch / "ivy"),
@@ -175,7 +194,6 @@ def _retrieve(java: list[str | Path], ivy: Path, jar_set: JarSet, scratch: Path,
             f"check the network and try again; Ivy's output is in {log}"
         )
     log.unlink(missing_ok=True)
-    return jars
 
 
 def _check(jars: Path, jar_set: JarSet) -> None:

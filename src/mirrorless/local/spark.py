@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,13 +37,12 @@ appender.file.layout.pattern = %d{{yyyy-MM-dd'T'HH:mm:ss.SSS}} %p %c{{1}}: %m%n%
 
 
 @contextmanager
-def spark_session(
-    *, master: str, folder: Path, jars: str | None = None, takes_sigint: bool = True
-) -> Iterator[SparkSession]:
+def spark_session(*, master: str, folder: Path, jars: str | None = None) -> Iterator[SparkSession]:
     """A session on a master, such as `local[4]`, with its files and its log (`spark.log`) in `folder`.
 
-    With `jars`, a class path, the JVM does computations, and has these jars. Spark `takes_sigint`, on which it
-    cancels its jobs and raises KeyboardInterrupt; not if the caller has a handler itself.
+    With `jars`, a class path, the JVM does computations, and has these jars. In the main thread Spark takes SIGINT
+    (`SparkContext._do_init`), on which it cancels its jobs and raises KeyboardInterrupt; a caller with a handler of its
+    own must use another thread.
 
     On exit, Spark, its JVM and every Python worker are ended. Raises `PrerequisiteError` without a Java that Spark can
     use.
@@ -86,26 +84,11 @@ def spark_session(
         builder = builder.config(key, value)
     # Workers that show the client libraries' logs do so on this process's standard error.
     with nullcontext() if client_logs.shown() else _stderr_to(log):
-        session = builder.getOrCreate() if takes_sigint else _in_a_thread(builder)
+        session = builder.getOrCreate()
     try:
         yield session
     finally:
         _end(session, at_once=master.startswith("local"))
-
-
-def _in_a_thread(builder: SparkSession.Builder) -> SparkSession:
-    """Create the session where Spark does not set signal handlers (`SparkContext._do_init`): not in the main thread.
-
-    Its handler would call Java in the middle of another call, which then fails, until the caller's is set again.
-    """
-    with ThreadPoolExecutor(1) as thread:
-        created = thread.submit(builder.getOrCreate)
-        try:
-            return created.result()
-        except BaseException:
-            if created.exception() is None:  # the wait was interrupted
-                _end(created.result(), at_once=True)
-            raise
 
 
 def _end(session: SparkSession, *, at_once: bool) -> None:
