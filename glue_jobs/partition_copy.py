@@ -8,7 +8,7 @@ import tempfile
 from typing import TYPE_CHECKING
 
 from mirrorless.copy.engines.control import Control
-from mirrorless.copy.engines.spark.job import CopyOutcome, copy_flow
+from mirrorless.copy.engines.spark.job import copy_flow
 from mirrorless.copy.flow.reference import FlowRef
 from mirrorless.publishing.cloudwatch import CloudWatch
 from mirrorless.publishing.glue_session import glue_session, job_arguments
@@ -18,6 +18,7 @@ from mirrorless.settings.locations import version_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from mirrorless.copy.engines.outcome import CopyOutcome
     from mirrorless.copy.partition.lease_rows import Report
 
 
@@ -33,7 +34,6 @@ def main(
     parser.add_argument("--MIRRORLESS_RELEASE", dest="release", help="what is deployed")
     parser.add_argument("--available-now", action="store_true", help="end when everything that is there was copied")
     arguments, _glues_own = parser.parse_known_args(given)
-
     with contextlib.ExitStack() as ended:
         # On the driver's own disk: it may be lost without harm, and needs no clean-up after a run.
         own = ended.enter_context(tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True))

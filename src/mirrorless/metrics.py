@@ -24,9 +24,11 @@ class Unit(StrEnum):
 
 
 class Emitter(StrEnum):
-    """What emits a metric: the copy, or the function or job of that name."""
+    """What emits a metric: the copy, the function `copy` only, or the function or job of that name."""
 
     COPY = "copy"
+    """Either engine: the function `copy` or the job `partition_copy`."""
+    COPY_FUNCTION = "copy function"
     TOPIC_DISCOVERY = "topic_discovery"
     CONFIG_SYNC = "config_sync"
     ACL_SYNC = "acl_sync"
@@ -160,7 +162,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="partitions-halted",
         unit=Unit.COUNT,
-        meaning="Partitions that stopped and need an operator; the job's log has the partition and the reason.",
+        meaning="Partitions that stopped and need an operator; the log of the copy has the partition and the reason.",
         emitter=Emitter.COPY,
     ),
     Metric(
@@ -209,6 +211,12 @@ METRICS: Final[tuple[Metric, ...]] = (
         "throttled longest.",
         emitter=Emitter.COPY,
         sparse=True,
+    ),
+    Metric(
+        name="copy-running",
+        unit=Unit.COUNT,
+        meaning="1 for an invocation of `copy` that copied, or waited for another one to end.",
+        emitter=Emitter.COPY_FUNCTION,
     ),
     Metric(
         name="topics-created",
@@ -310,7 +318,7 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="job-running",
         unit=Unit.COUNT,
-        meaning="1 while a run of the copy job is running or starting, else 0.",
+        meaning="1 while a run of the copy job is under way, else 0.",
         emitter=Emitter.JOB_SUPERVISOR,
     ),
     Metric(
@@ -322,7 +330,13 @@ METRICS: Final[tuple[Metric, ...]] = (
     Metric(
         name="job-down",
         unit=Unit.COUNT,
-        meaning="1 while the copy job should run and does not, else 0.",
+        meaning="1 while a run of the copy job is wanted and none is under way, else 0.",
+        emitter=Emitter.JOB_SUPERVISOR,
+    ),
+    Metric(
+        name="engine-functions",
+        unit=Unit.COUNT,
+        meaning="1 while functions are to copy the flow, 0 while the copy job is.",
         emitter=Emitter.JOB_SUPERVISOR,
     ),
     Metric(

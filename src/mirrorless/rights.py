@@ -8,7 +8,7 @@ authorization policy actions and resources"; there nothing is implied, so each r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -38,6 +38,8 @@ class Function(StrEnum):
     HEARTBEAT = "heartbeat"
     CHECKPOINT = "checkpoint"
     HEARTBEAT_MONITOR = "heartbeat_monitor"
+    JOB_SUPERVISOR = "job_supervisor"
+    COPY = "copy"
     PARTITION_COPY = "partition_copy"
     VERIFY_COPY = "verify_copy"
 
@@ -98,6 +100,7 @@ class When(StrEnum):
     OLD_BROKERS = "brokers before 2.8"
     NO_GROUP_OFFSETS = "unless sync.group.offsets.enabled=true"
     CONFIGS = "unless sync.topic.configs.enabled=false"
+    AUTO = "with mirrorless.engine=auto"
     ACLS = "unless sync.topic.acls.enabled=false"
     RIVAL = "optional: without it, a running MirrorMaker 2 is detected only when it writes progress"
     PAUSE = "optional: without it, a pause is not detected"
@@ -105,17 +108,21 @@ class When(StrEnum):
     EXPIRY = "optional: without it, one day is assumed"
     OLD_RECORDS = "optional: without it, a limit on the age of records is lifted by config_sync only"
     RACK = "optional, with client.rack: without it, the topics' leaders are read"
+    DOUBLE = "optional: without it, heartbeats are emitted twice while `copy` emits them"
     BETTER = "optional: without it, partitions are assigned to slots by records instead of bytes"
 
 
 _OPTIONAL: Final = frozenset(
-    {When.OLD_BROKERS, When.RIVAL, When.PAUSE, When.EXPIRY, When.OLD_RECORDS, When.RACK, When.BETTER}
+    {When.OLD_BROKERS, When.RIVAL, When.PAUSE, When.EXPIRY, When.OLD_RECORDS, When.RACK, When.DOUBLE, When.BETTER}
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One right that one function needs; `why` is its purpose."""
+    """One right that one function needs; `why` is its purpose.
+
+    `part` is another function without which it is not needed: the one whose work this function does, or that does its.
+    """
 
     function: Function
     side: Side
@@ -123,11 +130,24 @@ class Row:
     operation: Operation
     why: str
     when: When | None = None
+    part: Function | None = None
 
     @property
     def required(self) -> bool:
         """Whether a function does not work without it, on current brokers."""
         return self.when not in _OPTIONAL
+
+    @property
+    def condition(self) -> str:
+        """With which settings or brokers it is needed; empty if always."""
+        parts = [] if self.when is None else [self.when.value]
+        if self.part is not None:
+            parts.append(
+                "unless mirrorless.engine=spark"
+                if self.part is Function.COPY
+                else f"unless {SWITCHES[self.part]}=false"
+            )
+        return "; ".join(parts)
 
     @property
     def iam_actions(self) -> tuple[str, ...]:
@@ -167,9 +187,10 @@ _IAM: Final = {
 _S, _T = Side.SOURCE, Side.TARGET
 _DISCOVERY, _COPY, _CHECKPOINT = Function.TOPIC_DISCOVERY, Function.PARTITION_COPY, Function.CHECKPOINT
 _CONFIGS, _ACLS, _VERIFY = Function.CONFIG_SYNC, Function.ACL_SYNC, Function.VERIFY_COPY
+_HEARTBEAT, _SUPERVISOR = Function.HEARTBEAT, Function.JOB_SUPERVISOR
 _SAME: Final = "detect recreated topics"
 
-ROWS: Final = (
+_ALONE: Final = (
     Row(_DISCOVERY, _S, On.TOPICS, Operation.DESCRIBE, "find topics and partitions"),
     Row(_DISCOVERY, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "create remote topics with the same configs"),
     Row(_DISCOVERY, _S, On.OFFSET_SYNCS, Operation.DESCRIBE, "check whether it exists", When.SYNCS_ON_SOURCE),
@@ -200,8 +221,9 @@ ROWS: Final = (
     Row(_ACLS, _T, On.ACL_RECORD, Operation.CREATE, "create it if missing", When.PRUNE),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.READ, "read which ACLs the flow added", When.PRUNE),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.WRITE, "record which ACLs the flow added", When.PRUNE),
-    Row(Function.HEARTBEAT, _T, On.HEARTBEATS, Operation.CREATE, "create it if missing"),
-    Row(Function.HEARTBEAT, _T, On.HEARTBEATS, Operation.WRITE, "emit heartbeats"),
+    Row(_HEARTBEAT, _T, On.HEARTBEATS, Operation.CREATE, "create it if missing"),
+    Row(_HEARTBEAT, _T, On.HEARTBEATS, Operation.WRITE, "emit heartbeats"),
+    Row(_HEARTBEAT, _T, On.PROGRESS, Operation.READ, "check whether `copy` emits them", When.DOUBLE, Function.COPY),
     Row(_CHECKPOINT, _S, On.GROUPS, Operation.DESCRIBE, "find groups, read their offsets"),
     Row(_CHECKPOINT, _S, On.TOPICS, Operation.READ, "read offsets, count records between two offset syncs"),
     Row(_CHECKPOINT, _S, On.OFFSET_SYNCS, Operation.READ, "translate offsets", When.SYNCS_ON_SOURCE),
@@ -215,6 +237,9 @@ ROWS: Final = (
     Row(_CHECKPOINT, _T, On.GROUPS, Operation.READ, "commit offsets", When.GROUP_OFFSETS),
     Row(_CHECKPOINT, _T, On.REMOTE_TOPICS, Operation.READ, "commit offsets", When.GROUP_OFFSETS),
     Row(Function.HEARTBEAT_MONITOR, _T, On.REMOTE_HEARTBEATS, Operation.READ, "measure heartbeat latency"),
+    Row(_SUPERVISOR, _T, On.TARGET_STATE, Operation.READ, "check whether the flow is paused", When.PAUSE),
+    Row(_SUPERVISOR, _T, On.PROGRESS, Operation.READ, "find which engine copies, and how far it lags", When.AUTO),
+    Row(_SUPERVISOR, _T, On.PROGRESS, Operation.WRITE, "record which engine is to copy", When.AUTO),
     Row(_COPY, _S, On.TOPICS, Operation.READ, "fetch batches"),
     Row(_COPY, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "find compacted topics", When.RACK),
     Row(_COPY, _S, On.OFFSET_SYNCS, Operation.WRITE, "write offset syncs", When.SYNCS_ON_SOURCE),
@@ -245,9 +270,26 @@ ROWS: Final = (
 )
 
 
+def _of_copy() -> tuple[Row, ...]:
+    """Rows of the function `copy`: it copies, and while it does, emits heartbeats and checkpoints."""
+    found: list[Row] = []
+    for function in (_COPY, _HEARTBEAT, _CHECKPOINT):
+        for row in (one for one in _ALONE if one.function is function):
+            same = [one for one in found if (one.side, one.on, one.operation) == (row.side, row.on, row.operation)]
+            if not any(one.when in (None, row.when) for one in same):
+                part = None if function is _COPY else function
+                found.append(replace(row, function=Function.COPY, part=part))
+    return tuple(found)
+
+
+ROWS: Final = (*_ALONE, *_of_copy())
+
+
 def functions_of(flow: Flow) -> frozenset[Function]:
     """Which functions are enabled by a flow's settings; not `verify_copy`, on which nothing depends."""
     wanted = {
+        Function.COPY: flow.engine != "spark",
+        Function.PARTITION_COPY: flow.engine != "functions",
         Function.CONFIG_SYNC: flow.sync_topic_configs_enabled,
         Function.ACL_SYNC: flow.sync_topic_acls_enabled,
         Function.HEARTBEAT: flow.emit_heartbeats_enabled,
@@ -260,8 +302,15 @@ def functions_of(flow: Flow) -> frozenset[Function]:
 
 def needed(flow: Flow, functions: Iterable[Function] | None = None) -> list[Row]:
     """Return the rows that a flow needs, for all of its functions or for some, in the order of the table."""
-    chosen = functions_of(flow) if functions is None else frozenset(functions)
-    return [row for row in ROWS if row.function in chosen and (row.when is None or _HOLDS[row.when](flow))]
+    enabled = functions_of(flow)
+    chosen = enabled if functions is None else frozenset(functions)
+    return [
+        row
+        for row in ROWS
+        if row.function in chosen
+        and (row.part is None or row.part in enabled)
+        and (row.when is None or _HOLDS[row.when](flow))
+    ]
 
 
 def of_the_way_back(opposite: Flow) -> list[Row]:
@@ -321,6 +370,7 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.GROUP_OFFSETS: lambda flow: flow.sync_group_offsets_enabled,
     When.NO_GROUP_OFFSETS: lambda flow: not flow.sync_group_offsets_enabled,
     When.CONFIGS: lambda flow: flow.sync_topic_configs_enabled,
+    When.AUTO: lambda flow: flow.engine == "auto",
     When.ACLS: lambda flow: flow.sync_topic_acls_enabled,
     When.OLD_BROKERS: lambda _: True,
     When.RIVAL: lambda _: True,
@@ -329,5 +379,6 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.EXPIRY: lambda _: True,
     When.OLD_RECORDS: lambda _: True,
     When.RACK: lambda flow: client_rack(flow.source) is not None,
+    When.DOUBLE: lambda _: True,
     When.BETTER: lambda _: True,
 }

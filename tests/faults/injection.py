@@ -31,7 +31,7 @@ _ORPHANED_S = 10.0
 """How long a killed driver's executors live beside the next driver."""
 _LEADERS_S = 2.0
 _PATIENCE_S = 60.0
-SPARK = ("--spark-master", "local-cluster[2,1,1024]")
+SPARK = ("--engine", "spark", "--spark-master", "local-cluster[2,1,1024]")
 
 
 class Injection:

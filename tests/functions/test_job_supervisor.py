@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mirrorless.clusters.target_state import TargetState, TargetStates
+from mirrorless.copy.progress.mark_reader import MarkReader
 from tests.support.events import job_state, schedule
 from tests.support.glue import lasting_runs
 
@@ -31,6 +32,13 @@ def job(aws: Aws) -> Iterator[str]:
         yield name
 
 
+@pytest.fixture
+def world(world: World) -> World:
+    """A flow that only the job copies."""
+    world.write_settings(**{"mirrorless.engine": "spark"})
+    return world
+
+
 def runs(aws: Aws, job: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = aws.client("glue").get_job_runs(JobName=job)["JobRuns"]
     return found
@@ -50,6 +58,7 @@ def test_a_job_that_does_not_run_is_started_once(world: World, aws: Aws, job: st
         "job-running": [1, 1],
         "job-paused": [0, 0],
         "job-down": [0, 0],
+        "engine-functions": [0, 0],
         "job-starts": [1],  # no zeros of what is mostly zero
     }
 
@@ -139,3 +148,20 @@ def test_a_job_that_is_not_there_is_one_line(world: World, start: Start) -> None
     assert error is not None
     assert error["errorType"] == "AwsError"
     assert error["errorMessage"].startswith("job none: glue answered EntityNotFoundException: ")
+
+
+def test_before_topic_discovery_has_made_the_progress_topic_functions_are_chosen(
+    world: World, aws: Aws, job: str, start: Start
+) -> None:
+    world.topic()
+    world.write_settings(**{"mirrorless.engine": "auto"})
+    function = start("job_supervisor", MIRRORLESS_JOB=job)
+    answer = function.invoke(schedule())
+    assert (answer["engine"], answer["running"]) == ("functions", False)
+    assert runs(aws, job) == []
+    assert function.metrics()["engine-functions"] == [1]
+    world.discover()
+    assert function.invoke(schedule())["engine"] == "functions"
+    choice = MarkReader(world.place().load()).read().chosen(world.place().load(), world.place().deployment)
+    assert choice is not None
+    assert choice.engine == "functions"

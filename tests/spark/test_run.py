@@ -124,7 +124,7 @@ def test_between_two_leases_each_flow_copies_on(world: World) -> None:
     marks = {"held": 0, "left": 0}
 
     def leases(flow: str) -> list[int]:
-        for control in world.folder.glob("mirrorless-*/*/control"):
+        for control in world.folder.glob("mirrorless-*/*/control/spark"):
             marks["held"] += any(control.glob("held-*"))
             marks["left"] += any(control.glob("*.left"))
         return [lease["records"] for lease in running.lines("Lease") if lease["flow"] == flow]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mirrorless.functions import checkpoint
 from mirrorless.local.flow_run import FlowRun
+from mirrorless.local.spark_host import SparkHost
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def without_copy(file: Path, heard: Heard) -> Iterator[FlowRun]:
         folder=file.parent / "run",
         bounded=False,
         display=heard,
-        ready=threading.Event(),
+        spark=SparkHost(master="local", folder=file.parent, asked=asked),
         asked=asked,
     )
     try:

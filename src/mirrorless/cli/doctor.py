@@ -77,7 +77,9 @@ def _flows(settings: Settings, functions: Sequence[Function]) -> dict[str, list[
     found = {flow.name: examine(flow, chosen) for flow in settings.flows}
     if chosen is None or Function.HEARTBEAT in chosen:
         # The heartbeats of the opposite direction, without which no client there learns who is upstream.
-        others = [pair for pair in settings.heartbeats if pair.name not in found]
+        # Nothing copies these pairs, so no function `copy` does the work of `heartbeat`.
+        pairs = (pair.model_copy(update={"engine": "spark"}) for pair in settings.heartbeats)
+        others = [pair for pair in pairs if pair.name not in found]
         found |= {f"{pair.name} (heartbeats only)": examine(pair, [Function.HEARTBEAT]) for pair in others}
     return found
 

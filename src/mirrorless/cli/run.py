@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import TYPE_CHECKING
@@ -13,10 +14,9 @@ from rich.console import Console
 from mirrorless.cli.options import spark_master_option, verbose_option, warn
 from mirrorless.cli.status_codes import FINE, FOUND
 from mirrorless.local.display import LiveTable, LogLines, ProgressBar
-from mirrorless.local.java import java_executable
-from mirrorless.local.prometheus_display import measured
 from mirrorless.local.runner import StopRequest, run_flows
 from mirrorless.settings import load
+from mirrorless.settings.load import ENGINE_VARIABLE
 from mirrorless.settings.mirrormaker1 import location
 
 if TYPE_CHECKING:
@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     metavar="PORT",
     help="Serve Prometheus metrics at /metrics on this port; 0 selects a free one.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "functions", "spark"]),
+    help="What copies, instead of mirrorless.engine of the configuration.",
+)
 @spark_master_option
 @verbose_option
 def run(
@@ -47,6 +52,7 @@ def run(
     producer: str | None,
     include: str | None,
     metrics_port: int | None,
+    engine: str | None,
     spark_master: str | None,
 ) -> None:
     """Replicate the flows of FILES until Ctrl-C or SIGTERM.
@@ -67,10 +73,11 @@ def run(
         files = (location(consumer=consumer, producer=producer, include=include),)
     elif not files:
         raise click.UsageError("Missing argument 'FILES'")
+    if engine is not None:
+        os.environ[ENGINE_VARIABLE] = engine  # also for the processes that Spark starts
     settings = load(*files)
     for warning in settings.warnings:
         warn(warning)
-    java_executable()  # fails early, before anything is written
     console = Console()
     display: AbstractContextManager[Display]
     if not console.is_terminal:
@@ -83,6 +90,8 @@ def run(
     with stop.on_signals(), ExitStack() as stack:
         shown: Display = stack.enter_context(display)
         if metrics_port is not None:
+            from mirrorless.local.prometheus_display import measured  # noqa: PLC0415 -- a start takes as much longer
+
             shown = stack.enter_context(measured(settings, shown, port=metrics_port))
         went_well = run_flows(settings, bounded=available_now, display=shown, stop=stop, master=spark_master)
     gc.freeze()  # the interpreter would look for cycles in all that is loaded, longer than Spark takes to end

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
 from mirrorless.clusters.target_state import TargetState
 from mirrorless.copy.flow.status import line_on_gone, status_of
 from mirrorless.copy.progress.records import Halt
+from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.errors import MirrorlessError
 from mirrorless.heartbeats import last_heartbeat
 from mirrorless.local.listing import Listing
@@ -21,6 +23,7 @@ from mirrorless.settings import load
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from mirrorless.copy.flow.status import FlowStatus
     from mirrorless.settings import Flow
 
     Fields = Mapping[str, Any]
@@ -36,14 +39,15 @@ _COUNTS = {"topics": "topics", "partitions": "partitions", "begun": "started", "
 def status(file: str, *, name: str | None, as_json: bool) -> None:
     """Show state, lag and halted partitions of each flow.
 
-    For the flows of FILE, prints whether each is paused, its lag, its halted partitions and its last heartbeat.
-    Asks the clusters only, so it works from anywhere; it cannot see whether a process copies, but then lag grows
-    and the last heartbeat gets older. Lists copied topics that no longer exist on the source too.
+    For the flows of FILE, prints whether each is paused, what copies it and why, its lag, its halted partitions and its
+    last heartbeat. Asks the clusters only, so it works from anywhere: whatever copies keeps a mark in the progress
+    topic. Lists copied topics that no longer exist on the source too.
 
     Exit status 0: nothing to act on; 1: a partition is halted, a recreated source topic is not copied, or the progress
     topic is not compacted; 2: something could not be read (a cluster does not answer, a partition has no leader).
     """
-    found = {flow.name: _fields(flow) for flow in chosen_flows(load(file), name)}
+    settings = load(file)
+    found = {flow.name: _fields(flow, settings.file) for flow in chosen_flows(settings, name)}
     if as_json:
         print_json({"flows": found})
     else:
@@ -62,13 +66,14 @@ def _status(flows: Iterable[Fields]) -> int:
 _UNREAD = ("error", "heartbeat_error", "unknown")
 
 
-def _fields(flow: Flow) -> dict[str, Any]:
+def _fields(flow: Flow, location: str) -> dict[str, Any]:
     try:
-        now = status_of(flow)
+        now = status_of(flow, deployment=deployment_of(location, flow.name))
     except MirrorlessError as error:
         return {"error": str(error)}
     return {
         "state": "running" if now.state is TargetState.STARTED else now.state.lower(),
+        "engine": _engine(flow, now),
         "topics": now.topics,
         "partitions": now.partitions,
         "begun": now.begun,
@@ -94,6 +99,26 @@ def _fields(flow: Flow) -> dict[str, Any]:
     }
 
 
+def _engine(flow: Flow, now: FlowStatus) -> dict[str, Any]:
+    """Return what is to copy the flow and why, and what does."""
+    chosen, reason = flow.engine, f"mirrorless.engine is {flow.engine}"
+    if flow.engine == "auto" and now.choice is not None:
+        chosen, reason = now.choice.engine, now.choice.reason
+    return {
+        "chosen": chosen,
+        "reason": reason,
+        "runs": [
+            {
+                "engine": mark.engine,
+                "share": None if mark.share.of == 1 else f"{mark.share.number} of {mark.share.of}",
+                **({} if mark.work is None else asdict(mark.work)),
+            }
+            for mark in now.runs
+            if mark.is_ready
+        ],
+    }
+
+
 def _last_heartbeat(flow: Flow) -> dict[str, Any]:
     """Return its fields; heartbeats that cannot be read hide nothing else of the flow."""
     try:
@@ -105,20 +130,30 @@ def _last_heartbeat(flow: Flow) -> dict[str, Any]:
 
 def _print(found: Mapping[str, Fields]) -> None:
     listing = Listing(
-        *("flow", "state", *_COUNTS.values(), "last heartbeat", "halted"), numbers={*_COUNTS.values(), "halted"}
+        *("flow", "state", "copied by", *_COUNTS.values(), "last heartbeat", "halted"),
+        numbers={*_COUNTS.values(), "halted"},
     )
     for flow, fields in found.items():
         if "error" not in fields:
             counts = (f"{fields[key]:,}" for key in _COUNTS)
-            listing.add(flow, fields["state"], *counts, _age(fields), f"{len(fields['halted']):,}")
+            listing.add(
+                flow, fields["state"], _copied_by(fields["engine"]), *counts, _age(fields), f"{len(fields['halted']):,}"
+            )
     if len(listing):
         listing.print()
     for flow, fields in found.items():
         if "error" not in fields:
+            if fields["engine"]["chosen"] != "auto":
+                click.echo(f"{flow}: engine {fields['engine']['chosen']}: {fields['engine']['reason']}")
             for line in _findings(fields):
                 click.echo(f"{flow}: {line}")
         for line in _unread(fields):
             click.echo(f"{flow}: {line}", err=True)
+
+
+def _copied_by(engine: Fields) -> str:
+    names = sorted({run["engine"] for run in engine["runs"]})
+    return " and ".join(names) or "nothing"
 
 
 def _age(fields: Fields) -> str:

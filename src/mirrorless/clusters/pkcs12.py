@@ -19,9 +19,7 @@ def read(data: bytes, *, password: str | None, with_key: bool) -> Store:
         pkcs12 = importlib.import_module("cryptography.hazmat.primitives.serialization.pkcs12")
         serialization = importlib.import_module("cryptography.hazmat.primitives.serialization")
     except ImportError:
-        raise ValueError(
-            "is a PKCS12 store, which needs the package cryptography: pip install 'mirrorless[aws]'"
-        ) from None
+        raise ValueError("is a PKCS12 store, which needs the package cryptography: pip install mirrorless") from None
     secret = None if password is None else password.encode()
     try:
         store = pkcs12.load_pkcs12(data, secret)

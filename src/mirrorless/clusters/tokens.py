@@ -219,7 +219,7 @@ def _signer() -> Any:  # noqa: ANN401 -- the package has no types
         return importlib.import_module("aws_msk_iam_sasl_signer.MSKAuthTokenProvider")
     except ImportError:
         package = "aws-msk-iam-sasl-signer-python"
-        raise ValueError(f"AWS_MSK_IAM needs the package {package}: pip install 'mirrorless[aws]'") from None
+        raise ValueError(f"AWS_MSK_IAM needs the package {package}: pip install mirrorless") from None
 
 
 def _is_loopback(host: str) -> bool:

@@ -23,6 +23,7 @@ from mirrorless.doctor.limits import LIMITS, RecordLimits
 from mirrorless.doctor.mirrormaker2 import signs_of_mirrormaker2
 from mirrorless.doctor.probes import Probes
 from mirrorless.doctor.rights_check import Names, rights_there
+from mirrorless.doctor.running_copies import RUNNING, running_copies
 from mirrorless.doctor.serverless import serverless
 from mirrorless.errors import ClusterError, CopiedClusterIdError, LoopError, SameClusterError
 from mirrorless.filters import group_filter_for, replicated_topics
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
 
 _IDS: Final = "cluster ids"
 _LOOPS: Final = "loops"
-_COPYING: Final = frozenset({Function.TOPIC_DISCOVERY, Function.CONFIG_SYNC, Function.PARTITION_COPY})
-_OF_GROUPS: Final = frozenset({Function.CHECKPOINT, Function.VERIFY_COPY})
+_ENGINES: Final = frozenset({Function.COPY, Function.PARTITION_COPY})
+_COPYING: Final = _ENGINES | {Function.TOPIC_DISCOVERY, Function.CONFIG_SYNC}
+_OF_GROUPS: Final = frozenset({Function.CHECKPOINT, Function.COPY, Function.VERIFY_COPY})
 
 
 def examine(flow: Flow, functions: Iterable[Function] | None = None) -> list[Finding]:
@@ -96,8 +98,9 @@ class _Examination:
             if self._functions & _COPYING:
                 found += self._loops()
                 found += self._limits(probes)
-            if Function.PARTITION_COPY in self._functions:
+            if self._functions & _ENGINES:
                 found += self._mirrormaker2(probes)
+                found.append(self._running())
         return found
 
     def _ids(self) -> Finding:
@@ -238,6 +241,12 @@ class _Examination:
                 reason = str(error)
         alias = self._flow.target.alias
         return [Finding(check="MirrorMaker 2", status=Status.NOT_CHECKED, text=reason, cluster=alias)]
+
+    def _running(self) -> Finding:
+        if (reason := self._unreached(Side.TARGET)) is not None:
+            alias = self._flow.target.alias
+            return Finding(check=RUNNING, status=Status.NOT_CHECKED, text=reason, cluster=alias)
+        return running_copies(self._flow, self._ends[Side.TARGET].topics)
 
     def _unreached(self, *sides: Side) -> str | None:
         missing = [self._clusters[side].alias for side in sides if side not in self._metadata]

@@ -73,11 +73,14 @@ def _check(flow: Flow, side: Side, rows: Sequence[Row], *, probes: Probes, names
     which = _on(row.on, refused)
     if len(refused) < len(things):
         which = f"{len(refused)} of {len(things)} {row.on.kind}s, among them {some_of(refused)}"
-    functions = dict.fromkeys(f"{one.function} to {one.why}" for one in required)
-    needing = {one.function for one in required}
-    if len(needing) == 1 and (switch := SWITCHES.get(required[0].function)) is not None:
+    purposes: dict[str, list[Function]] = {}
+    for one in required:
+        purposes.setdefault(one.why, []).append(one.function)
+    needing = {one.part or one.function for one in required}
+    if len(needing) == 1 and (switch := SWITCHES.get(needing.pop())) is not None:
         fix += f", or set {switch}=false"
-    text = f"no {row.operation} on {which}; needed by {', '.join(functions)}"
+    needed_by = ", ".join(f"{' and '.join(functions)} to {why}" for why, functions in purposes.items())
+    text = f"no {row.operation} on {which}; needed by {needed_by}"
     return Finding(check=check, status=Status.FAILED, text=text, cluster=alias, fix=fix)
 
 

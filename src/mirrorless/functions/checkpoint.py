@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.errors import ClusterError, ClusterUnavailable, MirrorlessError
 from mirrorless.formats import Malformed, OffsetSync
 from mirrorless.functions.client_cache import ClientCache
+from mirrorless.functions.copying import EMITTED_BY_COPY, copied_by_functions
 from mirrorless.functions.events import ScheduleEvent, TopicRecords, refusal
 from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.offsets.translation import How
@@ -37,6 +38,9 @@ def checkpoint(invocation: Invocation) -> dict[str, Any]:
     flow, event = invocation.flow, invocation.event
     if not flow.writes_checkpoints:
         return {"note": "checkpoints are disabled in the configuration"}
+    by_hand = isinstance(event, ScheduleEvent) and event.by_hand
+    if not invocation.continues and not by_hand and copied_by_functions(flow):
+        return dict(EMITTED_BY_COPY)
     if not isinstance(event, TopicRecords):
         return _pass(invocation)
     unreadable = [

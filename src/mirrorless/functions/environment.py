@@ -35,6 +35,13 @@ class FunctionEnvironment(BaseModel):
     an MSK trigger."""
 
 
+class CopyEnvironment(FunctionEnvironment):
+    """Additional variables of the copy function."""
+
+    functions: Annotated[int, Field(ge=1)] = Field(default=1, alias="MIRRORLESS_COPY_FUNCTIONS")
+    """Number of invocations that share the flow's partitions."""
+
+
 class SupervisorEnvironment(FunctionEnvironment):
     """Additional variables of the job supervisor."""
 
@@ -54,13 +61,19 @@ def parse(model: type[_Environment], variables: Mapping[str, str]) -> _Environme
     except ValidationError as error:
         wrong = error.errors()[0]
         name = str(wrong["loc"][0])
-        reason = "is not set" if wrong["type"] == "missing" else "is empty"
+        reasons = {"missing": "is not set", "string_too_short": "is empty"}
+        reason = reasons.get(wrong["type"], "is not a whole number, 1 or more")
         raise ConfigurationError(f"{reason}; set it in the function's environment", key=name) from None
 
 
 def environment() -> FunctionEnvironment:
     """This function's environment; raises `ConfigurationError`."""
     return _read(FunctionEnvironment)
+
+
+def copy_environment() -> CopyEnvironment:
+    """This function's environment with the copy function's variables; raises `ConfigurationError`."""
+    return _read(CopyEnvironment)
 
 
 def supervisor_environment() -> SupervisorEnvironment:

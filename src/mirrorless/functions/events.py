@@ -15,12 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
 
+from mirrorless.errors import ConfigurationError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _KAFKA: Final = frozenset({"aws:kafka", "SelfManagedKafka"})
 _GLUE: Final = "Glue Job State Change"
 _SCHEDULER: Final = "aws.events"
+COPY_SHARE: Final = "mirrorless.copy"
+"""Source of the events by which one invocation of `copy` starts the others."""
 LOG_APPEND_TIME: Final = "LOG_APPEND_TIME"
 
 
@@ -70,7 +74,15 @@ class TopicRecords:
     refused: tuple[Refused, ...]
 
 
-Event = ScheduleEvent | JobStateChange | TopicRecords
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyShareEvent:
+    """An invocation of `copy` for the share `number` of `of`, started by that of share 0."""
+
+    number: int
+    of: int
+
+
+Event = ScheduleEvent | JobStateChange | TopicRecords | CopyShareEvent
 
 
 class _Raw(BaseModel):
@@ -86,7 +98,7 @@ class _Raw(BaseModel):
 
 
 def parse(event: Mapping[str, Any]) -> Event:
-    """Read an event; an event that is neither Kafka's nor Glue's is treated as a scheduled one."""
+    """Read an event; an unknown one is treated as a scheduled one. Raises `ConfigurationError` for a wrong share."""
     if event.get("eventSource") in _KAFKA:
         return _records(event)
     detail = event.get("detail")
@@ -94,6 +106,8 @@ def parse(event: Mapping[str, Any]) -> Event:
         return JobStateChange(
             job=str(detail.get("jobName", "")), run=str(detail.get("jobRunId", "")), state=str(detail.get("state", ""))
         )
+    if event.get("source") == COPY_SHARE:
+        return _share(event)
     return ScheduleEvent(at=_time(event.get("time")), by_hand=event.get("source") != _SCHEDULER)
 
 
@@ -110,6 +124,13 @@ def refusal(record: Record, reason: str) -> Refused:
             "value_hex": None if record.value is None else record.value.hex(),
         },
     )
+
+
+def _share(event: Mapping[str, Any]) -> CopyShareEvent:
+    number, of = event.get("number"), event.get("of")
+    if not (isinstance(number, int) and isinstance(of, int) and 0 <= number < of):
+        raise ConfigurationError(f"an event of {COPY_SHARE} has share number {number} of {of}")
+    return CopyShareEvent(number=number, of=of)
 
 
 def _time(text: object) -> datetime:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _LATEST: Final = 50
+_ENDS_ITSELF_S: Final = 600.0
+"""A run ends with its lease, once a function waits for that."""
 RELEASE_ARGUMENT: Final = "--MIRRORLESS_RELEASE"
 
 
@@ -31,8 +33,14 @@ class GlueRuns:
 
     def __init__(self, glue: Any, job: str) -> None:  # noqa: ANN401
         self.patience = Patience()
+        self.ends_itself_s = _ENDS_ITSELF_S
         self._glue = glue
         self._job = job
+
+    @property
+    def missing(self) -> str:
+        """Nothing: a Glue job brings along what it needs."""
+        return ""
 
     def latest(self) -> list[JobRun]:
         """Return the last fifty runs."""

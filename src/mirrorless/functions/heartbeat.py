@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.functions.client_cache import ClientCache
+from mirrorless.functions.copying import EMITTED_BY_COPY, copied_by_functions
 from mirrorless.functions.events import ScheduleEvent
 from mirrorless.functions.runtime_context import runtime_context
 from mirrorless.heartbeats import Heartbeats
@@ -45,6 +46,8 @@ def beat(invocation: Invocation) -> dict[str, Any]:
         pairs = [pair for pair in pairs if {pair.source.alias, pair.target.alias} == own]
     if not pairs:
         return {"note": "heartbeats are disabled in the configuration"}
+    if not invocation.continues and copied_by_functions(invocation.flow):
+        return dict(EMITTED_BY_COPY)
     event = invocation.event
     begin = event.at.timestamp() if isinstance(event, ScheduleEvent) else time.time()
     now = time.time()

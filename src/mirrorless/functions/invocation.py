@@ -13,7 +13,6 @@ from mirrorless.functions.environment import environment
 from mirrorless.functions.events import parse
 from mirrorless.functions.failures import send
 from mirrorless.functions.foreign_records import ForeignRecords
-from mirrorless.functions.powertools import powertools
 from mirrorless.functions.runtime_context import runtime_context
 from mirrorless.metrics import BY_NAME
 from mirrorless.settings import load
@@ -32,7 +31,10 @@ _foreign: Final = ForeignRecords()
 
 @dataclass(slots=True)
 class Invocation:
-    """One invocation of a function; `settings` is the whole configuration, `flow` the flow of this stack."""
+    """One invocation of a function; `settings` is the whole configuration, `flow` the flow of this stack.
+
+    `continues` says that another one does the same work at once, so that nothing is left.
+    """
 
     event: Event
     budget: TimeBudget
@@ -41,6 +43,7 @@ class Invocation:
     sink: Sink
     name: str
     measured: dict[str, list[float]] = field(default_factory=dict)
+    continues: bool = False
 
     def measure(self, name: str, *values: float) -> None:
         """Emit values of a metric of the flow, which must be one of `metrics.METRICS`."""
@@ -69,10 +72,18 @@ class Invocation:
 
     def leave(self, what: Sequence[str]) -> dict[str, list[str]]:
         """Log which units of work are left to the next invocation; returns them as fields of the answer."""
+        if self.continues:
+            return {}
         self.measure("units-left", len(what))
         if what:
             self.sink.tell("warning", "the timeout is near; the next invocation continues", left=list(what))
         return {"left": list(what)} if what else {}
+
+
+def _lambda_sink() -> Sink:
+    from mirrorless.functions.powertools import powertools  # noqa: PLC0415 -- Powertools is in Lambda's layer only
+
+    return powertools()
 
 
 def _field(refused: Refused, name: str) -> object:
@@ -105,7 +116,7 @@ class FunctionHandler:
         """Handle one event; returns what was done. A `MirrorlessError` is logged in one line and raised."""
         client_logs.set_up()
         given = runtime_context()
-        sink: Sink = powertools() if given is None else given.sink
+        sink = _lambda_sink() if given is None else given.sink
         invocation: Invocation | None = None
         try:
             settings = self._load(sink)

@@ -10,6 +10,8 @@
 | STARTED | none | start one |
 | PAUSED, STOPPED | some are active | stop them |
 | PAUSED, STOPPED | none | nothing |
+| functions copy | some are active | let them end, stop them after a while |
+| functions copy | none | nothing |
 
 Two runs of a flow do no harm; they cost twice.
 """
@@ -64,6 +66,10 @@ class JobRun:
         """Whether it is being stopped: another one cannot start yet."""
         return self.state in _ENDING
 
+    def is_other_than(self, release: str | None) -> bool:
+        """Whether it is of another release; not if one is not known, as of a run that was started by hand."""
+        return release is not None and self.release is not None and self.release != release
+
     def failed_within(self, seconds: float) -> bool:
         """Whether it failed so soon that the next one probably fails too."""
         ended = self.ended or self.started
@@ -74,6 +80,12 @@ class JobRuns(Protocol):
     """Lists, starts and stops a job's runs."""
 
     patience: Patience
+    ends_itself_s: float
+    """How long a run that functions take over from may take to end by itself, before it is stopped."""
+
+    @property
+    def missing(self) -> str:
+        """Why no run can be started; empty if it can."""
 
     def latest(self) -> list[JobRun]:
         """Return the latest runs, in any order."""
@@ -83,6 +95,14 @@ class JobRuns(Protocol):
 
     def start(self, release: str | None = None) -> str:
         """Start a run and return its id; an empty one if another invocation was faster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenOver:
+    """Functions are to copy, for `reason`; a run that has not ended by `until` is stopped."""
+
+    reason: str
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,20 +121,26 @@ def decide(
     now: datetime,
     patience: Patience = Patience(),
     release: str | None = None,
+    taken_over: TakenOver | None = None,
 ) -> Decision:
-    """Decide as in the table; `runs` may be in any order, `release` is what is deployed."""
+    """Decide as in the table; `runs` may be in any order, `release` is what is deployed.
+
+    `taken_over` is None if the job is to copy.
+    """
     runs = sorted(runs, key=lambda run: run.started)
     under_way = [run for run in runs if run.is_under_way]
     if state is not TargetState.STARTED:
         if under_way:
             return Decision(stop=tuple(run.id for run in under_way), reason=f"the flow is {state.value}")
         return Decision(reason=f"the flow is {state.value}")
+    if taken_over is not None:
+        late = tuple(run.id for run in under_way if now >= taken_over.until or run.is_other_than(release))
+        return Decision(stop=late, reason=f"functions copy the flow: {taken_over.reason}")
     if under_way:
         first, *others = under_way
         if others:
             return Decision(stop=tuple(run.id for run in others), reason=f"{first.id} started first")
-        # Only where both are known: a run that was started by hand may have no release.
-        if release is not None and first.release is not None and first.release != release:
+        if first.is_other_than(release):
             return Decision(stop=(first.id,), reason=f"{first.id} runs another release than the one deployed")
         return Decision(reason=f"{first.id} is {first.state}")
     if any(run.is_ending for run in runs):

@@ -1,33 +1,44 @@
-"""job_supervisor: keeps one run of the copy job active, unless the flow is paused or not enabled."""
+"""job_supervisor: chooses what copies the flow, and keeps one run of the copy job active where that is Spark."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.target_state import TargetState, TargetStates
+from mirrorless.copy.progress.mark_reader import MarkReader
+from mirrorless.copy.progress.mark_writer import write_choice
+from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.functions.client_cache import ClientCache
+from mirrorless.functions.engine_decision import Seen, choose
 from mirrorless.functions.environment import supervisor_environment
 from mirrorless.functions.events import JobStateChange
 from mirrorless.functions.glue_runs import glue_runs
-from mirrorless.functions.job_decision import decide
+from mirrorless.functions.job_decision import TakenOver, decide
 from mirrorless.functions.runtime_context import runtime_context
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mirrorless.copy.progress.engine_choice import EngineChoice
     from mirrorless.functions.invocation import Invocation
-    from mirrorless.functions.job_decision import JobRun
+    from mirrorless.functions.job_decision import JobRun, JobRuns
     from mirrorless.functions.runtime_context import Sink
 
 OVER: Final = frozenset({"SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "ERROR", "EXPIRED"})
 
+_LOOKS_EVERY_MS: Final = 30_000
+
 _states: Final = ClientCache(TargetStates.close)
+_marks: Final = ClientCache(MarkReader.close)
 
 
 def supervise(invocation: Invocation) -> dict[str, Any]:
-    """Start, stop or keep the job, as `job_decision` decides. Raises `AwsError`, or `ClusterUnavailable`.
+    """Choose an engine, and start, stop or keep the job, as `engine_decision` and `job_decision` decide.
+
+    Raises `AwsError`, or `ClusterUnavailable`.
 
     If the target does not answer, nothing is started: then it is not known whether the flow is paused.
     """
@@ -40,9 +51,12 @@ def supervise(invocation: Invocation) -> dict[str, Any]:
         state = states.read()
     now = datetime.now(UTC)
     given = runtime_context()
+    if given is not None:
+        given.copy.let_functions_copy(state is TargetState.STARTED)
     with (glue_runs if given is None else given.jobs)(job) as jobs:
         runs = _told(jobs.latest(), event, now=now)
-        decision = decide(state, runs, now=now, patience=jobs.patience, release=told.release)
+        taken_over = None if state is not TargetState.STARTED else _taken_over(invocation, jobs)
+        decision = decide(state, runs, now=now, patience=jobs.patience, release=told.release, taken_over=taken_over)
         if decision.stop:
             jobs.stop(decision.stop)
         started = jobs.start(told.release) if decision.start else None
@@ -51,15 +65,47 @@ def supervise(invocation: Invocation) -> dict[str, Any]:
     paused = state is not TargetState.STARTED
     invocation.measure("job-running", int(running))
     invocation.measure("job-paused", int(paused))
-    invocation.measure("job-down", int(not running and not paused))
+    wanted = not paused and taken_over is None
+    invocation.measure("job-down", int(wanted and not running))
+    invocation.measure("engine-functions", int(taken_over is not None))
     invocation.measure("job-starts", int(bool(started)))
     return {
         "state": state.value,
+        "engine": "spark" if taken_over is None else "functions",
         "running": running,
         "started_run": started or None,
         "stopped_runs": list(decision.stop),
         "reason": decision.reason,
     }
+
+
+def _taken_over(invocation: Invocation, jobs: JobRuns) -> TakenOver | None:
+    """Whether functions are to copy the flow; writes the choice."""
+    flow = invocation.flow
+    if flow.engine == "spark":
+        return None
+    deployment = deployment_of(supervisor_environment().config, flow.name)
+    with _marks.kept(flow.name, flow.connections, lambda: MarkReader(flow)) as reader:
+        marks = reader.read()
+        now_ms = int(time.time() * 1000)
+        valid = marks.valid(flow, now_ms=now_ms, now=time.monotonic(), deployment=deployment)
+        before = marks.chosen(flow, deployment)
+        choice = choose(before, Seen(marks=valid, no_spark=jobs.missing), flow, now_ms=now_ms)
+        if not reader.is_missing and _is_worth_writing(before, choice):
+            write_choice(flow, choice, deployment)
+    if before is None or before.engine != choice.engine:
+        invocation.sink.tell("info", f"engine {choice.engine}: {choice.reason}", engine=choice.engine)
+    if choice.engine == "spark":
+        return None
+    until = datetime.fromtimestamp(choice.since_ms / 1000, UTC) + timedelta(seconds=jobs.ends_itself_s)
+    return TakenOver(reason=choice.reason, until=until)
+
+
+def _is_worth_writing(before: EngineChoice | None, choice: EngineChoice) -> bool:
+    """Whether more has changed than the lag, or the time of a look, which is written twice a minute."""
+    if before is None or choice.silent_ms - before.silent_ms >= _LOOKS_EVERY_MS:
+        return True
+    return replace(choice, silent_ms=0, lag_bytes=0) != replace(before, silent_ms=0, lag_bytes=0)
 
 
 def stand_down(sink: Sink) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from aws_lambda_powertools.logging import Logger
 from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
 
 from mirrorless.metrics import BY_NAME, NAMESPACE
+from mirrorless.publishing.lease_meter import Sample, Values
+
+_VALUES: Final = 100
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +49,19 @@ class Powertools:
 
     def measured(self, flow: Flow, values: Mapping[str, Sequence[float]]) -> None:
         """Write the metrics as one object of the embedded metric format."""
-        sent = [(name, value) for name, some in values.items() for value in some if BY_NAME[name].is_sent(value)]
+        self._emit(flow, [(name, value) for name, some in values.items() for value in some])
+
+    def leased(self, flow: Flow, samples: Sequence[Sample]) -> None:
+        """Write the metrics of a lease: an object for the flow, and one for each topic that has samples."""
+        by_topic: dict[str | None, list[tuple[str, float]]] = {}
+        for sample in samples:
+            some = by_topic.setdefault(sample.topic, [])
+            some += [(sample.metric, value) for value in _values(sample.value)]
+        for topic, values in by_topic.items():
+            self._emit(flow, values, topic=topic)
+
+    def _emit(self, flow: Flow, values: Sequence[tuple[str, float]], *, topic: str | None = None) -> None:
+        sent = [(name, value) for name, value in values if BY_NAME[name].is_sent(value)]
         if not sent:
             return
         # The service is empty: otherwise it would become a dimension of every metric.
@@ -55,9 +70,12 @@ class Powertools:
         )
         provider.add_dimension("source", flow.source.alias)
         provider.add_dimension("target", flow.target.alias)
+        if topic is not None:
+            provider.add_dimension("topic", topic)
         for name, value in sent:
             provider.add_metric(name=name, unit=BY_NAME[name].unit, value=value)
-        provider.flush_metrics()
+        if provider.metric_set:  # a metric with a hundred values was written when it had them
+            provider.flush_metrics()
 
     def done(self, function: str, answer: Mapping[str, Any]) -> None:
         """Write the answer as a line."""
@@ -66,6 +84,18 @@ class Powertools:
     def failed(self, error: MirrorlessError) -> None:
         """Write the error as a line."""
         self.tell("error", str(error), error=type(error).__name__, retriable=error.retriable)
+
+
+def _values(value: float | Values) -> list[float]:
+    """Return values with the minimum, maximum and average of several; the format has at most a hundred of a metric."""
+    if not isinstance(value, Values):
+        return [value]
+    if value.count < 3:
+        return [value.least, value.greatest][: value.count]
+    count = min(value.count, _VALUES)
+    between = (value.total / value.count * count - value.least - value.greatest) / (count - 2)
+    # With fewer values than were measured, one extreme may weigh too much: then the average is as near as it can be.
+    return [value.least, value.greatest, *[min(max(between, value.least), value.greatest)] * (count - 2)]
 
 
 @cache

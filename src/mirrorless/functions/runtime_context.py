@@ -15,9 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from mirrorless.copy.engines.control import Control
+    from mirrorless.copy.engines.outcome import CopyOutcome
+    from mirrorless.copy.partition.lease_rows import Report
     from mirrorless.errors import MirrorlessError
     from mirrorless.functions.job_decision import JobRuns
     from mirrorless.metadata.sync_pass import SyncPass
+    from mirrorless.publishing.lease_meter import Sample
     from mirrorless.settings import Flow
 
 Level = Literal["info", "warning", "error"]
@@ -38,6 +42,9 @@ class Sink(Protocol):
     def measured(self, flow: Flow, values: Mapping[str, Sequence[float]]) -> None:
         """Publish values of metrics of `metrics.METRICS`."""
 
+    def leased(self, flow: Flow, samples: Sequence[Sample]) -> None:
+        """Publish the metrics of a lease."""
+
     def done(self, function: str, answer: Mapping[str, Any]) -> None:
         """Log the answer at the end of an invocation."""
 
@@ -45,13 +52,39 @@ class Sink(Protocol):
         """Log the error with which an invocation ends, and which is raised."""
 
 
+class CopyAccount(Protocol):
+    """What `mirrorless run` gives to the copy function: its control, and the account of what was copied."""
+
+    @property
+    def function_control(self) -> Control:
+        """Ends the copy, and gets the reports of a running lease."""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the copy ends when everything that existed at its start is copied."""
+
+    @property
+    def over(self) -> bool:
+        """Whether a bounded copy has ended."""
+
+    def let_functions_copy(self, allowed: bool) -> None:
+        """End the functions' lease if the flow is paused; let them copy if it is not."""
+
+    def lease_ended(self, reports: list[Report]) -> None:
+        """Take the reports of a finished lease."""
+
+    def ended(self, outcome: CopyOutcome) -> None:
+        """Take how a bounded copy ended."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeContext:
-    """The context of a call: its variables, its sink, and where jobs run (by a job's name)."""
+    """The context of a call: its variables, its sink, where jobs run (by a job's name), and the copy's account."""
 
     variables: Mapping[str, str]
     sink: Sink
     jobs: Callable[[str], AbstractContextManager[JobRuns]]
+    copy: CopyAccount
 
 
 _given: ContextVar[RuntimeContext | None] = ContextVar("runtime_context", default=None)

@@ -10,31 +10,29 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from py4j.protocol import Py4JError
-
 from mirrorless import errors
-from mirrorless.copy.engines.control import Control
-from mirrorless.copy.partition.lease_rows import summary
 from mirrorless.errors import MirrorlessError
 from mirrorless.functions.job_decision import JobRun, Patience
 from mirrorless.local.events import job_state_event
-from mirrorless.local.progress_view import PASSING, ProgressView
 from mirrorless.local.script_loader import attribute_of
+from mirrorless.local.spark_host import spark_missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from mirrorless.copy.engines.spark.job import CopyOutcome
+    from mirrorless.copy.engines.outcome import CopyOutcome
     from mirrorless.copy.partition.lease_rows import Report
-    from mirrorless.local.progress_view import TopicView
+    from mirrorless.local.copy_stats import CopyStats
+    from mirrorless.local.spark_host import SparkHost
     from mirrorless.local.wiring import Job
 
 ON_PURPOSE: Final = "mirrorless.errors."
 """Part of the text of every exception that was raised on purpose, when Spark passes it on."""
 _RAISED: Final = re.compile(re.escape(ON_PURPOSE) + r"(\w+)")
-_NO_JAVA: Final = (Py4JError, OSError, EOFError)
-"""What py4j raises in a call to a Java that has ended: its own errors, or the socket's."""
+_PY4J: Final = "py4j.protocol"
+_NO_JAVA: Final = (OSError, EOFError)
+"""What py4j raises in a call to a Java that has ended, beside its own errors."""
 _LOG: Final = logging.getLogger(__name__)
 _MAX_ACCIDENTS: Final = 8
 _REMEMBERED: Final = 50
@@ -42,95 +40,50 @@ _WAIT_S: Final = 0.1
 
 
 class CopyJob:
-    """`job_decision.JobRuns` of one flow; `folder` is its own, `on_lease` is called after every lease.
+    """`job_decision.JobRuns` of one flow; `folder` is its own, and every lease is added to `stats`.
 
-    Runs wait for `ready`: the session exists, and is not about to end. A run that ended by an accident, such as a
+    The first run starts Spark, and every run waits until the session exists. A run that ended by an accident, such as a
     killed Python process, may be followed by another; the end of one that ended on purpose is final, so is that of a
-    bounded copy. `on_change` receives the event of each run that ends.
+    bounded copy, or of one without Spark. `on_change` receives the event of each run that ends.
     """
 
     # A local run costs nothing and is watched: seconds instead of Glue's minutes.
     patience = Patience(quick_s=10.0, first_s=2.0, longest_s=30.0)
+    ends_itself_s = 0.0
 
     def __init__(
         self,
         job: Job,
         folder: Path,
         *,
-        bounded: bool,
-        ready: threading.Event,
-        on_lease: Callable[[list[Report]], None],
+        stats: CopyStats,
+        spark: SparkHost,
         on_change: Callable[[Mapping[str, Any]], None],
     ) -> None:
         self._job = job
-        self._main: Callable[..., CopyOutcome] = attribute_of(
-            job.script, "main", module=f"script of {job.name}", of=f"job {job.name}"
-        )
         self._folder = folder
-        (folder / "control").mkdir(parents=True)
-        self._control = Control(str(folder / "control"))
-        self.watch = ProgressView(self._control)
-        self._bounded = bounded
-        self._ready = ready
-        self._on_lease = on_lease
+        self._stats = stats
+        self._control = stats.control
+        self._bounded = stats.bounded
+        self._spark = spark
         self._on_change = on_change
         self._lock = threading.Lock()
         self._runs: list[JobRun] = []
         self._thread: threading.Thread | None = None
         self._accidents = 0
-        self._leases = 0
-        self._closing = False
-        self.records = 0
-        self.copied_bytes = 0
-        self._failing: tuple[Report, ...] = ()  # of the partitions that had an error at the end of the latest lease
-        self.complete = False
-        self.stuck = False
         self.failure: str | None = None
 
     @property
     def active(self) -> bool:
         """Whether there may be another lease."""
         with self._lock:
-            return not self._closing and not (self._runs and self._runs[-1].final)
-
-    @property
-    def faulty(self) -> bool:
-        """Whether the latest lease ended with an error.
-
-        An error that was being retried when a stop was requested is reported, but is no fault, whether the lease had
-        just ended or not: the next copy asks the target first.
-        """
-        return any(map(self.is_fault, self._failing))
-
-    @property
-    def errors(self) -> dict[str, bool]:
-        """The errors at the end of the latest lease, and whether each is a fault."""
-        found: dict[str, bool] = {}
-        for report in self._failing:
-            text = str(report.error)
-            found[text] = found.get(text, False) or self.is_fault(report)
-        return found
-
-    def is_fault(self, report: Report) -> bool:
-        """Whether a partition's error is a fault, in the sense of `faulty`."""
-        passes = report.state in PASSING and self._closing and not self._bounded
-        return report.error is not None and not passes
-
-    def excused(self, topic: TopicView) -> TopicView:
-        """Return how the topic is shown at the end: without an error that is no fault."""
-        passes = topic.state in PASSING and self._closing and not self._bounded
-        return replace(topic, error=None) if passes else topic
+            return not self._stats.closing and not (self._runs and self._runs[-1].final)
 
     @property
     def waits_for(self) -> str:
         """What the first report of the copy waits for; valid until the first report."""
-        if self._closing:
-            return "finishing in-flight work"
-        if not self._ready.is_set():
-            return "starting Spark"
-        if not self._control.planned():
-            return "planning the first lease"
-        return "starting the workers of the first lease" if not self._leases else "no topic to replicate yet"
+        waits = not self._stats.closing and not self._spark.is_ready
+        return "starting Spark" if waits else self._stats.waits_for
 
     @property
     def trouble(self) -> str:
@@ -138,10 +91,21 @@ class CopyJob:
         with self._lock:
             last = self._runs[-1] if self._runs else None
         if last is None or last.is_under_way or last.is_ending or last.state == "STOPPED":
-            return self.watch.complaint
+            return self._stats.watch.complaint
         if last.final and last.state == "SUCCEEDED":
             return ""
         return "the query ended; other flows continue" if last.final else "the query was killed; it restarts"
+
+    @property
+    def missing(self) -> str:
+        """Why Spark cannot be started, or could not be; empty if it can."""
+        return spark_missing() or ("" if self._spark.failure is None else str(self._spark.failure))
+
+    @property
+    def has_run(self) -> bool:
+        """Whether a run is under way, or being stopped."""
+        with self._lock:
+            return bool(self._runs) and (self._runs[-1].is_under_way or self._runs[-1].is_ending)
 
     def latest(self) -> list[JobRun]:
         """Return the last fifty runs."""
@@ -162,10 +126,11 @@ class CopyJob:
         """Start a run; returns an empty id if one is active, or none is wanted any more."""
         with self._lock:
             last = self._runs[-1] if self._runs else None
-            if self._closing or (last is not None and (last.final or last.is_under_way or last.is_ending)):
+            if self._stats.closing or (last is not None and (last.final or last.is_under_way or last.is_ending)):
                 return ""
             run = JobRun(id=f"jr_{len(self._runs) + 1}", state="RUNNING", started=datetime.now(UTC))
             self._control.begin()
+            self._spark.start()
             self._runs.append(run)
             self._thread = threading.Thread(target=self._run, args=(run.id,), name=run.id, daemon=True)
             self._thread.start()
@@ -174,8 +139,7 @@ class CopyJob:
     def ask_to_stop(self) -> None:
         """Let the lease end, and start no other run."""
         with self._lock:
-            self._closing = True
-            self._control.ask_to_stop()
+            self._stats.ask_to_stop()
 
     def join(self, *, until: float) -> None:
         """Wait for the run's end until the monotonic time `until`."""
@@ -187,13 +151,11 @@ class CopyJob:
         failure: str | None = None
         on_purpose = False
         try:
-            while not self._ready.wait(_WAIT_S) and not self._control.stopping():
+            while not self._spark.wait(_WAIT_S) and not self._control.stopping():
                 pass
-            if self._ready.is_set():
-                outcome = self._main(
-                    arguments, control=self._control, folder=str(self._folder / "checkpoint"), told=self._lease_ended
-                )
-                self.complete, self.stuck = outcome.complete, outcome.stuck
+            if self._spark.is_ready:
+                main, folder = self._script(), str(self._folder / "checkpoint")
+                self._stats.ended(main(arguments, control=self._control, folder=folder, told=self._lease_ended))
         except Exception as error:  # noqa: BLE001 -- Spark's, Java's, or its connection's: the run failed
             if self._is_expected(error):
                 _LOG.debug("the query of %s ended with its session: %s", self._job.name, error)
@@ -202,16 +164,30 @@ class CopyJob:
                 on_purpose = self._is_meant(error, failure)
         self._ended(run, failure, on_purpose=on_purpose)
 
+    def _script(self) -> Callable[..., CopyOutcome]:
+        """Load the script, which imports PySpark, and return its function."""
+        main: Callable[..., CopyOutcome] = attribute_of(
+            self._job.script, "main", module=f"script of {self._job.name}", of=f"job {self._job.name}"
+        )
+        return main
+
     def _is_expected(self, error: Exception) -> bool:
         """Whether a call only found that the session has ended, as it does after a stop request.
 
         Not if the copy itself had failed: that is an exception of Spark's, or one that was raised on purpose.
         """
-        ended = self._closing and not self._ready.is_set()
-        return ended and isinstance(error, _NO_JAVA) and ON_PURPOSE not in str(error)
+        ended = self._stats.closing and not self._spark.is_ready
+        # By name, because py4j is imported only with Spark.
+        no_java = isinstance(error, _NO_JAVA) or any(kind.__module__ == _PY4J for kind in type(error).__mro__)
+        return ended and no_java and ON_PURPOSE not in str(error)
 
     def _is_meant(self, error: Exception, failure: str) -> bool:
-        """Whether the next run would end the same way: not if an unbounded copy had a retriable error."""
+        """Whether the next run would end the same way: not if an unbounded copy had a retriable error.
+
+        Without Spark it would, whatever the reason.
+        """
+        if error is self._spark.failure:
+            return True
         raised = [type(error)] if isinstance(error, MirrorlessError) else []
         raised += [getattr(errors, name, MirrorlessError) for name in _RAISED.findall(failure)]
         return any(self._bounded or not kind.retriable for kind in raised)
@@ -225,14 +201,10 @@ class CopyJob:
             if failure is not None:
                 state, final = "FAILED", on_purpose or self._accidents > _MAX_ACCIDENTS
             self._runs[-1] = replace(self._runs[-1], state=state, ended=datetime.now(UTC), final=final)
+        self._spark.release()
         message = "Job run ended" if failure is None else failure.partition("\n")[0]
         self._on_change(job_state_event(self._job.name, run, state, message=message))
 
     def _lease_ended(self, reports: list[Report]) -> None:
-        totals = summary(reports)
-        self._leases += 1
-        self.records += totals.records
-        self.copied_bytes += totals.copied_bytes
-        self._failing = tuple(one for one in reports if one.error)
         self._accidents = 0
-        self._on_lease(reports)
+        self._stats.lease_ended(reports)

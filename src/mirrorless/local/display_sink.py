@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mirrorless.local.displays import Display
     from mirrorless.metadata.actions import Problem
     from mirrorless.metadata.sync_pass import SyncPass
+    from mirrorless.publishing.lease_meter import Sample
     from mirrorless.settings import Flow
 
 
@@ -63,7 +64,9 @@ class DisplaySink:
         """Do nothing: every line has its flow already."""
 
     def tell(self, level: Level, text: str, **fields: object) -> None:
-        """Report errors and warnings, unless the run ends: then all unfinished work is left."""
+        """Report errors and warnings, unless the run ends: then all unfinished work is left; and chosen engines."""
+        if level == "info" and "engine" in fields:
+            self._display.note(self._flow, text)
         if level in ("error", "warning"):
             said = ", ".join(f"{name} {value}" for name, value in fields.items())
             self.trouble(f"{text}: {said}" if said else text)
@@ -89,6 +92,9 @@ class DisplaySink:
         """Pass the values on."""
         for name, measured in values.items():
             self._display.measured(flow.name, name, measured)
+
+    def leased(self, flow: Flow, samples: Sequence[Sample]) -> None:
+        """Publish nothing: the display gets the reports themselves."""
 
     def done(self, function: str, answer: Mapping[str, Any]) -> None:
         """Show the result of a checkpoint run."""

@@ -11,6 +11,7 @@ from mirrorless.clusters.target_state import TargetState, configs_topic
 from mirrorless.errors import FlowPaused, PrerequisiteError
 from mirrorless.functions.runtime_context import RuntimeContext
 from mirrorless.local.copy_job import CopyJob
+from mirrorless.local.copy_stats import CopyStats
 from mirrorless.local.display_sink import DisplaySink
 from mirrorless.local.local_function import LocalFunction
 from mirrorless.local.msk_trigger import MskPoller
@@ -23,21 +24,23 @@ if TYPE_CHECKING:
     from mirrorless.copy.partition.lease_rows import Report
     from mirrorless.functions.job_decision import JobRuns
     from mirrorless.local.displays import Display
+    from mirrorless.local.spark_host import SparkHost
     from mirrorless.local.wiring import FunctionSpec, MskTrigger
     from mirrorless.metadata.sync_pass import SyncPass
     from mirrorless.settings import Cluster, Flow, Settings
 
 SUPERVISOR: Final = "job_supervisor"
+_COPY: Final = "copy"
 _CHECKPOINT: Final = "checkpoint"
 _METADATA: Final = ("topic_discovery", "config_sync", "acl_sync")
-_AT_ONCE: Final = frozenset({"heartbeat", SUPERVISOR})
+_AT_ONCE: Final = frozenset({_COPY, "heartbeat", SUPERVISOR})
 """Functions whose schedule triggers at the start; the others have been called then, or have nothing to do yet."""
 _AGAIN_S: Final = 30.0
 """When the first sync run is retried after it failed."""
 
 
 class FlowRun:
-    """The run of `flow`; `folder` is its own, and the copy waits for `ready`, the session that all flows share.
+    """The run of `flow`; `folder` is its own, `spark` has the session that all flows share.
 
     `asked` is set when the run has to end.
     """
@@ -50,7 +53,7 @@ class FlowRun:
         folder: Path,
         bounded: bool,
         display: Display,
-        ready: threading.Event,
+        spark: SparkHost,
         asked: threading.Event,
     ) -> None:
         self.name = flow.name
@@ -61,14 +64,8 @@ class FlowRun:
         self._looked = False
         self._display = display
         self._wiring = wiring(settings, flow)
-        self.job = CopyJob(
-            self._wiring.job,
-            folder,
-            bounded=bounded,
-            ready=ready,
-            on_lease=self._leased,
-            on_change=self._job_changed,
-        )
+        self.stats = CopyStats(folder / "control", bounded=bounded, on_lease=self._leased)
+        self._job = CopyJob(self._wiring.job, folder, stats=self.stats, spark=spark, on_change=self._job_changed)
         self._functions = {name: self._function(spec) for name, spec in self._wiring.functions.items()}
         self._every_s = {one.function: one.seconds for one in self._wiring.schedules}
         self.pollers = [
@@ -95,17 +92,42 @@ class FlowRun:
         return [one for one in found if one is not None]
 
     def copy(self) -> None:
-        """Begin to copy as soon as the session exists; a bounded copy directly, any other by the supervisor."""
-        if self._bounded:
-            self.job.start()
+        """Begin to copy: by functions at once, or as soon as Spark has started."""
+        if not self.needs_spark:
+            self._start(_COPY)
+        elif self._bounded:
+            self._job.start()
         self._start(SUPERVISOR)
 
     def start(self) -> None:
         """Begin everything else."""
-        for name in self._functions.keys() - {SUPERVISOR}:
+        for name in self._functions.keys() - {_COPY, SUPERVISOR}:
             self._start(name)
         for poller in self.pollers:
             poller.start()
+
+    @property
+    def needs_spark(self) -> bool:
+        """Whether the flow cannot be copied without Spark."""
+        return self._flow.engine == "spark"
+
+    @property
+    def active(self) -> bool:
+        """Whether there may be another lease."""
+        if self.needs_spark:
+            return self._job.active
+        failed = self._bounded and not self._job.has_run and not self._functions[_COPY].sink.went_well
+        return not self.stats.closing and not (self._bounded and (self.stats.over or failed))
+
+    @property
+    def failure(self) -> str | None:
+        """Why the copy failed, None if it did not."""
+        return self._job.failure
+
+    @property
+    def waits_for(self) -> str:
+        """What the first report of the copy waits for; valid until the first report."""
+        return self._job.waits_for if self.needs_spark or self._job.has_run else self.stats.waits_for
 
     @property
     def trouble(self) -> str:
@@ -113,7 +135,7 @@ class FlowRun:
         state = self._functions[SUPERVISOR].sink.last.get("state", TargetState.STARTED)
         if state != TargetState.STARTED and not self._bounded:
             return str(FlowPaused(flow=self.name, state=state, topic=configs_topic(self._flow).name))
-        trouble = self.job.trouble
+        trouble = self._job.trouble
         return "" if any(topic in trouble for topic in self._not_created()) else trouble
 
     def _not_created(self) -> list[str]:
@@ -124,13 +146,14 @@ class FlowRun:
     def ask_to_stop(self) -> None:
         """Let the lease end, and every function; see `land`."""
         self._ended.set()
-        self.job.ask_to_stop()
+        self._job.ask_to_stop()
         for function in self._functions.values():
             function.end()
 
     def land(self, *, until: float) -> None:
         """Wait for the end of the copy until the monotonic time `until`."""
-        self.job.join(until=until)
+        self._job.join(until=until)
+        self._functions[_COPY].join(until=until)
 
     def join(self, *, seconds: float) -> None:
         """Wait for functions and triggers, not for long: their work may be repeated."""
@@ -147,20 +170,20 @@ class FlowRun:
         return function.attempt({}, ended=self._asked.is_set, limited=False)
 
     def _leased(self, reports: list[Report]) -> None:
-        self._display.leased(self.name, reports, faulty=any(map(self.job.is_fault, reports)))
+        self._display.leased(self.name, reports, faulty=any(map(self.stats.is_fault, reports)))
 
     def _over(self) -> bool:
         return self._ended.is_set() or self._asked.is_set()
 
     def _function(self, spec: FunctionSpec) -> LocalFunction:
         sink = DisplaySink(self.name, spec.name, self._display, ended=self._over)
-        given = RuntimeContext(variables=spec.variables, sink=sink, jobs=self._jobs)
+        given = RuntimeContext(variables=spec.variables, sink=sink, jobs=self._jobs, copy=self.stats)
         return LocalFunction(spec, given, sink, flow=self.name, ended=self._over)
 
     def _jobs(self, job: str) -> AbstractContextManager[JobRuns]:
         if job != self._wiring.job.name:
             raise PrerequisiteError(f"job {job} is not in the templates")
-        return nullcontext(self.job)
+        return nullcontext(self._job)
 
     def _start(self, name: str) -> None:
         every_s = self._every_s.get(name)

@@ -42,45 +42,52 @@ class TopicView:
 
 
 class ProgressView:
-    """Adds up the reports of one flow's run."""
+    """Adds up the reports of one flow's run; each of its engines has a control."""
 
-    def __init__(self, control: Control) -> None:
-        self._control = control
+    def __init__(self, *controls: Control) -> None:
+        self._controls = controls
         self._finished: dict[TopicPartition, tuple[int, int]] = {}
-        self._current: dict[tuple[int, int], list[Report]] = {}
+        self._current: dict[Control, dict[tuple[int, int], list[Report]]] = {control: {} for control in controls}
         self._latest: dict[TopicPartition, Report] = {}
         self._history: dict[str, deque[tuple[float, int, int]]] = defaultdict(deque)
 
     @property
     def complaint(self) -> str:
         """Why no lease can be planned at the moment, empty if one can."""
-        return self._control.complaint()
+        return next(filter(None, (control.complaint() for control in self._controls)), "")
 
     def look(self) -> list[TopicView]:
         """Read new reports and return every topic, by name."""
-        self._current |= self._control.collect()
-        newest = max((lease for lease, _ in self._current), default=0)
-        for lease, slot in [key for key in self._current if key[0] < newest]:
-            for report in self._current.pop((lease, slot)):
-                self._add_finished(report)
+        for control in self._controls:
+            self._read(control)
         totals = dict(self._finished)
-        for reports in self._current.values():
-            for report in reports:
-                place = report.topic, report.partition
-                records, size = self._finished.get(place, (0, 0))
-                totals[place] = records + report.records, size + report.copied_bytes
-                self._latest[place] = report
+        for current in self._current.values():
+            for reports in current.values():
+                for report in reports:
+                    place = report.topic, report.partition
+                    records, size = totals.get(place, (0, 0))
+                    totals[place] = records + report.records, size + report.copied_bytes
         by_topic: dict[str, list[Report]] = defaultdict(list)
         for report in self._latest.values():
             by_topic[report.topic].append(report)
         now = time.monotonic()
         return [self._view(topic, by_topic[topic], totals, now) for topic in sorted(by_topic)]
 
+    def _read(self, control: Control) -> None:
+        current = self._current[control]
+        for key, reports in sorted(control.collect().items(), key=lambda item: item[0]):
+            if current.get(key) != reports:  # the engine that does not copy reports nothing new
+                current[key] = reports
+                self._latest |= {(report.topic, report.partition): report for report in reports}
+        newest = max((lease for lease, _ in current), default=0)
+        for lease, slot in [key for key in current if key[0] < newest]:
+            for report in current.pop((lease, slot)):
+                self._add_finished(report)
+
     def _add_finished(self, report: Report) -> None:
         place = report.topic, report.partition
         records, size = self._finished.get(place, (0, 0))
         self._finished[place] = records + report.records, size + report.copied_bytes
-        self._latest[place] = report
 
     def _view(
         self, topic: str, reports: Iterable[Report], totals: dict[TopicPartition, tuple[int, int]], now: float

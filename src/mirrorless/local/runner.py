@@ -1,4 +1,4 @@
-"""Runs every flow of a configuration on this machine: its functions as on AWS, the copy on a local Spark."""
+"""Runs every flow of a configuration on this machine: its functions as on AWS, the copy job on a local Spark."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.engines.spark.job import GAVE_UP, LANDING_S
+from mirrorless.copy.engines.outcome import GAVE_UP, LANDING_S
 from mirrorless.errors import ClusterUnavailable, LoopError
 from mirrorless.local.copy_job import ON_PURPOSE
 from mirrorless.local.flow_run import FlowRun
 from mirrorless.local.jars import cache_folder
-from mirrorless.local.spark import spark_session
+from mirrorless.local.spark_host import SparkHost, check_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,13 +70,17 @@ class StopRequest:
             for number, handler in kept.items():
                 signal.signal(number, handler)
 
+    def ask(self) -> None:
+        """Request a stop, as the first signal does."""
+        self._asked = True
+        self._wake.put(None)
+        self.event.set()
+
     def _ask(self, *_: object) -> None:
         if self._asked:
             # A second one is intended. It unwinds the stack, so that everything is stopped; the default would not.
             raise KeyboardInterrupt
-        self._asked = True
-        self._wake.put(None)
-        self.event.set()
+        self.ask()
 
 
 def run_flows(
@@ -87,14 +91,14 @@ def run_flows(
     `master` is Spark's; None is this process with a thread for every slot.
 
     Returns whether there were no errors; errors were reported to `display`. Raises `MirrorlessError` before anything is
-    written if a cluster does not answer, or if both ends of a flow are one cluster; of several unbounded flows
-    those with available clusters begin without the others. Flows that would replicate in a loop do not begin at all,
-    and if there are no others this is raised too.
+    written if a cluster does not answer, if both ends of a flow are one cluster, or if Spark is needed and cannot be
+    started; of several unbounded flows those with available clusters begin without the others. Flows that would
+    replicate in a loop do not begin at all, and if there are no others this is raised too.
     """
     threads = max(_THREADS, sum(flow.tasks_max for flow in settings.flows))
-    ready = threading.Event()
     with tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)
+        spark = SparkHost(master=master or f"local[{threads}]", folder=folder, asked=stop.event)
         runs = [
             FlowRun(
                 settings,
@@ -102,25 +106,25 @@ def run_flows(
                 folder=folder / str(number),
                 bounded=bounded,
                 display=display,
-                ready=ready,
+                spark=spark,
                 asked=stop.event,
             )
             for number, flow in enumerate(settings.flows)
         ]
+        if any(run.needs_spark for run in runs):
+            check_spark()
         first, refused = _first(runs, display, together=bounded)
         runs = [run for run in runs if run not in refused]
         try:
-            for run in runs if not stop.event.is_set() else ():
-                run.copy()  # checks whether the flow is paused while Spark starts
-                display.waiting(run.name, run.job.waits_for)
-            with spark_session(master=master or f"local[{threads}]", folder=folder, takes_sigint=False):
-                if not stop.event.is_set():
-                    ready.set()
-                try:
-                    _watch(runs, display=display, stop=stop)
-                    _land(runs, display, whole=all(found.topics_are_there for found in first))
-                finally:
-                    ready.clear()  # later calls to Spark find that it has ended
+            with spark:
+                for run in runs if not stop.event.is_set() else ():
+                    run.copy()
+                    display.waiting(run.name, run.waits_for)
+                _watch(runs, display=display, stop=stop)
+                _refuse_without(spark, runs)
+                _land(runs, display, whole=all(found.topics_are_there for found in first))
+                for run in runs if spark.is_starting else ():
+                    display.waiting(run.name, "ending Spark, which is still starting")
             until = time.monotonic() + _ENDING_S
             for run in runs:
                 run.land(until=until)  # a copy that did not end in time has no Java any more
@@ -129,19 +133,21 @@ def run_flows(
                 run.ask_to_stop()
             for run in runs:
                 run.join(seconds=_ENDING_S / len(runs))
-        failed = [run for run in runs if run.job.failure is not None]
+        _refuse_without(spark, runs)
+        failed = [run for run in runs if run.failure is not None]
         for run in failed:
-            display.trouble(run.name, f"the query ended: {_first_line(run.job.failure)}; Spark's log: {_keep(folder)}")
+            kept = "" if spark.log is None else f"; Spark's log: {_keep(spark.log)}"
+            display.trouble(run.name, f"the query ended: {_first_line(run.failure)}{kept}")
     for run in runs if bounded and not stop.event.is_set() else ():
         display.waiting(run.name, "translating group offsets")
     translated = [run.last() for run in runs] if bounded and not stop.event.is_set() else []
     for run in runs:
         display.waiting(run.name, "")
     asked = stop.event.is_set()
-    whole = not bounded or (not asked and all(translated) and all(run.job.complete for run in runs))
+    whole = not bounded or (not asked and all(translated) and all(run.stats.complete for run in runs))
     # A second stop request stops this too.
     in_step = all((replace(found, left=()) if asked else found).went_well for found in first)
-    return whole and in_step and not refused and not failed and not any(run.job.faulty for run in runs)
+    return whole and in_step and not refused and not failed and not any(run.stats.faulty for run in runs)
 
 
 def _first(runs: Sequence[FlowRun], display: Display, *, together: bool) -> tuple[list[SyncPass], list[FlowRun]]:
@@ -171,11 +177,17 @@ def _first(runs: Sequence[FlowRun], display: Display, *, together: bool) -> tupl
     return found, list(loops)
 
 
+def _refuse_without(spark: SparkHost, runs: Sequence[FlowRun]) -> None:
+    """Raise what made Spark's start or end fail, unless all flows can be copied without it."""
+    if spark.failure is not None and any(run.needs_spark for run in runs):
+        raise spark.failure
+
+
 def _watch(runs: Sequence[FlowRun], *, display: Display, stop: StopRequest) -> None:
     for run in runs if not stop.event.is_set() else ():
         run.start()
     told: dict[str, str] = {}
-    while any(run.job.active for run in runs) and not stop.event.is_set():
+    while any(run.active for run in runs) and not stop.event.is_set():
         took = 0.0
         for run in runs:
             trouble = run.trouble
@@ -183,10 +195,10 @@ def _watch(runs: Sequence[FlowRun], *, display: Display, stop: StopRequest) -> N
                 display.trouble(run.name, trouble)
             told[run.name] = trouble
             began = time.monotonic()
-            topics = run.job.watch.look()
+            topics = run.stats.watch.look()
             took += time.monotonic() - began
             display.show(run.name, topics)
-            display.waiting(run.name, "" if topics or trouble else run.job.waits_for)
+            display.waiting(run.name, "" if topics or trouble else run.waits_for)
         stop.wait(min(_SELDOM_S, max(_LOOK_EVERY_S, _LOOKED_SHARE * took)))
 
 
@@ -194,17 +206,19 @@ def _land(runs: Sequence[FlowRun], display: Display, *, whole: bool) -> None:
     until = time.monotonic() + LANDING_S + _STOPPING_S
     for run in runs:
         run.ask_to_stop()
-        display.waiting(run.name, run.job.waits_for)
+        display.waiting(run.name, run.waits_for)
     for run in runs:
         run.land(until=until)
-        job = run.job
+        stats = run.stats
         display.waiting(run.name, "")
-        display.show(run.name, [job.excused(topic) for topic in job.watch.look()])
-        for error, is_fault in job.errors.items():
+        display.show(run.name, [stats.excused(topic) for topic in stats.watch.look()])
+        for error, is_fault in stats.errors.items():
             (display.trouble if is_fault else display.note)(run.name, error)
-        if job.stuck:
+        if stats.stuck:
             display.trouble(run.name, GAVE_UP)
-        display.finished(run.name, records=job.records, copied_bytes=job.copied_bytes, complete=job.complete and whole)
+        display.finished(
+            run.name, records=stats.records, copied_bytes=stats.copied_bytes, complete=stats.complete and whole
+        )
 
 
 def _first_line(failure: object) -> str:
@@ -212,8 +226,8 @@ def _first_line(failure: object) -> str:
     return lines[-1].partition(": ")[2] if lines else str(failure).partition("\n")[0]
 
 
-def _keep(folder: Path) -> Path:
-    """Keep Spark's log from being deleted."""
+def _keep(log: Path) -> Path:
+    """Keep Spark's log from being deleted, and return where it is."""
     logs = cache_folder(os.environ) / "logs"
     logs.mkdir(parents=True, exist_ok=True)
-    return Path(shutil.copy(folder / "spark.log", logs / f"spark-{int(time.time())}.log"))
+    return Path(shutil.copy(log, logs / f"spark-{int(time.time())}.log"))

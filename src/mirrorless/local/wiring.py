@@ -29,6 +29,8 @@ LEFT_OUT: Final = {
 """Resources that trigger something on AWS and nothing here, by their logical name."""
 SUPERVISOR_S: Final = 2
 """How often a run is supervised here: EventBridge's minimum is a minute, too long for a user at a terminal."""
+_OFTEN: Final = frozenset({"copy", "job_supervisor"})
+"""What is triggered as often; an invocation of `copy` lasts until the run ends, or Spark copies."""
 _PASSIVE: Final = frozenset(
     {
         "AWS::Serverless::Application",  # followed
@@ -224,7 +226,7 @@ class _WiringReader:
     def _event(self, function: str, kind: str, properties: dict[str, Any]) -> None:
         if kind == "Schedule" and set(properties) == {"Schedule"}:
             # More often than EventBridge can, as a user waits.
-            seconds = SUPERVISOR_S if function == "job_supervisor" else seconds_of(properties["Schedule"])
+            seconds = SUPERVISOR_S if function in _OFTEN else seconds_of(properties["Schedule"])
             self._schedules.append(ScheduleTrigger(function=function, seconds=seconds))
             return
         pattern = properties.get("Pattern", {}) if set(properties) == {"Pattern"} else {}

@@ -22,7 +22,7 @@ def client(service: str, *, region: str | None) -> Iterator[Any]:
         boto3 = importlib.import_module("boto3")
         exceptions = importlib.import_module("botocore.exceptions")
     except ImportError:
-        raise ValueError(f"{service} needs the package boto3: pip install 'mirrorless[aws]'") from None
+        raise ValueError(f"{service} needs the package boto3: pip install mirrorless") from None
     try:
         with _making:
             made = boto3.client(service, region_name=region)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings import connect_json, locations, mirrormaker1, properties
@@ -20,16 +21,22 @@ if TYPE_CHECKING:
     from mirrorless.settings.properties import PropertyEntry
 
 
+ENGINE_VARIABLE: Final = "MIRRORLESS_ENGINE"
+
+
 def load(*files: str | PathLike[str]) -> Settings:
     """Read a configuration and check everything that is used.
 
     `files` is an mm2.properties, or one or several files of Connect's JSON; or the value of `Settings.file`, which
-    stands for all of them. Raises ConfigurationError, in one line with file, key and value, for the first error.
+    stands for all of them. The environment variable `MIRRORLESS_ENGINE` replaces `mirrorless.engine` of every flow, for
+    this process and those that it starts. Raises ConfigurationError, in one line with file, key and value, for the
+    first error.
     """
     understood = understand(*files)
     if understood.settings is None or understood.errors:
         raise understood.errors[0]
-    return understood.settings
+    engine = os.environ.get(ENGINE_VARIABLE)
+    return understood.settings if engine is None else understood.settings.with_engine(engine)
 
 
 def understand(*files: str | PathLike[str]) -> Understanding:

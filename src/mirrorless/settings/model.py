@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from mirrorless.errors import FlowNotEnabled
+from mirrorless.errors import ConfigurationError, FlowNotEnabled
 from mirrorless.settings.masking import MaskedMapping
 from mirrorless.settings.values import (
     AclPatterns,
@@ -301,6 +301,13 @@ class Settings(_Frozen):
     heartbeats: tuple[Flow, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def with_engine(self, engine: str) -> Settings:
+        """Return the configuration with this engine for every flow; raises ConfigurationError for an unknown one."""
+        if engine not in ("auto", "functions", "spark"):
+            raise ConfigurationError("must be auto or functions or spark", key="mirrorless.engine", value=engine)
+        flows = tuple(flow.model_copy(update={"engine": engine}) for flow in self.flows)
+        return self.model_copy(update={"flows": flows})
 
     def flow(self, name: str) -> Flow:
         """Return the enabled flow of this name (`A->B`, blanks allowed); raises FlowNotEnabled if there is none."""

@@ -97,7 +97,7 @@ def test_what_it_wrote_while_the_topic_could_not_be_read(world: World, planner: 
 
 
 def test_nobody_has_a_lease_and_the_reason_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirrorless.copy.engines.spark.lease_source._RETRY_S", 0.1)
+    monkeypatch.setattr("mirrorless.copy.engines.lease_plans._RETRY_S", 0.1)
     world.topic()
     world.discover()
     control = Control(str(world.folder))
@@ -178,7 +178,7 @@ def test_a_topic_that_it_has_just_let_go_does_not_hold_up_the_others(
 def test_a_copy_with_an_end_waits_until_it_shows(
     world: World, planner: LeasePlanner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mirrorless.copy.engines.spark.lease_source._RETRY_S", 0.1)
+    monkeypatch.setattr("mirrorless.copy.engines.lease_plans._RETRY_S", 0.1)
     write(world, Progress(last_offset=0))
     control = Control(str(world.folder))
     reader = LeaseReader(world.place(bounded=True), control)

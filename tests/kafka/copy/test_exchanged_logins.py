@@ -12,7 +12,7 @@ from kafka import errors as kafka_errors
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.topics import high_watermarks
-from mirrorless.copy.engines import lease_run
+from mirrorless.copy.engines import lease_plans, lease_run
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.lease_run import run_lease
 from mirrorless.copy.engines.spark import lease_source as partition_leases
@@ -124,7 +124,7 @@ def test_a_planner_that_gets_no_answer_is_followed_by_one_with_new_clients(
     control = Control(str(world.folder))
     reader = LeaseReader(world.place(bounded=False), control)
     assert len(reader.partitions({"lease": 0}, {"lease": 1})) == 1
-    first = reader._planner
+    first = reader._plans.planner
     assert first is not None
     plan = LeasePlanner.plan
 
@@ -134,13 +134,13 @@ def test_a_planner_that_gets_no_answer_is_followed_by_one_with_new_clients(
         return plan(self, flow, **options)
 
     monkeypatch.setattr(LeasePlanner, "plan", refused)
-    monkeypatch.setattr(partition_leases, "_RETRY_S", 0.01)
+    monkeypatch.setattr(lease_plans, "_RETRY_S", 0.01)
     assert reader.partitions({"lease": 1}, {"lease": 2}) == []
     assert "check user and password" in control.complaint()
     assert len(reader.partitions({"lease": 2}, {"lease": 3})) == 1
-    assert reader._planner is not first
-    assert reader._planner is not None
-    assert reader._planner._rival is first._rival
+    assert reader._plans.planner is not first
+    assert reader._plans.planner is not None
+    assert reader._plans.planner._rival is first._rival
     reader.stop()
 
 
@@ -166,7 +166,7 @@ def test_partitions_whose_end_is_not_known_stay_in_the_plan(world: World, monkey
     control = Control(str(world.folder))
     reader = LeaseReader(world.place(bounded=False), control)
     assert len(reader.partitions({"lease": 0}, {"lease": 1})) == 1
-    first = reader._planner
+    first = reader._plans.planner
     ends = high_watermarks
 
     def one_broker_is_away(*what: Any) -> Any:  # noqa: ANN401
@@ -180,6 +180,6 @@ def test_partitions_whose_end_is_not_known_stay_in_the_plan(world: World, monkey
     assert f"the end of 1 partitions is not known, among them {topic}-0: timed out" in control.complaint()
     monkeypatch.setattr(planning, "high_watermarks", ends)
     assert len(reader.partitions({"lease": 2}, {"lease": 3})) == 1
-    assert reader._planner is not first  # perhaps it was the login
+    assert reader._plans.planner is not first  # perhaps it was the login
     assert control.complaint() == ""
     reader.stop()

@@ -67,7 +67,7 @@ class Worker:
 
 @pytest.fixture
 def worker(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
-    monkeypatch.setattr(lease_run, "_HOLDOVER_S", 300.0)  # on a busy machine too, nothing ends because time is up
+    monkeypatch.setattr(lease_run, "HOLDOVER_S", 300.0)  # on a busy machine too, nothing ends because time is up
     yield Worker(world)
     if (slot := lease_run._slots.pop(world.flow, None)) is not None:
         slot.close()
@@ -111,7 +111,7 @@ def test_the_next_lease_takes_the_copy_over_as_it_is(world: World, worker: Worke
 def test_where_nobody_takes_over_it_lands_and_says_what_it_copied(
     world: World, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lease_run, "_HOLDOVER_S", 5.0)
+    monkeypatch.setattr(lease_run, "HOLDOVER_S", 5.0)
     topic = world.topic()
     worker.lease()
     first = worker.lease_object

@@ -122,6 +122,7 @@ def test_status_tells_lag_pause_and_heartbeats(world: World) -> None:
     before = state_of(world)
     assert before == {
         "state": "running",
+        "engine": {"chosen": "auto", "reason": "mirrorless.engine is auto", "runs": []},
         "topics": 1,
         "partitions": 2,
         "begun": 0,

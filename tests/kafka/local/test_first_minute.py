@@ -190,9 +190,9 @@ def test_a_factor_that_is_set_and_cannot_be_met_is_one_error(first_minute: First
             "set replication.factor to at most the number of brokers of backup, or to -1 (and 2 more topics)"
         )
         # That it is missing follows from that, so it is not told as another trouble.
-        run.job._control.complain("cluster backup: topic progress does not exist yet")
+        run.stats.control.complain("cluster backup: topic progress does not exist yet")
         assert run.trouble == ""
-        run.job._control.complain("cluster primary: no answer")
+        run.stats.control.complain("cluster primary: no answer")
         assert run.trouble == "cluster primary: no answer"
         # The next pass fails of the same, which is not told again.
         run._functions["topic_discovery"].invoke({}, limited=False)

@@ -99,7 +99,7 @@ def test_without_cryptography_one_line_says_what_to_install(
     monkeypatch.setitem(__import__("sys").modules, "cryptography.hazmat.primitives.serialization.pkcs12", None)
 
     assert line(trust(authority.trust_store(), "PKCS12")).endswith(
-        "is a PKCS12 store, which needs the package cryptography: pip install 'mirrorless[aws]'"
+        "is a PKCS12 store, which needs the package cryptography: pip install mirrorless"
     )
 
 

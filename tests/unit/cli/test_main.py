@@ -32,9 +32,9 @@ def ended(monkeypatch: pytest.MonkeyPatch, callback: Callable[[], object]) -> in
         (KeyboardInterrupt(), "error: interrupted\n"),
         (
             ModuleNotFoundError(name="pyspark.sql"),
-            "error: mirrorless probe needs PySpark: pip install 'mirrorless[run]'\n",
+            "error: mirrorless probe needs PySpark: pip install 'mirrorless[spark]'\n",
         ),
-        (ModuleNotFoundError(name="boto3"), "error: mirrorless probe needs boto3: pip install 'mirrorless[aws]'\n"),
+        (ModuleNotFoundError(name="pandas"), "error: mirrorless probe needs pandas: pip install 'mirrorless[spark]'\n"),
     ],
 )
 def test_an_error_is_one_line(

@@ -15,14 +15,15 @@ clusters = primary, backup
 primary.bootstrap.servers = 127.0.0.1:1
 backup.bootstrap.servers = 127.0.0.1:1
 primary->backup.enabled = true
+mirrorless.engine = spark
 """
 
 
-def test_without_java_no_cluster_is_asked(tmp_path: Path) -> None:
+def test_without_the_java_that_a_flow_needs_no_cluster_is_asked(tmp_path: Path) -> None:
     file = tmp_path / "mm2.properties"
     file.write_text(FILE)
     ended = subprocess.run(
-        [sys.executable, "-m", "mirrorless", "run", str(file)],
+        [sys.executable, "-m", "mirrorless", "run", "--engine", "spark", str(file)],
         capture_output=True,
         text=True,
         timeout=60,

@@ -35,7 +35,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     def refused(_flow: Flow) -> Heartbeat | None:
         raise ClusterUnavailable(REFUSED.removeprefix("cluster B: "), cluster="B")
 
-    monkeypatch.setattr(status, "status_of", lambda _flow: found)
+    monkeypatch.setattr(status, "status_of", lambda _flow, **_: found)
     monkeypatch.setattr(status, "last_heartbeat", refused)
     return str(path)
 
@@ -46,6 +46,7 @@ def test_heartbeats_that_cannot_be_read_hide_nothing_of_the_flow(file: str) -> N
     (row,) = [line for line in result.stdout.splitlines() if "A->B" in line]
     assert [cell.strip() for cell in row.strip("│").split("│")][1:] == [
         "paused",
+        "nothing",
         "2",
         "8",
         "8",
@@ -74,7 +75,7 @@ def test_a_lag_that_is_not_whole_is_no_success(file: str, monkeypatch: pytest.Mo
         halted={},
         unknown={("orders", 1): "no leader at the moment"},
     )
-    monkeypatch.setattr(status, "status_of", lambda _flow: found)
+    monkeypatch.setattr(status, "status_of", lambda _flow, **_: found)
     monkeypatch.setattr(status, "last_heartbeat", lambda _flow: None)
     result = CliRunner().invoke(status.status, [file])
     assert result.exit_code == 2

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mirrorless.copy.flow.memory_limits import MemoryLimits
 from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.slot.fetcher import Fetcher
 from mirrorless.copy.slot.rate_limit import RateLimit
@@ -84,7 +85,7 @@ class Fetching:
             send=self._send,
             events=self.events,
             bounded=bounded,
-            buffer_bytes=buffer_bytes,
+            memory=MemoryLimits(queued=buffer_bytes),
             budget=RateLimit(bytes_per_second, now=flow.loop.monotonic()),
             sleep=flow.loop.sleep,
             spawn=self._spawn,

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mirrorless.copy.engines.control import Control
-from mirrorless.copy.engines.spark.job import GAVE_UP, _Job
+from mirrorless.copy.engines.outcome import GAVE_UP
+from mirrorless.copy.engines.spark.job import _Job
 from mirrorless.copy.flow.reference import FlowRef
 from mirrorless.copy.partition.lease_rows import Report
 
@@ -45,9 +46,9 @@ def test_a_partition_that_is_done_takes_nothing_from_the_others(tmp_path: Path) 
         # The next lease has only those that were not done.
         done = [at(lease, 10, state="caught up")]
         one.lease_ended(done + [at(partition, lease + 1) for partition in range(lease + 1, 8)])
-    assert not one.stuck
+    assert not one.outcome.stuck
     one.lease_ended([at(partition, 10, state="caught up") for partition in (6, 7)])
-    assert one.complete
+    assert one.outcome.complete
     assert told == []
 
 
@@ -55,11 +56,11 @@ def test_three_leases_that_get_nowhere_are_enough(tmp_path: Path) -> None:
     told: list[str] = []
     one = job(tmp_path, told)
     for lease in range(4):
-        assert not one.stuck
+        assert not one.outcome.stuck
         assert told == []
         one.lease_ended([at(0, 5), at(1, 5)])
-        assert one.stuck is (lease == 3)
-    assert not one.complete
+        assert one.outcome.stuck is (lease == 3)
+    assert not one.outcome.complete
     assert told == [GAVE_UP]
 
 
@@ -68,5 +69,5 @@ def test_leases_in_which_partitions_wait_for_another_run_are_none_that_get_nowhe
     one = job(tmp_path, told)
     for _ in range(6):
         one.lease_ended([replace(at(0, 5, state="resuming"), waits=True), at(1, 10, state="caught up")])
-    assert not one.stuck
+    assert not one.outcome.stuck
     assert told == []

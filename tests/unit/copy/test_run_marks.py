@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from mirrorless.copy.progress.engine_choice import EngineChoice
 from mirrorless.copy.progress.records import parse
-from mirrorless.copy.progress.run_marks import RunMarks, key_of
+from mirrorless.copy.progress.run_marks import RunMarks, Share, Work, choice_key, deployment_of, is_mark, key_of
 from mirrorless.settings import Cluster, Flow
 
 NOW_MS = 1_700_000_000_000
@@ -51,7 +53,8 @@ def test_a_mark_that_is_not_renewed_does_not_count(renewed_ms: int) -> None:
     take(marks, "one", 5, renewed_ms=renewed_ms - 5_000, is_news=False)
     take(marks, "one", 6, renewed_ms=renewed_ms, claim=5, is_news=False)  # the segment was not compacted yet
     assert first(marks) is None
-    assert marks.may_be_alive(FLOW, now_ms=NOW_MS, besides="two") is (renewed_ms > 0)
+    assert bool(marks.suspects(FLOW, now_ms=NOW_MS, besides="two")) is (renewed_ms > 0)
+    assert marks.expired(FLOW, now_ms=NOW_MS, now=1_000.0) == [key_of(FLOW, "one")]
 
 
 def test_a_mark_that_is_taken_back_does_not_count() -> None:
@@ -96,3 +99,121 @@ def test_other_records_are_no_marks_and_marks_are_no_progress() -> None:
     assert marks.take(key_of(FLOW, "one"), b"no JSON", 1, now=0.0, is_news=True)
     assert first(marks) is None
     assert parse(key_of(FLOW, "one"), value) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "overlaps"),
+    [
+        ((0, 1), (0, 1), True),
+        ((0, 2), (1, 2), False),
+        ((1, 2), (1, 2), True),
+        ((0, 1), (1, 2), True),  # Spark, or one invocation before there were two
+        ((0, 2), (1, 3), True),
+    ],
+)
+def test_shares_overlap_unless_they_are_different_ones_of_one_division(
+    one: tuple[int, int], other: tuple[int, int], *, overlaps: bool
+) -> None:
+    assert Share(*one).overlaps(Share(*other)) is overlaps
+    assert Share(*other).overlaps(Share(*one)) is overlaps
+
+
+def take_share(marks: RunMarks, run: str, offset: int, own: Share, **said: object) -> None:
+    value = {"renewedMs": NOW_MS, "validMs": VALID_MS, "engine": "functions", "share": list(own)} | said
+    assert marks.take(key_of(FLOW, run), json.dumps(value).encode(), offset, now=0.0, is_news=True)
+
+
+def test_a_run_is_first_of_those_that_copy_a_part_of_its_share() -> None:
+    marks = RunMarks("A")
+    take_share(marks, "zero", 5, Share(0, 2))
+    take_share(marks, "one", 6, Share(1, 2))
+    take(marks, "all", 7)
+    found = {share: marks.first(FLOW, now_ms=NOW_MS, now=0.0, share=share) for share in (Share(0, 2), Share(1, 2))}
+    assert [mark and mark.run for mark in found.values()] == ["zero", "one"]
+    assert first(marks) == "zero"
+
+
+def test_a_mark_has_what_copies_and_how_far_behind_it_is() -> None:
+    marks = RunMarks("A")
+    work = Work(lag_records=3, lag_bytes=4_000, bytes_per_s=500.0)
+    take_share(marks, "one", 5, Share(1, 2), ready=False, **work.as_fields())
+    take(marks, "two", 6)
+    one, two = marks.valid(FLOW, now_ms=NOW_MS, now=0.0)
+    assert (one.engine, one.share, one.is_ready, one.work) == ("functions", Share(1, 2), False, work)
+    # As an earlier version wrote it.
+    assert (two.engine, two.share, two.is_ready, two.work) == ("spark", Share(0, 1), True, None)
+
+
+@pytest.mark.parametrize("wrong", [{"share": 2}, {"share": [1]}, {"lagRecords": 1}, {"validMs": None}])
+def test_a_malformed_mark_does_not_count(wrong: dict[str, object]) -> None:
+    marks = RunMarks("A")
+    take_share(marks, "one", 5, Share(0, 1), **wrong)
+    assert first(marks) is None
+
+
+def test_expired_marks_are_those_of_the_flow_alone() -> None:
+    marks = RunMarks("A")
+    take(marks, "one", 5, renewed_ms=NOW_MS - VALID_MS, is_news=False)
+    take(marks, "two", 6)
+    other = FLOW.model_copy(update={"topics": ("other",)})
+    old = json.dumps({"renewedMs": 0, "validMs": VALID_MS}).encode()
+    assert marks.take(key_of(other, "three"), old, 7, now=0.0, is_news=False)
+    assert marks.expired(FLOW, now_ms=NOW_MS, now=1_000.0) == [key_of(FLOW, "one")]
+    assert [mark.run for mark in marks.valid(FLOW, now_ms=NOW_MS, now=1_000.0)] == ["two"]
+
+
+def test_the_choice_of_an_engine_is_beside_the_marks() -> None:
+    marks = RunMarks("A")
+    choice = EngineChoice(engine="spark", since_ms=5, reason="it is large")
+    assert is_mark(choice_key(FLOW, "here"))
+    assert marks.take(choice_key(FLOW, "here"), choice.to_json(), 5, now=0.0, is_news=True)
+    assert marks.chosen(FLOW, "here") == choice
+    assert first(marks) is None
+    other = FLOW.model_copy(update={"topics": ("other",)})
+    assert marks.chosen(other, "here") == choice  # whatever the flow copies
+    assert marks.chosen(FLOW, "there") is None
+    assert marks.only_choice() == choice
+    assert marks.take(
+        choice_key(FLOW, "there"), replace(choice, engine="functions").to_json(), 6, now=0.0, is_news=True
+    )
+    assert marks.chosen(FLOW, "here") == choice
+    assert marks.only_choice() is None
+
+
+def test_marks_of_one_deployment_count_whatever_the_flow_copies_by_now() -> None:
+    marks = RunMarks("A")
+    deployment = deployment_of("s3://bucket/mm2.properties?versionId=1", "A->B")
+    assert deployment == deployment_of("s3://bucket/mm2.properties?versionId=2", "A->B")
+    assert deployment != deployment_of("s3://bucket/mm2.properties", "A->C")
+    said = {"renewedMs": NOW_MS, "validMs": VALID_MS, "deployment": deployment}
+    assert marks.take(key_of(FLOW, "one"), json.dumps(said).encode(), 5, now=0.0, is_news=True)
+    changed = FLOW.model_copy(update={"topics": ("other",)})
+    assert marks.first(changed, now_ms=NOW_MS, now=1_000.0) is None
+    found = marks.first(changed, now_ms=NOW_MS, now=1_000.0, deployment=deployment)
+    assert found is not None
+    assert found.run == "one"
+    assert marks.expired(changed, now_ms=NOW_MS + VALID_MS, now=1_000.0, deployment=deployment) == [key_of(FLOW, "one")]
+
+
+@pytest.mark.parametrize("value", [None, b"[]", b"5", b'{"engine": "connect"}'])
+def test_a_choice_that_is_deleted_or_malformed_does_not_count(value: bytes | None) -> None:
+    marks = RunMarks("A")
+    assert marks.take(
+        choice_key(FLOW, "here"),
+        EngineChoice(engine="spark", since_ms=5, reason="").to_json(),
+        5,
+        now=0.0,
+        is_news=True,
+    )
+    assert marks.take(choice_key(FLOW, "here"), value, 6, now=0.0, is_news=True)
+    assert marks.chosen(FLOW, "here") is None
+
+
+def test_what_was_forgotten_does_not_count() -> None:
+    marks = RunMarks("A")
+    take(marks, "one", 5)
+    choice = EngineChoice(engine="spark", since_ms=5, reason="")
+    assert marks.take(choice_key(FLOW, "here"), choice.to_json(), 6, now=0.0, is_news=True)
+    marks.forget()
+    assert first(marks) is None
+    assert marks.chosen(FLOW, "here") is None

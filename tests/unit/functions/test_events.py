@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorless.functions.events import JobStateChange, Record, ScheduleEvent, TopicRecords, parse
+from mirrorless.errors import ConfigurationError
+from mirrorless.functions.events import (
+    COPY_SHARE,
+    CopyShareEvent,
+    JobStateChange,
+    Record,
+    ScheduleEvent,
+    TopicRecords,
+    parse,
+)
 from tests.support.events import job_state, msk, record, schedule
 
 
@@ -94,3 +103,13 @@ def test_an_invocation_by_hand_is_due_now(event: dict[str, Any]) -> None:
 
 def test_a_glue_jobs_change_of_state() -> None:
     assert parse(job_state("copy", "jr_1", "FAILED")) == JobStateChange(job="copy", run="jr_1", state="FAILED")
+
+
+def test_one_invocation_of_copy_starts_those_of_the_other_shares() -> None:
+    assert parse({"source": COPY_SHARE, "number": 1, "of": 3}) == CopyShareEvent(number=1, of=3)
+
+
+@pytest.mark.parametrize("wrong", [{}, {"of": 1}, {"number": 3, "of": 3}, {"number": -1, "of": 3}, {"number": "1"}])
+def test_a_share_that_does_not_exist_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=r"an event of mirrorless\.copy has share number"):
+        parse({"source": COPY_SHARE, "of": 3} | wrong if wrong else {"source": COPY_SHARE})

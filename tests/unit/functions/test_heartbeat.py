@@ -88,6 +88,7 @@ class Beats:
         monkeypatch.setattr(heartbeat, "Heartbeats", Client)
         monkeypatch.setattr(heartbeat, "_warm", ClientCache())
         monkeypatch.setattr(heartbeat, "_refused", {})
+        monkeypatch.setattr(heartbeat, "copied_by_functions", lambda _flow: False)
         self.settings = configured(folder, "A, B", "A->B.enabled = true")
         flow = self.settings.flow("A->B")
         self.invocation = Invocation(

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mirrorless.clusters.target_state import TargetState
-from mirrorless.functions.job_decision import Decision, JobRun, Patience, decide
+from mirrorless.functions.job_decision import Decision, JobRun, Patience, TakenOver, decide
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 STARTED = TargetState.STARTED
@@ -92,3 +92,28 @@ def test_patience_may_be_shorter(failures: int, pause_s: int) -> None:
     early = ended + timedelta(seconds=pause_s - 1)
     assert not decide(STARTED, [long, *runs], now=early, patience=patience).start
     assert decide(STARTED, [long, *runs], now=ended + timedelta(seconds=pause_s), patience=patience).start
+
+
+def taken_over(*, minutes: float) -> TakenOver:
+    """Functions copy; runs have so many minutes from noon to end by themselves."""
+    return TakenOver(reason="caught up for 15 minutes", until=NOON + timedelta(minutes=minutes))
+
+
+REASON = "functions copy the flow: caught up for 15 minutes"
+
+
+def test_while_functions_copy_no_run_is_started() -> None:
+    for runs in ([], [run(1, "FAILED", minutes=900, lasted=1)], [run(1, "STOPPING")]):
+        assert decide(STARTED, runs, now=NOON, taken_over=taken_over(minutes=10)) == Decision(reason=REASON)
+
+
+def test_a_run_that_functions_take_over_from_ends_itself_and_is_stopped_if_it_does_not() -> None:
+    runs = [run(1, "RUNNING", minutes=60), run(2, "WAITING", minutes=1), run(3, "SUCCEEDED", minutes=99, lasted=1)]
+    assert decide(STARTED, runs, now=NOON, taken_over=taken_over(minutes=10)) == Decision(reason=REASON)
+    late = decide(STARTED, runs, now=NOON, taken_over=taken_over(minutes=0))
+    assert late == Decision(stop=("jr_1", "jr_2"), reason=REASON)
+
+
+def test_a_paused_flow_s_run_is_stopped_at_once_whatever_copies() -> None:
+    decision = decide(TargetState.PAUSED, [run(1, "RUNNING")], now=NOON, taken_over=taken_over(minutes=10))
+    assert decision == Decision(stop=("jr_1",), reason="the flow is PAUSED")

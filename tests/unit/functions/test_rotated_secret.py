@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -33,9 +34,12 @@ if TYPE_CHECKING:
 
     from mirrorless.functions.events import Event
     from mirrorless.functions.job_decision import JobRun
+    from mirrorless.functions.runtime_context import CopyAccount
 
 FLOW = Flow(
-    source=Cluster(alias="a", bootstrap_servers="a:9092"), target=Cluster(alias="b", bootstrap_servers="b:9092")
+    source=Cluster(alias="a", bootstrap_servers="a:9092"),
+    target=Cluster(alias="b", bootstrap_servers="b:9092"),
+    engine="spark",
 )
 SETTINGS = Settings(file="mm2.properties", clusters=(FLOW.source, FLOW.target), flows=(FLOW,))
 ENDS = Ends("a-id", "b-id")
@@ -76,6 +80,8 @@ class Client:
 
 class NoRuns:
     patience = Patience()
+    ends_itself_s = 0.0
+    missing = ""
 
     def latest(self) -> list[JobRun]:
         return []
@@ -94,7 +100,12 @@ class Called:
         self.heard = Heard()
         self._sink = DisplaySink(FLOW.name, "function", self.heard, ended=lambda: False)
         variables = {"MIRRORLESS_CONFIG": "c", "MIRRORLESS_FLOW": FLOW.name, "MIRRORLESS_JOB": "copy"}
-        self._given = RuntimeContext(variables=variables, sink=self._sink, jobs=lambda _job: nullcontext(NoRuns()))
+        self._given = RuntimeContext(
+            variables=variables,
+            sink=self._sink,
+            jobs=lambda _job: nullcontext(NoRuns()),
+            copy=cast("CopyAccount", SimpleNamespace(let_functions_copy=lambda _: None)),
+        )
 
     def __call__(self, work: Callable[[Invocation], dict[str, Any]], event: Event | None = None) -> dict[str, Any]:
         budget = TimeBudget(LocalContext(timeout_s=60, ended=lambda: False))

@@ -11,6 +11,8 @@ import pytest
 
 from mirrorless.functions.events import JobStateChange, parse
 from mirrorless.local.copy_job import CopyJob
+from mirrorless.local.copy_stats import CopyStats
+from mirrorless.local.spark_host import SparkHost
 from mirrorless.local.wiring import Job
 
 if TYPE_CHECKING:
@@ -21,14 +23,14 @@ if TYPE_CHECKING:
 
 UNTIL_STOPPED = """
 import time
-from mirrorless.copy.engines.spark.job import CopyOutcome
+from mirrorless.copy.engines.outcome import CopyOutcome
 def main(given, *, control, folder, told):
     while not control.stopping():
         time.sleep(0.01)
     return CopyOutcome(complete=False, stuck=False)
 """
 AT_ONCE = """
-from mirrorless.copy.engines.spark.job import CopyOutcome
+from mirrorless.copy.engines.outcome import CopyOutcome
 def main(given, *, control, folder, told):
     assert given[-1] == "--available-now"
     return CopyOutcome(complete=True, stuck=False)
@@ -48,7 +50,7 @@ def main(given, *, control, folder, told):
 
 LEAVES_BEHIND = """
 import time
-from mirrorless.copy.engines.spark.job import CopyOutcome
+from mirrorless.copy.engines.outcome import CopyOutcome
 from mirrorless.copy.partition.lease_rows import Report
 def main(given, *, control, folder, told):
     while {waits} and not control.stopping():
@@ -61,8 +63,10 @@ def main(given, *, control, folder, told):
 
 FAILS_BEHIND_THE_STOP = """
 import threading, time
+from pathlib import Path
 from py4j.protocol import Py4JError, Py4JNetworkError
 def main(given, *, control, folder, told):
+    Path(folder).with_name("begun").touch()
     while not control.stopping():
         time.sleep(0.01)
     threading.Event().wait({seconds})
@@ -70,25 +74,45 @@ def main(given, *, control, folder, told):
 """
 
 
+class Session(SparkHost):
+    """A host without Spark, whose session begins and ends when the test says so."""
+
+    def start(self) -> None: ...
+
+    def begin(self) -> None:
+        self._ready = True
+
+    def end(self) -> None:
+        self._ready = False
+
+
 class Jobs:
     """A job of a script, and the events of its runs' ends."""
 
     def __init__(self, folder: Path, script: str, *, bounded: bool = False, ready: bool = True) -> None:
+        self.folder = folder
         path = folder / "script.py"
         path.write_text(script)
         self.events: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
-        self.ready = threading.Event()
+        self.session = Session(master="local", folder=folder, asked=threading.Event())
         if ready:
-            self.ready.set()
+            self.session.begin()
         self.leases: list[list[Report]] = []
+        self.stats = CopyStats(folder / "run" / "control", bounded=bounded, on_lease=self.leases.append)
         self.job = CopyJob(
             Job(name="copy", script=path, arguments=("--MIRRORLESS_FLOW", "a->b")),
             folder / "run",
-            bounded=bounded,
-            ready=self.ready,
-            on_lease=self.leases.append,
+            stats=self.stats,
+            spark=self.session,
             on_change=self.events.put,
         )
+
+    def await_begin(self) -> None:
+        """Wait until the script above has begun."""
+        until = time.monotonic() + 10
+        while not (self.folder / "run" / "begun").exists():
+            assert time.monotonic() < until
+            time.sleep(0.005)
 
     def over(self) -> bool:
         return not self.job.active
@@ -140,7 +164,7 @@ def test_a_call_to_a_session_that_ended_behind_a_stop_is_no_failure(error: str, 
     jobs = Jobs(tmp_path, FAILS_BEHIND_THE_STOP.format(seconds=0.2, error=error))
     run = jobs.job.start()
     jobs.job.ask_to_stop()
-    jobs.ready.clear()
+    jobs.session.end()
     assert jobs.ended() == (run, "STOPPED")
     assert jobs.job.failure is None
 
@@ -156,9 +180,10 @@ def test_a_call_to_a_session_that_ended_behind_a_stop_is_no_failure(error: str, 
 def test_what_else_fails_behind_a_stop_is_a_failure(error: str, *, session_ends: bool, tmp_path: Path) -> None:
     jobs = Jobs(tmp_path, FAILS_BEHIND_THE_STOP.format(seconds=0.2, error=error))
     run = jobs.job.start()
+    jobs.await_begin()
     jobs.job.ask_to_stop()
     if session_ends:
-        jobs.ready.clear()
+        jobs.session.end()
     assert jobs.ended() == (run, "FAILED")
     assert jobs.job.failure is not None
 
@@ -195,7 +220,7 @@ def test_a_copy_with_an_end_has_one(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path, AT_ONCE, bounded=True)
     jobs.job.start()
     assert jobs.ended() == ("jr_1", "SUCCEEDED")
-    assert jobs.job.complete
+    assert jobs.stats.complete
     assert jobs.job.trouble == ""
     assert jobs.over()
 
@@ -215,7 +240,7 @@ def test_a_copy_with_an_end_that_gives_up_has_not_reached_it(tmp_path: Path) -> 
     jobs = Jobs(tmp_path, AT_ONCE.replace("complete=True, stuck=False", "complete=False, stuck=True"), bounded=True)
     jobs.job.start()
     jobs.ended()
-    assert (jobs.job.complete, jobs.job.stuck) == (False, True)
+    assert (jobs.stats.complete, jobs.stats.stuck) == (False, True)
 
 
 @pytest.mark.parametrize("script", [ACCIDENT, UNTIL_STOPPED])
@@ -247,8 +272,8 @@ def test_what_is_tried_again_when_a_stop_comes_is_told_but_no_fault(
     if stops:
         jobs.job.ask_to_stop()
     jobs.ended()
-    assert list(jobs.job.errors.values()) == [faulty]
-    assert jobs.job.faulty == faulty
+    assert list(jobs.stats.errors.values()) == [faulty]
+    assert jobs.stats.faulty == faulty
 
 
 @pytest.mark.parametrize(("state", "faulty"), [("resuming", False), ("halted", True)])
@@ -256,18 +281,18 @@ def test_a_stop_that_comes_right_behind_a_lease_is_as_one_within_it(state: str, 
     jobs = Jobs(tmp_path, LEAVES_BEHIND.format(waits=False, state=state))
     jobs.job.start()
     jobs.ended()
-    assert jobs.job.faulty
+    assert jobs.stats.faulty
     jobs.job.ask_to_stop()
-    assert jobs.job.faulty == faulty
+    assert jobs.stats.faulty == faulty
 
 
 def test_what_the_first_report_waits_for(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path, LEAVES_BEHIND.format(waits=True, state="halted"), ready=False)
     jobs.job.start()
     assert jobs.job.waits_for == "starting Spark"
-    jobs.ready.set()
+    jobs.session.begin()
     assert jobs.job.waits_for == "planning the first lease"
-    jobs.job._control.complain("")
+    jobs.stats.control.complain("")
     assert jobs.job.waits_for == "starting the workers of the first lease"
     jobs.job.ask_to_stop()
     assert jobs.job.waits_for == "finishing in-flight work"
@@ -276,6 +301,6 @@ def test_what_the_first_report_waits_for(tmp_path: Path) -> None:
 
 def test_without_a_topic_there_is_nothing_to_wait_for(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path, UNTIL_STOPPED)
-    jobs.job._control.complain("")
-    jobs.job._lease_ended([])
+    jobs.stats.control.complain("")
+    jobs.stats.lease_ended([])
     assert jobs.job.waits_for == "no topic to replicate yet"

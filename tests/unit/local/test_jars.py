@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from mirrorless.errors import PrerequisiteError
 from mirrorless.local import jars
-from mirrorless.local.jars import JarSet, cache_folder, class_path, ivy_file, ivy_jar
+from mirrorless.local.jars import KAFKA, JarSet, cache_folder, class_path, ivy_file, ivy_jar
 
 TWO = JarSet(name="two-1", title="Two", modules=("org.one:one:1", "org.two:two_2.13:2"))
 
@@ -112,6 +113,49 @@ def test_only_files_with_the_pinned_digests_are_kept(
     with pytest.raises(PrerequisiteError, match=f"^Two was not downloaded: {wrong}; check the mirror"):
         class_path(pinned)
     assert not list(cache.iterdir())
+
+
+def repository(folder: Path, *modules: str) -> JarSet:
+    """Make a repository of Maven with these modules, and return the set of all of them."""
+    for module in modules:
+        organisation, name, revision = module.split(":")
+        place = folder / organisation.replace(".", "/") / name / revision
+        place.mkdir(parents=True)
+        (place / f"{name}-{revision}.jar").write_text(module)
+    digests = {module: hashlib.sha256(module.encode()).hexdigest() for module in modules}
+    return JarSet(name="two-1", title="Two", modules=modules, exact=True, sha256=digests)
+
+
+def test_a_set_whose_jars_are_all_pinned_is_downloaded_without_java_and_ivy(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jars, "java_executable", lambda: pytest.fail("Java was looked for"))
+    monkeypatch.setattr(jars, "ivy_jar", lambda: pytest.fail("Ivy was looked for"))
+    monkeypatch.setenv("MIRRORLESS_MAVEN", f"{(tmp_path / 'maven').as_uri()}/")
+    pinned = repository(tmp_path / "maven", *TWO.modules)
+    names = [cache / "two-1" / name for name in ("one-1.jar", "two_2.13-2.jar")]
+    assert class_path(pinned) == os.pathsep.join(map(str, names))
+    assert [name.read_text() for name in names] == list(TWO.modules)
+    assert [entry.name for entry in cache.iterdir()] == ["two-1"]
+
+
+def test_a_jar_that_the_repository_lacks_is_one_line(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = (tmp_path / "maven").as_uri()
+    monkeypatch.setenv("MIRRORLESS_MAVEN", place)
+    pinned = repository(tmp_path / "maven", *TWO.modules)
+    (tmp_path / "maven" / "org" / "one" / "one" / "1" / "one-1.jar").unlink()
+    line = f"Two could not be downloaded from {place}/org/one/one/1/one-1.jar: "
+    with pytest.raises(PrerequisiteError, match=f"^{re.escape(line)}[^\n]*MIRRORLESS_MAVEN, and try again$"):
+        class_path(pinned)
+    assert not list(cache.iterdir())
+
+
+def test_kafka_is_pinned_completely() -> None:
+    assert KAFKA.sha256.keys() == set(KAFKA.modules)
+    assert {"org.apache.kafka:kafka_2.13:4.3.0", "org.slf4j:slf4j-simple:1.7.36"} <= set(KAFKA.modules)
+    assert len({module.split(":")[1] for module in KAFKA.modules}) == len(KAFKA.modules)
 
 
 def test_the_first_of_two_downloads_at_once_wins(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

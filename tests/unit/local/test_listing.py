@@ -38,6 +38,7 @@ def print_status() -> None:
         "unknown": [],
         "problems": [],
         "last_heartbeat_ms": None,
+        "engine": {"chosen": "auto", "reason": "", "runs": [{"engine": "functions"}]},
     }
     status._print({"primary->backup": fields | more})
 

@@ -16,6 +16,7 @@ from mirrorless.functions.environment import environment
 from mirrorless.functions.events import JobStateChange, ScheduleEvent, parse
 from mirrorless.functions.job_decision import Patience
 from mirrorless.functions.runtime_context import RuntimeContext, within
+from mirrorless.local.copy_stats import CopyStats
 from mirrorless.local.display_sink import DisplaySink
 from mirrorless.local.events import job_state_event, schedule_event
 from mirrorless.local.lambda_context import LocalContext
@@ -50,6 +51,8 @@ def handler(event, context):
 
 class NoRuns:
     patience = Patience()
+    ends_itself_s = 0.0
+    missing = ""
 
     def latest(self) -> list[JobRun]:
         return []
@@ -71,7 +74,8 @@ class Made:
         variables = {"MIRRORLESS_CONFIG": "mm2.properties", "MIRRORLESS_FLOW": flow}
         spec = FunctionSpec(name="checkpoint", folder=folder, timeout_s=timeout_s, variables=variables)
         sink = DisplaySink(flow, "checkpoint", self.heard, ended=self.ended.is_set)
-        self.given = RuntimeContext(variables=variables, sink=sink, jobs=lambda _job: nullcontext(NoRuns()))
+        stats = CopyStats(folder / f"copy of {flow}", bounded=False, on_lease=lambda _: None)
+        self.given = RuntimeContext(variables=variables, sink=sink, jobs=lambda _job: nullcontext(NoRuns()), copy=stats)
         self.function = LocalFunction(spec, self.given, sink, flow=flow, ended=self.ended.is_set)
 
     def end(self) -> None:

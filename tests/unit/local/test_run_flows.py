@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
 from errno import ENOSPC
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.clusters.identity import Ends
-from mirrorless.copy.engines.spark.job import GAVE_UP
+from mirrorless.copy.engines.outcome import GAVE_UP
 from mirrorless.errors import ClusterUnavailable, LoopError
 from mirrorless.local import runner
 from mirrorless.local.display import LogLines
@@ -31,23 +30,15 @@ SETTINGS = Settings(file="mm2.properties", clusters=(A, B), flows=(Flow(source=A
 LEFT = CreateTopic(topic="A.t", partitions=1, replication_factor=1, reason="r")
 
 
-class Job:
-    """A copy that is complete after so many looks."""
+class Stats:
+    """What a copy came to."""
 
-    def __init__(self, looks: int, *, faulty: bool, stuck: bool) -> None:
-        self._looks = looks
+    def __init__(self, *, faulty: bool, stuck: bool) -> None:
         self.complete, self.stuck = not stuck, stuck
-        self.failure = None
         self.errors: dict[str, bool] = {}
         self.faulty = faulty
         self.records = self.copied_bytes = 0
-        self.waits_for = "starting Spark"
         self.watch = self
-
-    @property
-    def active(self) -> bool:
-        self._looks -= 1
-        return self._looks >= 0
 
     def look(self) -> list[object]:
         return []
@@ -68,13 +59,17 @@ class Plan:
 
 
 class Run:
-    """A FlowRun of that plan."""
+    """A FlowRun of that plan, whose copy is complete after so many looks."""
 
     plan = Plan()
+    needs_spark = False
+    waits_for = "starting Spark"
+    failure = None
 
     def __init__(self, _settings: Settings, flow: Flow, *, display: LogLines, asked: Event, **_: object) -> None:
         self.name = flow.name
-        self.job = Job(len(self.plan.troubles), faulty=self.plan.faulty, stuck=self.plan.stuck)
+        self.stats = Stats(faulty=self.plan.faulty, stuck=self.plan.stuck)
+        self._looks = len(self.plan.troubles)
         self._asked = asked
         self._sink = DisplaySink(flow.name, "checkpoint", display, ended=asked.is_set)
         self._troubles, self._complaints = iter(self.plan.troubles), iter(self.plan.complaints)
@@ -87,6 +82,11 @@ class Run:
         if self.plan.asked:
             self._asked.set()
         return [SyncPass(ends=Ends("a", "b"), applied=(), left_out=(), problems=(), notes=(), left=self.plan.left)]
+
+    @property
+    def active(self) -> bool:
+        self._looks -= 1
+        return self._looks >= 0
 
     @property
     def trouble(self) -> str:
@@ -123,7 +123,6 @@ class Told:
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[Told]:
     monkeypatch.setattr(runner, "FlowRun", Run)
-    monkeypatch.setattr(runner, "spark_session", lambda **_: nullcontext())
     monkeypatch.setattr(runner, "_LOOK_EVERY_S", 0)
     with StopRequest().on_signals():
         yield Told()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from mirrorless.clusters.internal_topics import offset_syncs_topic, replicated_heartbeats
 from mirrorless.errors import PrerequisiteError
-from mirrorless.functions.environment import FunctionEnvironment, SupervisorEnvironment, parse
+from mirrorless.functions.environment import CopyEnvironment, FunctionEnvironment, SupervisorEnvironment, parse
 from mirrorless.local import wiring as reading
 from mirrorless.local.cloudformation import deployment, read
 from mirrorless.local.wiring import LEFT_OUT, StateChange, Wiring, seconds_of, wiring
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mirrorless.settings import Flow
+
+
+MODELS: Final[dict[str, type[FunctionEnvironment]]] = {
+    "copy": CopyEnvironment,
+    "job_supervisor": SupervisorEnvironment,
+}
 
 
 def wired(folder: Path, **extra: str) -> tuple[Flow, Wiring]:
@@ -53,7 +59,7 @@ def written() -> list[tuple[str, str]]:
 def test_every_schedule_and_trigger_of_the_templates_is_run(tmp_path: Path) -> None:
     _, found = wired(tmp_path)
     sources = [(name, kind) for name, kind in written() if name not in LEFT_OUT]
-    assert len(sources) == 7 + 2 + 1 + 1
+    assert len(sources) == 8 + 2 + 1 + 1
     assert len(sources) == len(found.schedules) + len(found.triggers) + len(found.changes) + 1
     assert sorted(one.function for one in found.schedules) == sorted(found.functions)
     assert {name for name, _ in written()} >= set(LEFT_OUT)
@@ -65,8 +71,7 @@ def test_every_handler_is_found_and_told_what_it_needs(tmp_path: Path) -> None:
     assert set(found.functions) == {path.parent.name for path in (ROOT / "functions").glob("*/app.py")}
     for name, one in found.functions.items():
         assert (one.folder / "app.py").exists()
-        model = SupervisorEnvironment if name == "job_supervisor" else FunctionEnvironment
-        told = parse(model, one.variables)
+        told = parse(MODELS.get(name, FunctionEnvironment), one.variables)
         assert (told.flow, told.config) == (flow.name, str(tmp_path / "mm2.properties"))
         assert told.failures is None
         assert 60 <= one.timeout_s <= 900
@@ -106,6 +111,7 @@ def test_rates_are_the_configurations_intervals(tmp_path: Path) -> None:
         "heartbeat": 60,
         "heartbeat_monitor": 60,
         "job_supervisor": reading.SUPERVISOR_S,
+        "copy": reading.SUPERVISOR_S,
     }
 
 

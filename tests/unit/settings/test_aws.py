@@ -107,6 +107,6 @@ def test_one_version_of_a_file_stays_while_the_file_changes() -> None:
 def test_without_boto3_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, location: str) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(
-        ConfigurationError, match=r"cannot be read: .* needs the package boto3: pip install 'mirrorless.aws.'$"
+        ConfigurationError, match=r"cannot be read: .* needs the package boto3: pip install mirrorless$"
     ):
         load(location)

@@ -7,15 +7,17 @@ machines, their leases are ended by time, and their reports come back through Sp
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mirrorless.copy.partition.lease_rows import Report
+from mirrorless.copy.progress.run_marks import Work
 
 _STOP = "stop"
 _HELD = "held-"
 _LEFT = ".left"
 _SLOTS = "slots"
+_WORK = "work"
 _TROUBLE = "trouble"
 _UNREACHABLE = "unreachable"
 
@@ -71,6 +73,16 @@ class Control:
         """The maximum number of slots of the next lease, None if there is none."""
         path = Path(self.folder or "") / _SLOTS
         return int(path.read_text()) if self.folder is not None and path.exists() else None
+
+    def note_work(self, work: Work | None) -> None:
+        """Store what the mark of the run is to say of the copy."""
+        if self.folder is not None and work is not None:
+            _write(Path(self.folder) / _WORK, json.dumps(asdict(work)))
+
+    def work(self) -> Work | None:
+        """What was stored last, None if nothing was."""
+        path = Path(self.folder or "") / _WORK
+        return Work(**json.loads(path.read_text())) if self.folder is not None and path.exists() else None
 
     def planned(self) -> bool:
         """Whether a lease was planned, or a complaint says why none could be."""

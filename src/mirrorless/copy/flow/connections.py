@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.clusters.identity import ends_of
+from mirrorless.copy.flow.memory_limits import SPARK_WORKER, MemoryLimits
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.kafka_python.receive_buffers import ReceiveBuffers
@@ -18,22 +19,20 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 _TIMEOUT_MS = 20_000
-_FRAMES_BYTES = 64 << 20
-"""Memory for fetched data that waits for the target; data beyond it is copied out of its response."""
 _Answer = TypeVar("_Answer")
 
 
 class FlowConnections:
     """Opens nothing before `connect`; connections stay open until `close`."""
 
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: Flow, memory: MemoryLimits = SPARK_WORKER) -> None:
         self.net = EventLoop()
         self.source = ClusterClient(
             self.net,
             cluster=flow.source.alias,
             cluster_id=flow.source.cluster_id,
             config=for_kafka_python(flow.source, role="consumer"),
-            frames=ReceiveBuffers(_FRAMES_BYTES),
+            frames=ReceiveBuffers(memory.frames),
         )
         self.target = ClusterClient(
             self.net,

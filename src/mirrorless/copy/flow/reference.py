@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mirrorless.copy.progress.run_marks import deployment_of
+
 if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
@@ -16,6 +18,11 @@ class FlowRef:
     location: str
     flow: str
     bounded: bool = False
+
+    @property
+    def deployment(self) -> str:
+        """The identity of the flow in the marks of its runs."""
+        return deployment_of(self.location, self.flow)
 
     def load(self) -> Flow:
         """Read the flow's current configuration."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from mirrorless.clusters.compaction import policies
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.target_state import TargetStates
 from mirrorless.clusters.topics import high_watermarks, partition_counts, topic_ids, undescribed
+from mirrorless.copy.progress.mark_reader import MarkReader
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.progress.topic_ids import created_again
 from mirrorless.metadata.plan import replicated
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.target_state import TargetState
     from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.copy.progress.engine_choice import EngineChoice
     from mirrorless.copy.progress.records import Halt, Known, Stop
+    from mirrorless.copy.progress.run_marks import RunMark
     from mirrorless.settings import Flow
 
 
@@ -35,7 +39,8 @@ class FlowStatus:
     partition: at gaps that need a decision, or for another reason. `unknown` are partitions whose end the source did
     not report. `created_again` are lines on remote topics that are not changed, since their source topic was recreated;
     `gone` are copied topics that no longer exist on the source, with their remote topics, while these exist.
-    `problems` are lines on a progress topic that would lose its records.
+    `problems` are lines on a progress topic that would lose its records. `runs` are the marks of processes that copy or
+    are ready to; `choice` is the supervisor's of an engine, None if there is none.
     """
 
     state: TargetState
@@ -48,10 +53,15 @@ class FlowStatus:
     created_again: tuple[str, ...] = ()
     gone: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    runs: tuple[RunMark, ...] = ()
+    choice: EngineChoice | None = None
 
 
-def status_of(flow: Flow) -> FlowStatus:
-    """Query both ends; writes nothing. Raises `ClusterError`, or `SameClusterError` if there is only one cluster."""
+def status_of(flow: Flow, *, deployment: str = "") -> FlowStatus:
+    """Query both ends; writes nothing. `deployment` is as in `deployment_of`.
+
+    Raises `ClusterError`, or `SameClusterError` if there is only one cluster.
+    """
     source, target = Admin(flow.source), Admin(flow.target)
     at_source, at_target = source.metadata(), target.metadata()
     ends_of(flow, source=source, target=target, at_source=at_source, at_target=at_target)
@@ -67,8 +77,11 @@ def status_of(flow: Flow) -> FlowStatus:
     )
     with closing(TargetStates(flow, admin=target)) as states:
         state = states.read()
+    runs, choice = _runs(flow, deployment) if flow.offset_storage_topic in remote_counts else ((), None)
     return FlowStatus(
         state=state,
+        runs=runs,
+        choice=choice,
         topics=len(topics),
         partitions=len(places),
         begun=sum(place in known and known[place].progress is not None for place in places),
@@ -98,6 +111,15 @@ def line_on_gone(flow: Flow, topic: str, remote_topic: str) -> str:
         f"{topic} was copied but is no longer on {flow.source.alias}: the topic was deleted, or the user lost DESCRIBE "
         f"on it; {remote_topic} keeps the copied records, delete it if it is not needed"
     )
+
+
+def _runs(flow: Flow, deployment: str) -> tuple[tuple[RunMark, ...], EngineChoice | None]:
+    with closing(MarkReader(flow)) as reader:
+        marks = reader.read()
+        now_ms, now = int(time.time() * 1000), time.monotonic()
+        valid = marks.valid(flow, now_ms=now_ms, now=now, deployment=deployment)
+        # The configuration may be deployed from another place than the one that was given here.
+        return tuple(valid), marks.chosen(flow, deployment) or marks.only_choice()
 
 
 def _known(flow: Flow, target: Admin) -> dict[TopicPartition, Known]:

@@ -1,7 +1,4 @@
-"""What travels between driver and slots: a row per partition out, a report per partition back.
-
-The Arrow schemas and the Spark schemas are derived from the dataclasses, so that the integer widths always agree.
-"""
+"""What travels between planner and slots: a row per partition out, a report per partition back."""
 
 from __future__ import annotations
 
@@ -9,19 +6,12 @@ from dataclasses import asdict, dataclass, fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from mirrorless.copy.progress.records import Known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _ENDED = frozenset({"caught up", "halted"})
-_TYPES: dict[str, tuple[str, pa.DataType]] = {
-    "str": ("string", pa.string()),
-    "int": ("bigint", pa.int64()),
-    "bool": ("boolean", pa.bool_()),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,22 +182,3 @@ def summary(reports: Iterable[Report]) -> Summary:
         over=all(report.state in _ENDED for report in reports),
         errors=tuple(dict.fromkeys(report.error for report in reports if report.error is not None)),
     )
-
-
-def spark_schema(row: type[LeaseRow | Report]) -> str:
-    """Spark's DDL for a row class, its fields in order."""
-    return ", ".join(f"{name} {spark}" for name, spark, _ in _columns(row))
-
-
-def arrow_schema(row: type[LeaseRow | Report]) -> pa.Schema:
-    """Arrow's schema for a row class, of the same widths as Spark's."""
-    return pa.schema([pa.field(name, arrow) for name, _, arrow in _columns(row)])
-
-
-def _columns(row: type[LeaseRow | Report]) -> list[tuple[str, str, pa.DataType]]:
-    return [(item.name, *_TYPES[str(item.type).split(" ", maxsplit=1)[0]]) for item in fields(row)]
-
-
-def as_tuple(row: LeaseRow) -> tuple[Any, ...]:
-    """A lease's row as Spark's data source wants it."""
-    return tuple(getattr(row, item.name) for item in fields(row))

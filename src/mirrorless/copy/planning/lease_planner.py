@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,9 +18,9 @@ from mirrorless.copy.flow.status import gone, line_on_gone
 from mirrorless.copy.planning.assignment import deal
 from mirrorless.copy.planning.closest_replica import FollowableTopics
 from mirrorless.copy.planning.mm2_coexistence import CompetingMirrorMaker2
+from mirrorless.copy.planning.run_order import RunOrder
 from mirrorless.copy.progress.discovered_topics import is_new, starts_at_latest
 from mirrorless.copy.progress.recovery import create_again, write_again
-from mirrorless.copy.progress.run_marks import RENEW_S, MarkWriter, key_of
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.progress.topic_ids import copied_id, is_another
 from mirrorless.copy.slot.added_partitions import LOOKING_SLOTS, PartitionCounts, planned_text, row_of
@@ -32,7 +31,7 @@ from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.state_topics import progress_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.lease_rows import LeaseRow
@@ -48,21 +47,18 @@ _log = logging.getLogger(__name__)
 class LeasePlanner:
     """Keeps connections to both ends of a flow between leases; `bounded` fixes the source's end at the first plan.
 
-    `run` identifies the run of the flow's copy among other runs; `stopping` says that it is to end.
+    `order` is the place of this run of the flow's copy among other runs; the planner closes it.
 
     `waiting` says why partitions were left out of the last plan, or may make no progress; empty if there are none.
     `news` is what only the last plan has to report.
     `missing` says that some brokers of the source did not answer it.
     """
 
-    def __init__(
-        self, flow: Flow, *, bounded: bool, run: str | None = None, stopping: Callable[[], bool] = lambda: False
-    ) -> None:
+    def __init__(self, flow: Flow, *, bounded: bool, order: RunOrder | None = None) -> None:
         client_logs.set_up()
         self.flow = flow
         self._bounded = bounded
-        self._run, self._stopping = run or str(uuid.uuid4()), stopping
-        self._mark: MarkWriter | None = None
+        self._order: RunOrder | None = RunOrder(flow) if order is None else order
         self._ends: dict[TopicPartition, int] = {}
         self._source = Admin(flow.source)
         self._target = Admin(flow.target)
@@ -121,13 +117,14 @@ class LeasePlanner:
         if self._bounded:
             rows = self._worth_a_look(rows, known)
         followable = self._followable.among({row.topic for row in rows})
-        weights = self._lag_bytes(rows)
+        slots = min(flow.tasks_max, slots or flow.tasks_max)
+        weights = self._lag_bytes(rows) if slots > 1 else dict.fromkeys(((row.topic, row.partition) for row in rows), 0)
         piles = deal(
             rows,
-            slots=min(flow.tasks_max, slots or flow.tasks_max),
+            slots=slots,
             weight=lambda row: weights[row.topic, row.partition],
         )
-        is_first = self._is_first() if rows else True
+        is_first = self._is_first(flow) if rows else True
         dealt = [
             [replace(row, slots=len(piles), is_first=is_first, followable=row.topic in followable) for row in pile]
             for pile in piles
@@ -137,34 +134,34 @@ class LeasePlanner:
                 pile[0] = replace(pile[0], planned=planned_text(copied))
         return dealt
 
+    def planned_again(self, rows: Iterable[LeaseRow]) -> list[LeaseRow]:
+        """Return the rows of a plan as first ones, with the progress that another run has written since."""
+        known = self._progress.read()
+        return [
+            replace(
+                row,
+                is_first=True,
+                known=said.to_json(),
+                last_offset=said.progress.last_offset if said.progress else row.last_offset,
+            )
+            if (said := known.get((row.topic, row.partition)))
+            else replace(row, is_first=True)
+            for row in rows
+        ]
+
     def close(self) -> None:
         """Close what was opened."""
-        if self._mark is not None:
-            self._mark.close()
+        if self._order is not None:
+            self._order.close()
         self._progress.close()
         self._states.close()
         if self._sizes is not None:
             self._sizes.close()
 
-    def _is_first(self) -> bool:
-        """Whether no other run of this flow's copy started before this one; raises `ClusterError`.
-
-        False for a run whose own mark has expired, since it cannot be renewed.
-        """
-        marks = self._progress.marks
-        if self._mark is None or self._mark.key != key_of(self.flow, self._run):
-            if self._mark is not None:
-                self._mark.close()
-            self._mark = None
-            mark = MarkWriter(self.flow, self._run, stopping=self._stopping)
-            mark.claim()
-            self._mark = mark
-            self._progress.read()  # a claim is valid once it is read from the topic
-            if marks.may_be_alive(self.flow, now_ms=int(time.time() * 1000), besides=self._run):
-                time.sleep(RENEW_S + 1)
-                self._progress.read()
-        first = marks.first(self.flow, now_ms=int(time.time() * 1000), now=time.monotonic())
-        return first is not None and first.run == self._run
+    def _is_first(self, flow: Flow) -> bool:
+        assert self._order is not None
+        self._order.follow(flow)
+        return self._order.is_first()
 
     def _note_gone(self, topics: Mapping[str, str]) -> None:
         """Report a copied topic that is not on the source any more, once until it is there again."""
@@ -260,10 +257,12 @@ class LeasePlanner:
         A client keeps the login that it was created with, which may have been changed since. Raises `MirrorlessError`
         if a client cannot be created; then this one stays usable.
         """
-        planner = LeasePlanner(self.flow, bounded=self._bounded, run=self._run, stopping=self._stopping)
+        assert self._order is not None
+        self._order.log_in_again()
+        planner = LeasePlanner(self.flow, bounded=self._bounded, order=self._order)
         planner._ends, planner._rival, planner._unmade = self._ends, self._rival, self._unmade
         planner._gone = self._gone
-        planner._mark, self._mark = self._mark, None
+        self._order = None
         planner._progress.follow(self._progress)
         self.close()
         return planner

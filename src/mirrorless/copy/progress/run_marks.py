@@ -4,6 +4,8 @@ Two runs append the same batches with the same sequences, and the target accepts
 producer, as it does with old records (`SendWindow`). So every run keeps a mark in the progress topic, renewed every few
 seconds, and a run that finds an earlier one leaves old records to it. All marks are in one partition: the offset of a
 run's first mark, its claim, says which run was first. Kafka Connect ignores these records.
+
+A mark also says what copies, and how far behind it is. Beside the marks is the choice of an engine, `EngineChoice`.
 """
 
 from __future__ import annotations
@@ -11,29 +13,45 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
-import threading
-import time
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from mirrorless.clusters.producer import TopicProducer
-from mirrorless.errors import ClusterUnavailable
+from mirrorless.copy.progress.engine_choice import EngineChoice, EngineName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from confluent_kafka import Message
-
     from mirrorless.settings import Flow
 
-_BEYOND_A_LEASE_MS: Final = 50_000
-"""Slots outlive a killed driver: until their lease ends, and thirty seconds more if they continue after it."""
-RENEW_S: Final = 5.0
+MARKS_PARTITION: Final = 0
+"""The partition of the progress topic that has all marks."""
 _CLOCKS_MS: Final = 600_000
-_WRITE_S: Final = 10.0
-_TAKE_BACK_S: Final = 2.0
-_PARTITION: Final = 0
+
+
+class Share(NamedTuple):
+    """The part of a flow's partitions that a run copies: `number` of `of`, by hash; Spark copies all of them."""
+
+    number: int = 0
+    of: int = 1
+
+    def overlaps(self, other: Share) -> bool:
+        """Whether two shares may have a partition in common."""
+        return self.of != other.of or self.number == other.number
+
+
+WHOLE: Final = Share()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a run has left to copy, in offsets and in estimated bytes, and how many bytes it copies a second."""
+
+    lag_records: int
+    lag_bytes: int
+    bytes_per_s: float
+
+    def as_fields(self) -> dict[str, Any]:
+        """Return the part of a mark's value."""
+        return {"lagRecords": self.lag_records, "lagBytes": self.lag_bytes, "bytesPerSecond": round(self.bytes_per_s)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +59,8 @@ class RunMark:
     """A run's mark: what it copies, its claim, and when it was renewed, in ms by the clock of its machine.
 
     A mark that was not renewed for `valid_ms` is that of a run that ended without deleting it, and of which no slot
-    copies any more.
+    copies any more. `is_ready` says that the run has planned, and would copy if it was the first. `deployment` is as in
+    `deployment_of`.
     """
 
     run: str
@@ -49,12 +68,61 @@ class RunMark:
     claim: int
     renewed_ms: int
     valid_ms: int
+    engine: EngineName = "spark"
+    share: Share = WHOLE
+    is_ready: bool = True
+    work: Work | None = None
+    deployment: str = ""
+
+    @classmethod
+    def parse(cls, names: dict[str, Any], said: dict[str, Any], *, offset: int) -> RunMark:
+        """Read a mark; raises KeyError, TypeError or ValueError."""
+        work = None
+        if "lagRecords" in said:
+            work = Work(
+                lag_records=int(said["lagRecords"]),
+                lag_bytes=int(said["lagBytes"]),
+                bytes_per_s=float(said["bytesPerSecond"]),
+            )
+        number, of = said.get("share", WHOLE)
+        return cls(
+            str(names["run"]),
+            str(names["copied"]),
+            int(said.get("claim", offset)),
+            int(said["renewedMs"]),
+            int(said["validMs"]),
+            engine="functions" if said.get("engine") == "functions" else "spark",
+            share=Share(int(number), int(of)),
+            is_ready=bool(said.get("ready", True)),
+            work=work,
+            deployment=str(said.get("deployment", "")),
+        )
+
+
+def deployment_of(location: str, flow: str) -> str:
+    """Identify the flow of a configuration, whatever version the configuration has and whatever the flow copies."""
+    return hashlib.sha256(f"{location.partition('?versionId=')[0]} {flow}".encode()).hexdigest()[:16]
+
+
+def run_in(folder: str) -> str:
+    """Name the run that has a folder on this machine: all its processes, and a restarted query, are one run."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{socket.gethostname()}{folder}"))
 
 
 def key_of(flow: Flow, run: str) -> bytes:
     """Key of the mark of a run of the flow's copy."""
     said = b'"%s","run":%s}]' % (_selection(flow).encode(), json.dumps(run).encode())
     return _prefix(flow.source.alias) + said
+
+
+def choice_key(flow: Flow, deployment: str) -> bytes:
+    """Key of the choice of the flow's engine."""
+    return _prefix(flow.source.alias) + b'"%s","engine":"chosen"}]' % deployment.encode()
+
+
+def is_mark(key: bytes | None) -> bool:
+    """Whether a record of the progress topic is a mark, or a choice of an engine, of any flow."""
+    return key is not None and key.startswith(b'["mirrorless",{"cluster":') and b',"copied":"' in key
 
 
 def _prefix(cluster: str) -> bytes:
@@ -70,13 +138,15 @@ def _selection(flow: Flow) -> str:
 class RunMarks:
     """The marks in the progress topic, of flows whose source is `cluster`.
 
-    What a flow copies may change while it runs, so the relevant marks are determined each time.
+    What a flow copies may change while it runs, so the relevant marks are determined each time: those of runs that copy
+    the same, and those of the same `deployment`.
     """
 
     def __init__(self, cluster: str) -> None:
         self._begins = _prefix(cluster)
         self._marks: dict[bytes, RunMark] = {}
         self._changed: dict[bytes, float] = {}
+        self._choices: dict[bytes, EngineChoice] = {}
 
     def take(self, key: bytes | None, value: bytes | None, offset: int, *, now: float, is_news: bool) -> bool:
         """Process a record of the progress topic if it is a mark, read at `time.monotonic` seconds; returns if it is.
@@ -87,11 +157,11 @@ class RunMarks:
             return False
         try:
             names = json.loads(key)[1]
-            run, copied = str(names["run"]), str(names["copied"])
             said = None if value is None else json.loads(value)
-            mark = said and RunMark(
-                run, copied, int(said.get("claim", offset)), int(said["renewedMs"]), int(said["validMs"])
-            )
+            if "engine" in names:
+                self._take_choice(key, said)
+                return True
+            mark = said and RunMark.parse(names, said, offset=offset)
         except (ValueError, KeyError, TypeError, AttributeError):
             return True
         if mark is None:
@@ -103,97 +173,62 @@ class RunMarks:
         self._marks[key] = mark
         return True
 
-    def may_be_alive(self, flow: Flow, *, now_ms: int, besides: str) -> bool:
-        """Whether another run has a mark that has expired by its clock, which may be wrong by some minutes."""
-        return any(
-            mark.run != besides and mark.valid_ms <= abs(now_ms - mark.renewed_ms) < mark.valid_ms + _CLOCKS_MS
-            for mark in self._marks.values()
-            if mark.copied == _selection(flow)
-        )
+    def chosen(self, flow: Flow, deployment: str) -> EngineChoice | None:
+        """The choice of the flow's engine, None if there is none."""
+        return self._choices.get(choice_key(flow, deployment))
+
+    def only_choice(self) -> EngineChoice | None:
+        """The choice of an engine if there is one only, of whatever flow of this source."""
+        return next(iter(self._choices.values())) if len(self._choices) == 1 else None
+
+    def suspects(self, flow: Flow, *, now_ms: int, besides: str, deployment: str = "") -> list[RunMark]:
+        """Marks of other runs that have expired by their clocks, which may be wrong by some minutes."""
+        return [
+            mark
+            for _, mark in self._of(flow, deployment)
+            if mark.run != besides and mark.valid_ms <= abs(now_ms - mark.renewed_ms) < mark.valid_ms + _CLOCKS_MS
+        ]
 
     def forget(self) -> None:
         """Forget all marks: the topic is read from its beginning again."""
         self._marks.clear()
         self._changed.clear()
+        self._choices.clear()
 
-    def first(self, flow: Flow, *, now_ms: int, now: float) -> RunMark | None:
-        """The valid mark with the earliest claim."""
-        valid = [
-            mark
-            for key, mark in self._marks.items()
-            if mark.copied == _selection(flow)
-            and (
-                abs(now_ms - mark.renewed_ms) < mark.valid_ms
-                or (key in self._changed and now - self._changed[key] < mark.valid_ms / 1000)
-            )
-        ]
-        return min(valid, key=lambda mark: mark.claim, default=None)
-
-
-def run_in(folder: str) -> str:
-    """Name the run that has a folder on this machine: all its processes, and a restarted query, are one run."""
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{socket.gethostname()}{folder}"))
-
-
-def take_back(flow: Flow, run: str) -> None:
-    """Delete the mark of a run that has ended, so that the next one need not wait; if that fails, it expires."""
-    producer = TopicProducer(flow.target)
-    producer.send(flow.offset_storage_topic, key=key_of(flow, run), value=None, partition=_PARTITION)
-    producer.flush(_TAKE_BACK_S)
-
-
-class MarkWriter:
-    """Keeps the mark of one run of the flow's copy in the progress topic, from `claim` until `close`.
-
-    Once `stopping` returns true it is not renewed any more.
-    """
-
-    def __init__(self, flow: Flow, run: str, *, stopping: Callable[[], bool] = lambda: False) -> None:
-        self._stopping = stopping
-        self._topic = flow.offset_storage_topic
-        self.key = key_of(flow, run)
-        self._alias = flow.target.alias
-        self._valid_ms = round(flow.lease_seconds * 1000) + _BEYOND_A_LEASE_MS
-        self._producer = TopicProducer(flow.target)
-        self._claim: int | None = None
-        self._error: str | None = None
-        self._closed = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def claim(self) -> None:
-        """Write the mark, if it does not exist yet, and keep renewing it; raises `ClusterUnavailable`."""
-        if self._claim is not None:
-            return
-        self._write(self._value())
-        if self._producer.flush(_WRITE_S) or self._error is not None:
-            reason = self._error or f"no acknowledgement in {_WRITE_S:.0f} s"
-            raise ClusterUnavailable(f"{self._topic}: writing this run's mark failed: {reason}", cluster=self._alias)
-        self._thread = threading.Thread(target=self._renew, name="run mark", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Delete the mark."""
-        self._closed.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._write(None)
-            self._producer.flush(_WRITE_S)
-
-    def _renew(self) -> None:
-        while not self._closed.wait(RENEW_S) and not self._stopping():
-            self._write(self._value())
-            self._producer.flush(RENEW_S)
-
-    def _value(self) -> bytes:
-        said = {"renewedMs": int(time.time() * 1000), "validMs": self._valid_ms}
-        return json.dumps(said if self._claim is None else said | {"claim": self._claim}).encode()
-
-    def _write(self, value: bytes | None) -> None:
-        self._error = self._producer.send(
-            self._topic, key=self.key, value=value, partition=_PARTITION, delivered=self._delivered
+    def valid(self, flow: Flow, *, now_ms: int, now: float, deployment: str = "") -> list[RunMark]:
+        """The valid marks of the flow, the earliest claim first."""
+        return sorted(
+            (mark for key, mark in self._of(flow, deployment) if self._is_valid(key, mark, now_ms=now_ms, now=now)),
+            key=lambda mark: mark.claim,
         )
 
-    def _delivered(self, error: str | None, message: Message) -> None:
-        self._error = error
-        if error is None and self._claim is None:
-            self._claim = message.offset()
+    def expired(self, flow: Flow, *, now_ms: int, now: float, deployment: str = "") -> list[bytes]:
+        """The keys of the flow's marks that are not valid any more."""
+        ours = self._of(flow, deployment)
+        return [key for key, mark in ours if not self._is_valid(key, mark, now_ms=now_ms, now=now)]
+
+    def first(
+        self, flow: Flow, *, now_ms: int, now: float, share: Share = WHOLE, deployment: str = ""
+    ) -> RunMark | None:
+        """The valid mark with the earliest claim, of those that copy a part of the share."""
+        valid = self.valid(flow, now_ms=now_ms, now=now, deployment=deployment)
+        return next((mark for mark in valid if mark.share.overlaps(share)), None)
+
+    def _of(self, flow: Flow, deployment: str) -> list[tuple[bytes, RunMark]]:
+        copied = _selection(flow)
+        return [
+            (key, mark)
+            for key, mark in self._marks.items()
+            if mark.copied == copied or (deployment and mark.deployment == deployment)
+        ]
+
+    def _is_valid(self, key: bytes, mark: RunMark, *, now_ms: int, now: float) -> bool:
+        return abs(now_ms - mark.renewed_ms) < mark.valid_ms or (
+            key in self._changed and now - self._changed[key] < mark.valid_ms / 1000
+        )
+
+    def _take_choice(self, key: bytes, said: object) -> None:
+        if isinstance(said, dict) and (choice := EngineChoice.parse(said)) is not None:
+            self._choices[key] = choice
+        else:
+            self._choices.pop(key, None)

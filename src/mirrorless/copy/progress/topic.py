@@ -9,7 +9,7 @@ from mirrorless.clusters.replay import Replay
 from mirrorless.copy.progress.discovered_topics import DiscoveredTopics
 from mirrorless.copy.progress.records import Known, Progress, parse
 from mirrorless.copy.progress.recovery import lacking
-from mirrorless.copy.progress.run_marks import RunMarks
+from mirrorless.copy.progress.run_marks import is_mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,9 +28,9 @@ class ProgressTopic:
 
     `others` has the time (monotonic seconds) of progress that MirrorMaker 2 wrote after the topic was first read.
     `complete` says whether it was read to its end the last time. Without `must_exist` a topic that does not exist, or
-    is not visible (`refused`), counts as empty. `marks` are those of runs of the flow's copy, `discovered` the
-    source's topics at the last discovery. `lost` is what the topic contained before it was deleted and recreated,
-    and does not contain now. `was_read` says whether it was ever read to its end.
+    is not visible (`refused`), counts as empty. `discovered` has the source's topics at the last discovery. `lost` is
+    what the topic contained before it was deleted and recreated, and does not contain now. `was_read` says whether it
+    was ever read to its end. The marks of runs in it are read by `MarkReader`.
     """
 
     def __init__(self, flow: Flow, admin: Admin, *, must_exist: bool = True) -> None:
@@ -40,7 +40,6 @@ class ProgressTopic:
         self._before: dict[TopicPartition, Known] | None = None
         self.was_read = self.complete = False
         self.others: dict[TopicPartition, float] = {}
-        self.marks = RunMarks(flow.source.alias)
         self.discovered = DiscoveredTopics(flow.source.alias)
         self.lost: dict[TopicPartition, Known] = {}
         self._topic_id: str | None = None
@@ -58,9 +57,9 @@ class ProgressTopic:
         Once `stopping` returns true the rest is left to the next read.
         """
         last: dict[bytes | None, bytes | None] = {}
-        for key, value, offset in self._replay.read(self._forget, stopping=stopping):
+        for key, value, _ in self._replay.read(self._forget, stopping=stopping):
             is_news = self.was_read and self._before is None
-            if self.marks.take(key, value, offset, now=time.monotonic(), is_news=is_news):
+            if is_mark(key):
                 continue
             if self.discovered.take(key, value):
                 continue
@@ -106,7 +105,6 @@ class ProgressTopic:
         if self.was_read and self._before is None:  # otherwise the known records are incomplete
             self._before = self._known
         self._known = {}
-        self.marks.forget()
         self.discovered.forget()
 
     def _take(self, key: bytes | None, value: bytes | None) -> None:

@@ -60,9 +60,9 @@ def new_places(planned: Mapping[str, int], copied: Mapping[str, int]) -> list[To
     return [(topic, partition) for topic, count in copied.items() for partition in range(planned.get(topic, 0), count)]
 
 
-def is_share_of(place: TopicPartition, slot: int, slots: int) -> bool:
-    """Whether a new partition belongs to this slot; every process gives the same answer."""
-    return zlib.crc32(f"{place[0]}-{place[1]}".encode()) % min(slots, LOOKING_SLOTS) == slot
+def is_share_of(place: TopicPartition, number: int, of: int) -> bool:
+    """Whether a partition belongs to the share `number` of `of`; every process gives the same answer."""
+    return zlib.crc32(f"{place[0]}-{place[1]}".encode()) % of == number
 
 
 @dataclass(eq=False, slots=True)
@@ -73,6 +73,7 @@ class _Lease:
     row: LeaseRow
     planned: dict[str, int]
     slot: int
+    looking: int
     seen: PartitionCounts | None = field(default=None)
 
 
@@ -85,13 +86,13 @@ class AddedPartitions:
         self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def begin(self, flow: Flow, rows: Iterable[LeaseRow], *, slot: int) -> None:
-        """Look for what the plan of `rows` does not know, if this is one of the slots that look."""
+    def begin(self, flow: Flow, rows: Iterable[LeaseRow], *, slot: int, looking: int = LOOKING_SLOTS) -> None:
+        """Look for what the plan of `rows` does not know, if this is one of the `looking` slots."""
         carries = next((row for row in rows if row.planned is not None), None)
         if carries is None or carries.planned is None:
             self._lease = None
             return
-        self._lease = _Lease(flow, carries, json.loads(carries.planned), slot)
+        self._lease = _Lease(flow, carries, json.loads(carries.planned), slot, min(carries.slots, looking))
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="added-partitions", daemon=True)
             self._thread.start()
@@ -163,9 +164,7 @@ class _Look:
         refuse_loops(self.flow, counts.source.keys() | counts.target.keys())
         remote = replicated(self.flow, counts.source)
         copied = counts.copied(remote)
-        places = [
-            place for place in new_places(lease.planned, copied) if is_share_of(place, lease.slot, lease.row.slots)
-        ]
+        places = [place for place in new_places(lease.planned, copied) if is_share_of(place, lease.slot, lease.looking)]
         rows = self._planned(places, remote, lease.row) if places else []
         lease.planned |= {topic: max(count, lease.planned.get(topic, 0)) for topic, count in copied.items()}
         lease.seen = counts

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Coroutine, Iterable, Mapping, Sequence
 
     from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.copy.flow.memory_limits import MemoryLimits
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.slot.fetch_events import FetchEvents
     from mirrorless.copy.slot.rate_limit import RateLimit
@@ -35,7 +36,6 @@ _IDLE_S = 0.02
 _LONGEST_PAUSE_S = 0.1
 _CROWDED_S = 0.002
 _PARTITION_BYTES = 2 << 20
-_RESPONSE_BYTES = 8 << 20
 _SHARES = 8
 """The buffer has so many shares; the copies with something queued may fill one of them together."""
 _DOUBTS = 3
@@ -49,12 +49,12 @@ _LOOK_EVERY_S = 0.5
 class Fetcher:
     """Fetches the partitions of `copies` from their source leaders, or from followers (`ReadReplicas`), until `stop`.
 
-    `bounded` leaves out what follows each row's `source_end`; `buffer_bytes` bounds what waits for the target, `budget`
-    the bytes per second. A partition that had its turn goes to the end of its leader's queue, so that none starves; in
+    `bounded` leaves out what follows each row's `source_end`; `memory` bounds what waits for the target, `budget` the
+    bytes per second. A partition that had its turn goes to the end of its leader's queue, so that none starves; in
     a session the leader does that. Where many partitions lag, only as many are asked for as may fill a response, and
     without a session.
 
-    Memory: besides what waits, each source leader has one response in flight, of `_RESPONSE_BYTES` or one batch, and
+    Memory: besides what waits, each source leader has one response in flight, of `memory.response` or one batch, and
     the source keeps the buffers of some responses (`kafka_python.receive_buffers`).
     """
 
@@ -67,7 +67,7 @@ class Fetcher:
         send: Callable[[], None],
         events: FetchEvents,
         bounded: bool,
-        buffer_bytes: int,
+        memory: MemoryLimits,
         budget: RateLimit,
         sleep: Callable[[float], Any],
         spawn: Callable[[Coroutine[Any, Any, None]], None],
@@ -82,7 +82,7 @@ class Fetcher:
         self._send = send
         self._events = events
         self._bounded = bounded
-        self._buffer_bytes = buffer_bytes
+        self._memory = memory
         self._budget = budget
         self._sleep = sleep
         self._spawn = spawn
@@ -204,8 +204,8 @@ class Fetcher:
                 broker.connection,
                 [(copy.place, copy.fetch_from, copy.leader_epoch) for copy in wanted],
                 max_wait_ms=_CROWDED_WAIT_MS if hurry else _WAIT_MS,
-                max_bytes=self._budget.most_bytes(_RESPONSE_BYTES),
-                partition_max_bytes=_PARTITION_BYTES,
+                max_bytes=self._budget.most_bytes(self._memory.response),
+                partition_max_bytes=min(_PARTITION_BYTES, self._memory.response),
                 session=session,
                 rack="" if broker.alone else self._source.rack,
             )
@@ -300,11 +300,11 @@ class Fetcher:
 
     def _wanted(self, queue: FetchQueue) -> tuple[list[PartitionCopy], bool]:
         """Return copies that can take more, in the queue's order, and whether others have to wait for the target."""
-        if self._queues.queued_bytes > self._buffer_bytes:
+        if self._queues.queued_bytes > self._memory.queued:
             return [], True
         # A partition that is not asked for waits for the next fetch, so where few are busy they may queue more.
         busy = sum(1 for copy in queue if copy.queue)
-        room = max(_PARTITION_BYTES, self._buffer_bytes // _SHARES // max(1, busy))
+        room = max(_PARTITION_BYTES, self._memory.queued // _SHARES // max(1, busy))
         wanted = [
             copy for copy in _readable(queue) if copy.queued_bytes < room and (copy.is_behind or not self._bounded)
         ]

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mirrorless.copy.flow.memory_limits import SPARK_WORKER, MemoryLimits
 from mirrorless.copy.partition.handover import Handover, can_continue, handover
 from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS, SendWindow
@@ -46,9 +47,9 @@ class LeaseTerms:
     """How long a lease lasts and what it may hold.
 
     `seconds` ends it; `bounded` ends it also when every partition reached its `source_end`. `holdover_s` is how long
-    the copy may continue after its end until the next lease takes it over. `buffer_bytes` bounds the batches that wait
-    for the target, `bytes_per_second` what is fetched. `remembered_ms` is as in `SendWindow`. `pass_gaps`: continue
-    after records that are missing; `leave_out`: after records that cannot be copied.
+    the copy may continue after its end until the next lease takes it over. `bytes_per_second` bounds what is fetched,
+    `memory` what is kept. `remembered_ms` is as in `SendWindow`. `pass_gaps`: continue after records that are missing;
+    `leave_out`: after records that cannot be copied.
     """
 
     seconds: float
@@ -58,7 +59,7 @@ class LeaseTerms:
     leave_out: bool = False
     bytes_per_second: float | None = None
     remembered_ms: int = PRODUCER_EXPIRY_MS // 2
-    buffer_bytes: int = 64 << 20
+    memory: MemoryLimits = SPARK_WORKER
 
 
 class LeaseObserver(Protocol):
@@ -138,7 +139,7 @@ class Lease:
             send=self._appender.pump,
             events=self._error_policy,
             bounded=terms.bounded,
-            buffer_bytes=terms.buffer_bytes,
+            memory=terms.memory,
             budget=RateLimit(terms.bytes_per_second, now=time.monotonic()),
             sleep=net.sleep,
             spawn=self._spawn,

@@ -1,4 +1,4 @@
-"""Runs leases in a Spark worker: connections are opened at the first lease and kept for the following ones."""
+"""Runs leases in a process: connections are opened at the first lease and kept for the following ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from mirrorless import client_logs
 from mirrorless.batches import checksum
 from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.copy.flow.connections import FlowConnections
+from mirrorless.copy.flow.memory_limits import SPARK_WORKER, MemoryLimits
 from mirrorless.copy.offset_syncs.feed import SyncFeed
 from mirrorless.copy.offset_syncs.writer import SyncWriter
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS
@@ -17,7 +18,7 @@ from mirrorless.copy.partition.size_limit import SizeLimits
 from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.copy.resume.resolver import PositionResolver
-from mirrorless.copy.slot.added_partitions import AddedPartitions
+from mirrorless.copy.slot.added_partitions import LOOKING_SLOTS, AddedPartitions
 from mirrorless.copy.slot.lease import Lease, LeaseTerms
 from mirrorless.copy.slot.producer_expiry import producer_expiry_ms
 from mirrorless.copy.slot.progress_tracker import ProgressTracker
@@ -44,8 +45,9 @@ class _Held:
 class Slot:
     """Connections to both clusters of one flow, and the copy that continues between two leases."""
 
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: Flow, memory: MemoryLimits = SPARK_WORKER) -> None:
         self.flow = flow
+        self._memory = memory
         self._held: _Held | None = None
         self._expiry_ms, self._expiry_due = PRODUCER_EXPIRY_MS, 0.0
         client_logs.set_up()
@@ -53,30 +55,46 @@ class Slot:
         # What needs a token or a file may fail: before anything is started.
         self._progress_writer = ProgressWriter(topic=flow.offset_storage_topic, cluster=flow.target)
         self._syncs = SyncWriter(offset_syncs_topic(flow)) if flow.emit_offset_syncs_enabled else None
-        self._ends = FlowConnections(flow)
+        self._ends = FlowConnections(flow, memory)
         self._added = AddedPartitions()
         self._ends.start()
 
-    def copy(self, rows: Sequence[LeaseRow], *, terms: LeaseTerms, watch: LeaseObserver, slot: int = 0) -> list[Report]:
+    def connect(self, rows: Sequence[LeaseRow]) -> None:
+        """Connect to both ends before a lease of `rows`; raises `ClusterError` if an end cannot be reached."""
+        self._ends.run(lambda: self._connect(rows))
+
+    def copy(
+        self,
+        rows: Sequence[LeaseRow],
+        *,
+        terms: LeaseTerms,
+        watch: LeaseObserver,
+        slot: int = 0,
+        looking: int = LOOKING_SLOTS,
+    ) -> list[Report]:
         """Copy the partitions of `rows` for one lease, and those of this slot that appear meanwhile.
 
-        Raises `ClusterError` if an end cannot be reached.
+        New partitions are divided among so many `looking` slots. Raises `ClusterError` if an end cannot be reached.
         """
 
         async def copy() -> list[Report]:
-            await self._ends.connect(
-                self.flow, topics={row.topic for row in rows}, remote_topics={row.remote_topic for row in rows}
-            )
-            lease = await self._lease(rows, replace(terms, remembered_ms=await self._remembered_ms()), watch)
+            await self._connect(rows)
+            own = replace(terms, remembered_ms=await self._remembered_ms(), memory=self._memory)
+            lease = await self._lease(rows, own, watch)
             reports = await lease.run()
             self._held = _Held(lease, self.flow)
             return reports
 
-        self._added.begin(self.flow, rows, slot=slot)
+        self._added.begin(self.flow, rows, slot=slot, looking=looking)
         try:
             return self._ends.run(copy)
         finally:
             self._added.end()
+
+    async def _connect(self, rows: Sequence[LeaseRow]) -> None:
+        await self._ends.connect(
+            self.flow, topics={row.topic for row in rows}, remote_topics={row.remote_topic for row in rows}
+        )
 
     @property
     def login_refused(self) -> bool:

@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 # The parameters of infra/template.yaml and of infra/flow.yaml.
 _ENDS: Final = (("First", "Source"), ("Second", "Target"))
-_RESERVED_A_FLOW: Final = 10
+_OTHERS_A_FLOW: Final = 10
+"""Concurrency of a flow's functions but `copy`, in infra/pipeline.yaml."""
+_INVOCATIONS: Final = 2
+"""Of each function that copies: one that ends, and its successor."""
 
 
 class Arn(NamedTuple):
@@ -34,11 +37,31 @@ class ClusterParameters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CopyParameters:
+    """What the parameters have about the functions that copy one flow; `prefix` begins their names."""
+
+    prefix: str = ""
+    functions: int = 1
+    memory_mb: int = 256
+
+    @property
+    def concurrency(self) -> int:
+        """How many invocations may run at once."""
+        return _INVOCATIONS * self.functions
+
+    @property
+    def reserved(self) -> int:
+        """How many of them `ReservedConcurrency` reserves: none of several functions, see infra/pipeline.yaml."""
+        return self.concurrency if self.functions == 1 else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
     """A stack, or with `is_deployed` false one that is to be deployed in `region` with these parameters.
 
-    `clusters` are the first and the second one. `functions` are physical names by logical name, of every flow; `jobs`
-    are names of Glue jobs.
+    `clusters` are the first and the second one; `copies` are by flow. `functions` are physical names by logical name,
+    of every flow; `copy_names` are those of `copy` by the prefix of the flow's parameters; `jobs` are names of Glue
+    jobs.
     """
 
     name: str
@@ -52,16 +75,32 @@ class Deployment:
     keys: tuple[str, ...] = ()
     triggers: str = "auto"
     reserves: bool = False
-    flows: int = 1
+    copies: tuple[CopyParameters, ...] = (CopyParameters(),)
     config_location: str = ""
     functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    copy_names: Mapping[str, str] = field(default_factory=dict)
     jobs: tuple[str, ...] = ()
     account: str | None = None
 
     @property
+    def flows(self) -> int:
+        """How many flows it has: one, or both directions."""
+        return len(self.copies)
+
+    @property
     def concurrency(self) -> int:
-        """How many invocations of its functions may run at once; with `ReservedConcurrency` all are reserved."""
-        return _RESERVED_A_FLOW * self.flows
+        """How many invocations of its functions may run at once."""
+        return _OTHERS_A_FLOW * self.flows + sum(one.concurrency for one in self.copies)
+
+    @property
+    def reserved(self) -> int:
+        """How many of them are reserved."""
+        return _OTHERS_A_FLOW * self.flows + sum(one.reserved for one in self.copies) if self.reserves else 0
+
+    @property
+    def starts_copies(self) -> bool:
+        """Whether a function that copies starts others."""
+        return any(one.functions > 1 for one in self.copies)
 
     def polled(self, end: ClusterParameters) -> Arn | None:
         """Return what a trigger of a cluster polls, by the conditions of infra/pipeline.yaml; None for no trigger."""
@@ -81,10 +120,11 @@ def from_parameters(
     region: str,
     account: str | None = None,
     functions: Mapping[str, tuple[str, ...]] | None = None,
+    copy_names: Mapping[str, str] | None = None,
     jobs: tuple[str, ...] = (),
     is_deployed: bool = False,
 ) -> Deployment:
-    """Make a deployment of the values of a template's parameters."""
+    """Make a deployment of the values of a template's parameters; raises `ValueError` for a number that is none."""
     return Deployment(
         name=name,
         region=region,
@@ -98,9 +138,10 @@ def from_parameters(
         keys=_list(values, "KmsKeyArns"),
         triggers=values.get("Triggers", "auto"),
         reserves=values.get("ReservedConcurrency") == "true",
-        flows=2 if values.get("BackwardEnabled") == "true" else 1,
+        copies=tuple(_copy(values, prefix) for prefix in _flows(values)),
         config_location=values.get("ConfigLocation", ""),
         functions=functions or {},
+        copy_names=copy_names or {},
         jobs=jobs,
     )
 
@@ -117,6 +158,29 @@ def _cluster(values: Mapping[str, str], prefixes: tuple[str, str]) -> ClusterPar
         parse_arn(values.get(f"{prefix}{what}", "")) for what in ("ClusterArn", "TriggerArn", "SecretArn")
     )
     return ClusterParameters(prefix=prefix, cluster=cluster, trigger=trigger, secret=secret)
+
+
+def _flows(values: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what begins the names of each flow's parameters: nothing in those of infra/flow.yaml."""
+    if any(name in values for name in ("CopyFunctions", "SourceClusterArn", "TargetClusterArn")):
+        return ("",)
+    return ("Forward", "Backward") if values.get("BackwardEnabled") == "true" else ("Forward",)
+
+
+def _copy(values: Mapping[str, str], prefix: str) -> CopyParameters:
+    usual = CopyParameters(prefix=prefix)
+    functions = _number(values, f"{prefix}CopyFunctions", usual.functions)
+    memory_mb = _number(values, f"{prefix}CopyMemory", usual.memory_mb)
+    return CopyParameters(prefix=prefix, functions=functions, memory_mb=memory_mb)
+
+
+def _number(values: Mapping[str, str], name: str, usual: int) -> int:
+    text = values.get(name, "").strip()
+    if not text:
+        return usual
+    if not text.isdecimal():
+        raise ValueError(f"{name} is {text}, which is no number")
+    return int(text)
 
 
 def _list(values: Mapping[str, str], name: str) -> tuple[str, ...]:

@@ -47,6 +47,8 @@ def needed_services(deployment: Deployment) -> list[str]:
         wanted.append("ssm")
     if deployment.secrets:
         wanted.append("secretsmanager")
+    if deployment.starts_copies:
+        wanted.append("lambda")
     return wanted
 
 

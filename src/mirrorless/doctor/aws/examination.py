@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.doctor.aws import endpoints, network, operation, regions, secrets
+from mirrorless.doctor.aws import copying, endpoints, network, operation, regions, secrets
 from mirrorless.doctor.aws.api import Api, Denied
 from mirrorless.doctor.aws.files import described
 from mirrorless.doctor.aws.stacks import deployed
@@ -29,6 +29,7 @@ _CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     (regions.CONFIGURATION, regions.check_configuration),
     (secrets.SECRETS, secrets.check_secrets),
     (operation.CONCURRENCY, operation.check_concurrency),
+    (copying.COPYING, copying.check_copying),
     (operation.TRIGGERS, operation.check_triggers),
     (operation.RUNS, operation.check_runs),
 )

@@ -33,14 +33,16 @@ def check_concurrency(deployment: Deployment, api: Api) -> Iterator[Finding]:
     text = f"{left} of {total} concurrent executions of the account are unreserved"
     text += f"; {deployment.name} needs {deployment.concurrency}"
     quota = "request a quota increase (Concurrent executions, L-B99A9384)"
+    others = deployment.concurrency - deployment.reserved
     if deployment.reserves and deployment.is_deployed:
-        text = f"{deployment.concurrency} are reserved; {left} of {total} concurrent executions of the account are not"
-    elif deployment.reserves and left - deployment.concurrency < _KEPT:
+        text = f"{deployment.reserved} are reserved; {left} of {total} concurrent executions of the account are not"
+        text += f"; {deployment.name} needs {others} of these" if others else ""
+    elif deployment.reserves and left - deployment.reserved < _KEPT:
         text += f", and Lambda keeps {_KEPT} unreserved: the deployment will fail"
         fix = f"set ReservedConcurrency=false, or {quota}"
         yield Finding(check=CONCURRENCY, status=Status.FAILED, text=text, fix=fix)
         return
-    elif not deployment.reserves and left < deployment.concurrency:
+    if others > left:
         text += ": functions are throttled, and run a minute later"
         yield Finding(check=CONCURRENCY, status=Status.WARNING, text=text, fix=quota)
         return
@@ -102,12 +104,15 @@ def check_runs(deployment: Deployment, api: Api) -> Iterator[Finding]:
             yield Finding(check=RUNS, status=Status.FAILED, text=text, fix=fix)
             continue
         runs = sorted(answer["JobRuns"], key=lambda one: one["StartedOn"], reverse=True)
-        yield _run(job, runs[0]) if runs else _never(job)
+        yield _run(job, runs[0]) if runs else _never(job, has_functions=bool(deployment.copy_names))
 
 
-def _never(job: str) -> Finding:
+def _never(job: str, *, has_functions: bool) -> Finding:
     if job.endswith("-verify"):
         return Finding(check=RUNS, status=Status.OK, text=f"{job} has not run yet; VerifySchedule starts it")
+    if has_functions:
+        text = f"{job} has not run yet; job_supervisor starts it when the functions do not suffice"
+        return Finding(check=RUNS, status=Status.OK, text=text)
     fix = "job_supervisor starts it within a minute unless the flow is paused; check the log of job_supervisor"
     return Finding(check=RUNS, status=Status.WARNING, text=f"{job} has not run yet", fix=fix)
 

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 _STACK: Final = "AWS::CloudFormation::Stack"
 _FUNCTION: Final = "AWS::Lambda::Function"
+_COPY: Final = "Copy"
+_ONE_FLOW: Final = "Pipeline"
+"""The nested stack of infra/flow.yaml; those of infra/template.yaml begin the names of their flow's parameters."""
 _JOB: Final = "AWS::Glue::Job"
 _JOB_OUTPUTS: Final = ("Job", "Verify", "ForwardJob", "ForwardVerify", "BackwardJob", "BackwardVerify")
 
@@ -35,10 +38,13 @@ def deployed(stack: str) -> Deployment:
         )
     outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", [])}
     functions: dict[str, list[str]] = defaultdict(list)
+    copies: dict[str, str] = {}
     jobs = [outputs[name] for name in _JOB_OUTPUTS if name in outputs]
-    for kind, logical, physical in _resources(api, found["StackId"]):
+    for kind, nested, logical, physical in _resources(api, found["StackId"]):
         if kind == _FUNCTION:
             functions[logical].append(physical)
+            if logical == _COPY:
+                copies["" if nested == _ONE_FLOW else nested] = physical
         elif kind == _JOB and physical not in jobs:
             jobs.append(physical)
     own = parse_arn(found["StackId"])
@@ -48,21 +54,22 @@ def deployed(stack: str) -> Deployment:
         region=own.region if own is not None else api.region,
         account=None if own is None else own.account,
         functions={name: tuple(some) for name, some in functions.items()},
+        copy_names=copies,
         jobs=tuple(jobs),
         is_deployed=True,
     )
 
 
-def _resources(api: Api, stack: str) -> Iterator[tuple[str, str, str]]:
-    """Yield type, logical and physical name of all resources, those of nested stacks too."""
+def _resources(api: Api, stack: str, nested: str = "") -> Iterator[tuple[str, str, str, str]]:
+    """Yield all resources, those of nested stacks too: type, the nested stack, logical and physical name."""
     for one in api.every("cloudformation:ListStackResources", "StackResourceSummaries", StackName=stack):
         physical = one.get("PhysicalResourceId")
         if physical is None:
             continue
         if one["ResourceType"] == _STACK:
-            yield from _resources(api, physical)
+            yield from _resources(api, physical, one["LogicalResourceId"])
         else:
-            yield one["ResourceType"], one["LogicalResourceId"], physical
+            yield one["ResourceType"], nested, one["LogicalResourceId"], physical
 
 
 def _value(parameter: dict[str, Any]) -> str:

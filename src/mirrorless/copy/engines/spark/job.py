@@ -5,16 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import PySparkException
 
+from mirrorless.copy.engines.lease_run import HOLDOVER_S
+from mirrorless.copy.engines.outcome import GAVE_UP, LANDING_S, BoundedEnd, CopyOutcome
 from mirrorless.copy.engines.spark.executors import executor_cores
 from mirrorless.copy.engines.spark.query import start_copy
 from mirrorless.copy.engines.spark.slot_count import SlotCount
-from mirrorless.copy.partition.lease_rows import summary, without_lease
-from mirrorless.copy.progress.run_marks import run_in, take_back
+from mirrorless.copy.engines.work_meter import WorkMeter
+from mirrorless.copy.partition.lease_rows import without_lease
+from mirrorless.copy.progress.mark_writer import take_back
+from mirrorless.copy.progress.run_marks import run_in
 from mirrorless.errors import MirrorlessError
 
 if TYPE_CHECKING:
@@ -23,30 +26,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.engines.control import Control
     from mirrorless.copy.flow.reference import FlowRef
     from mirrorless.copy.partition.lease_rows import Report
 
-LANDING_S: Final = 2.5
-"""How long a lease may take to end after a stop request."""
-_FRUITLESS_LEASES: Final = 3
-GAVE_UP: Final = (
-    f"gave up before the end: {_FRUITLESS_LEASES} consecutive leases copied nothing; earlier lines have the reason;"
-    " another run resumes from here"
-)
-"""The error of a bounded copy that does not reach its end."""
 _LOOK_EVERY_S: Final = 0.1
 _TICK_S: Final = 0.02
 _IDLE: Final = "Waiting for data to arrive"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CopyOutcome:
-    """How a job ended: `complete` says that a bounded copy reached its end, `stuck` that it gave up before."""
-
-    complete: bool
-    stuck: bool
 
 
 def copy_flow(
@@ -66,11 +52,14 @@ def copy_flow(
     up: after three consecutive leases without progress.
     """
     job = _Job(place, control, on_lease, on_trouble)
-    count = SlotCount()
+    count, meter = SlotCount(), WorkMeter()
 
     def lease_ended(reports: list[Report]) -> None:
         cores = executor_cores(spark)  # executors come and go
         control.offer_slots(cores if cores is None or place.bounded else count.after(reports, cores=cores))
+        if reports:  # not of a lease that could not be planned
+            meter.lease_ended(reports)
+            control.note_work(meter.work)
         job.lease_ended(reports)
 
     control.offer_slots(executor_cores(spark))
@@ -84,11 +73,13 @@ def copy_flow(
     finally:
         job.tell_left()
     if control.folder is not None and control.stopping():
+        if not control.for_slots and not place.bounded:
+            time.sleep(HOLDOVER_S)  # a slot on another machine may still copy, and sees no request to stop
         with suppress(MirrorlessError):
             take_back(place.load(), run_in(control.folder))
     if not job.landed.is_set() and failure is not None:
         raise failure
-    return CopyOutcome(complete=job.complete, stuck=job.stuck)
+    return job.outcome
 
 
 class _Job:
@@ -105,11 +96,13 @@ class _Job:
         self._on_trouble = on_trouble
         self._trouble = ""
         self._last: list[Report] = []
-        self._fruitless = 0
-        self._reached: dict[TopicPartition, int] = {}
+        self._end = BoundedEnd()
         self.landed = threading.Event()
-        self.complete = False
-        self.stuck = False
+
+    @property
+    def outcome(self) -> CopyOutcome:
+        """How the copy ended."""
+        return CopyOutcome(complete=self._end.complete, stuck=self._end.stuck)
 
     def wait(self, query: StreamingQuery) -> None:
         """Wait until no other lease is wanted, and in-flight work is finished."""
@@ -146,18 +139,10 @@ class _Job:
             self._on_lease(reports)
 
     def _at_the_end(self, reports: list[Report]) -> None:
-        totals = summary(reports)
-        # Of all reported partitions: those caught up are not in the next lease.
-        before = sum(self._reached.values()) if self._reached else -1
-        self._reached |= {(report.topic, report.partition): report.next_offset or 0 for report in reports}
-        # Partitions that wait for another run wait while it runs, or until its mark expires.
-        advanced = sum(self._reached.values()) > before or any(report.waits for report in reports)
-        self._fruitless = 0 if advanced else self._fruitless + 1
-        self.complete = totals.over and not totals.errors
-        self.stuck = not totals.over and self._fruitless >= _FRUITLESS_LEASES
-        if self.stuck and self._on_trouble is not None:
+        self._end.lease_ended(reports)
+        if self._end.stuck and self._on_trouble is not None:
             self._on_trouble(GAVE_UP)
-        if totals.over or self.stuck:
+        if self._end.over:
             # Before this returns, otherwise Spark would begin another lease.
             self._control.ask_to_stop()
             self.landed.set()

@@ -13,7 +13,8 @@ from pyspark import TaskContext
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.lease_run import run_lease
 from mirrorless.copy.engines.spark.lease_source import PartitionLeases
-from mirrorless.copy.partition.lease_rows import LeaseRow, Report, arrow_schema, spark_schema
+from mirrorless.copy.engines.spark.row_schemas import arrow_schema, spark_schema
+from mirrorless.copy.partition.lease_rows import LeaseRow, Report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -1,0 +1,332 @@
+"""Copies a flow in this process, one run after the other; each takes over strictly from the one before it.
+
+A run keeps a mark in the progress topic. It plans and connects while the run before it still copies, tells it by its
+mark that it is ready, and copies once that one has finished its in-flight work and deleted its own mark. So nothing is
+copied twice, also where the target has forgotten the producer. The copy job of Spark takes part in the same order.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.copy.engines.functions.run_watch import IdleTime, RunWatch, TimeLeft
+from mirrorless.copy.engines.lease_plans import LeasePlans
+from mirrorless.copy.engines.lease_run import connect_slot, forget_slot, run_watched_lease
+from mirrorless.copy.engines.outcome import BoundedEnd
+from mirrorless.copy.engines.work_meter import WorkMeter
+from mirrorless.copy.partition.lease_rows import summary
+from mirrorless.copy.planning.run_order import RunOrder
+from mirrorless.copy.progress.run_marks import WHOLE, Share
+from mirrorless.copy.slot.added_partitions import is_share_of
+from mirrorless.errors import ConfigurationError, FlowPaused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mirrorless.copy.engines.control import Control
+    from mirrorless.copy.flow.memory_limits import MemoryLimits
+    from mirrorless.copy.flow.reference import FlowRef
+    from mirrorless.copy.partition.lease_rows import LeaseRow, Report
+    from mirrorless.copy.progress.engine_choice import EngineName
+    from mirrorless.settings import Flow
+
+RUNS: Final = 2
+"""How many runs of a share there may be: one that copies, and one that is ready to."""
+_WAIT_S: Final = 0.2
+_PAUSE_S: Final = 2.0
+_LOOK_S: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """What a run did: `note` is why it ended, or why it copied nothing; `waited_s` how long for the run before it.
+
+    `complete` and `stuck` are as in `BoundedEnd`. `lag_records` is what is left, `trouble` the last line on why a lease
+    could not be planned, or not all of it. `paused` says that the flow is.
+    """
+
+    note: str
+    copied: bool = False
+    records: int = 0
+    copied_bytes: int = 0
+    lag_records: int = 0
+    waited_s: float = 0.0
+    complete: bool = False
+    stuck: bool = False
+    paused: bool = False
+    trouble: str = ""
+
+
+class _ConnectionsChanged(Exception):
+    """The next run uses the new connections."""
+
+
+class FunctionsEngine:
+    """The runs of one share of a flow; clients and connections are kept from run to run. Not thread-safe."""
+
+    def __init__(self, place: FlowRef, *, control: Control, memory: MemoryLimits, share: Share = WHOLE) -> None:
+        self._place = place
+        self._control = control
+        self._memory = memory
+        self._share = share
+        self._order: RunOrder | None = None
+        self._of_order: Flow | None = None
+        self._plans = LeasePlans(place, control, self._order_of)
+        self._meter = WorkMeter()
+        self._began_with: object = None
+
+    def run(
+        self,
+        time_left: TimeLeft,
+        on_lease: Callable[[list[Report]], None],
+        *,
+        begins: Callable[[], None] = lambda: None,
+    ) -> RunResult:
+        """Copy until the next run is ready, the time is over, or Spark takes over; finishes all in-flight work.
+
+        `on_lease` gets the reports of each finished lease, `begins` is called when it is this run's turn to copy.
+        Returns at once if two runs exist already, the flow is paused, or Spark is to copy it. Raises `MirrorlessError`.
+        """
+        flow = self._place.load()
+        if flow.engine == "spark":
+            return RunResult(note="mirrorless.engine is spark: the copy job copies the flow")
+        order = self._order_of(flow)
+        if note := self._is_not_to_copy(flow, order):
+            return RunResult(note=note)
+        self.measure_again()
+        self._began_with = flow.connections
+        try:
+            self._plans.refuse_paused(flow)
+            order.claim(ready=False, another=True)
+            if self._functions_in(order) >= RUNS:
+                return RunResult(note="two other invocations are running")
+            run = _CurrentRun(self, flow, order, time_left, on_lease)
+            return replace(run.result(begins), trouble=self._plans.complaint)
+        except FlowPaused as paused:
+            if self._place.bounded:
+                raise
+            if self._functions_in(order):
+                self._end_others(order, time_left)
+            return RunResult(note=str(paused), paused=True)
+        except _ConnectionsChanged:
+            return RunResult(note="the connections in the configuration changed", copied=True)
+        finally:
+            order.release()
+
+    def _end_others(self, order: RunOrder, time_left: TimeLeft) -> None:
+        """Let a run that copies a flow which was paused meanwhile end, as if this one was to take over."""
+        order.claim(another=True)
+        while order.earlier() and time_left.left_s > 0 and not self.is_stopping():
+            order.wait(_WAIT_S)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._plans.close()
+        if self._order is not None:
+            self._order.close()
+        forget_slot(self._place)
+
+    def _order_of(self, flow: Flow) -> RunOrder:
+        if self._order is None or self._of_order is None or self._of_order.connections != flow.connections:
+            if self._order is not None:
+                self._order.close()
+            self._order = RunOrder(
+                flow,
+                engine="functions",
+                share=self._share,
+                deployment=self._place.deployment,
+                work=lambda: self._meter.work,
+            )
+            self._of_order = flow
+        self._order.follow(flow)
+        return self._order
+
+    def _is_not_to_copy(self, flow: Flow, order: RunOrder) -> str:
+        """Why the run is not to copy; empty if it is."""
+        choice = order.look()
+        chosen: EngineName = "functions" if flow.engine == "functions" or choice is None else choice.engine
+        if chosen == "spark" and any(mark.engine == "spark" for mark in order.others()):
+            return "the copy job copies the flow"
+        if self._functions_in(order) >= RUNS:
+            return "two other invocations are running"
+        return ""
+
+    def _functions_in(self, order: RunOrder) -> int:
+        return sum(mark.engine == "functions" for mark in order.earlier())
+
+    def rows(self, time_left: TimeLeft) -> list[LeaseRow] | None:
+        """Plan, and return the rows of the share; None if no lease could be planned."""
+        with suppress(ConfigurationError):  # being edited: the plan uses the last valid one
+            if self._place.load().connections != self._began_with:
+                raise _ConnectionsChanged
+        piles = self._plans.next(stopping=lambda: self._control.stopping() or time_left.left_s <= 0, slots=1)
+        if piles is None:
+            return None
+        rows = [row for pile in piles for row in pile]
+        planned = next((row.planned for row in rows if row.planned is not None), None)
+        mine = [
+            replace(row, slots=self._share.of, planned=None)
+            for row in rows
+            if is_share_of((row.topic, row.partition), *self._share)
+        ]
+        return [replace(mine[0], planned=planned), *mine[1:]] if mine else []
+
+    def connect(self, rows: Sequence[LeaseRow]) -> None:
+        """Connect ahead of the lease of `rows`."""
+        if rows:
+            connect_slot(self._place, rows, memory=self._memory)
+
+    def planned_again(self, rows: Sequence[LeaseRow]) -> list[LeaseRow]:
+        """Return the rows with what the run before has written."""
+        planner = self._plans.planner
+        return list(rows) if planner is None else planner.planned_again(rows)
+
+    def lease(self, rows: Sequence[LeaseRow], watch: RunWatch, time_left: TimeLeft) -> list[Report]:
+        """Copy rows for one lease."""
+        reports = run_watched_lease(
+            self._place,
+            rows,
+            watch=watch,
+            slot=self._share.number,
+            seconds=time_left.left_s,
+            looking=self._share.of,
+            memory=self._memory,
+        )
+        self._meter.lease_ended(reports)
+        return reports
+
+    def measure_again(self) -> None:
+        """Forget what was measured: of an earlier run, or while this one waited for its turn."""
+        self._meter = WorkMeter()
+
+    def watch(
+        self,
+        flow: Flow,
+        order: RunOrder,
+        time_left: TimeLeft,
+        leased: Callable[[list[Report]], None],
+        idle: IdleTime | None,
+    ) -> RunWatch:
+        """Return the watch of the next lease."""
+        slot = self._control.of(int(time.time() * 1000), self._share.number)
+        return RunWatch(flow, order=order, time_left=time_left, meter=self._meter, slot=slot, leased=leased, idle=idle)
+
+    def is_stopping(self) -> bool:
+        """Whether a stop was requested."""
+        return self._control.stopping()
+
+    @property
+    def idle(self) -> str:
+        """Why the last plan had nothing to plan, as for a paused flow; empty if it had."""
+        return self._plans.idle
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the copy has an end."""
+        return self._place.bounded
+
+
+class _CurrentRun:
+    """One run, and what it has done so far."""
+
+    def __init__(
+        self,
+        engine: FunctionsEngine,
+        flow: Flow,
+        order: RunOrder,
+        time_left: TimeLeft,
+        on_lease: Callable[[list[Report]], None],
+    ) -> None:
+        self._engine = engine
+        self._flow = flow
+        self._order = order
+        self._time_left = time_left
+        self._on_lease = on_lease
+        self._end = BoundedEnd()
+        self._result = RunResult(note="")
+
+    def result(self, begins: Callable[[], None]) -> RunResult:
+        """Plan, wait for the turn, and copy."""
+        # Also one that ends while this run plans: what it wrote last may not be in the plan.
+        follows = bool(self._order.earlier())
+        rows = self._planned()
+        if self._engine.idle:
+            return replace(self._result, note=self._engine.idle)
+        if rows is None and self._is_over():
+            return replace(self._result, note="its time was over before a lease could be planned")
+        self._engine.connect(rows or [])
+        self._order.be_ready()
+        began = time.monotonic()
+        if note := self._wait():
+            return replace(self._result, note=note)
+        waited_s = time.monotonic() - began
+        begins()
+        if rows and follows:
+            rows = self._engine.planned_again(rows)
+        self._engine.measure_again()
+        return replace(self._copy(rows), waited_s=round(waited_s, 3))
+
+    def _planned(self) -> list[LeaseRow] | None:
+        """Plan, until it succeeds as long as another run copies: that one ends when this one is ready."""
+        while True:
+            rows = self._engine.rows(self._time_left)
+            if rows is not None or self._engine.idle or self._is_over() or not self._order.earlier():
+                return rows
+            self._order.wait(_WAIT_S)
+
+    def _wait(self) -> str:
+        """Wait for all earlier runs to end; returns why this run is not to copy, empty if it is its turn."""
+        while self._order.earlier():
+            if self._spark_waits():
+                return "the copy job takes over"
+            if self._is_over():
+                return "its time was over while another run copied"
+            self._order.wait(_WAIT_S)
+        return ""
+
+    def _copy(self, rows: list[LeaseRow] | None) -> RunResult:
+        idle = IdleTime() if self._flow.copy_idle_exit else None
+        while True:
+            watch = self._engine.watch(self._flow, self._order, self._time_left, self._leased, idle)
+            if rows:
+                self._leased(self._engine.lease(rows, watch, self._time_left))
+            elif rows is not None and self._engine.bounded:
+                self._end.lease_ended([])
+            if self._engine.bounded and self._end.over:
+                note = "everything was copied" if self._end.complete else "the copy ended"
+                return replace(self._result, note=note, complete=self._end.complete, stuck=self._end.stuck)
+            if watch.stopping():
+                return replace(self._result, note=watch.ended)
+            if not rows:
+                self._pause(watch)
+            rows = self._engine.rows(self._time_left)
+            if self._engine.idle:
+                return replace(self._result, note=self._engine.idle)
+
+    def _pause(self, watch: RunWatch) -> None:
+        """Wait before another plan, which costs requests: this one had nothing to copy."""
+        until = time.monotonic() + _PAUSE_S
+        while time.monotonic() < until and not watch.stopping():
+            time.sleep(_LOOK_S)
+
+    def _leased(self, reports: list[Report]) -> None:
+        totals = summary(reports)
+        self._result = replace(
+            self._result,
+            copied=True,
+            records=self._result.records + totals.records,
+            copied_bytes=self._result.copied_bytes + totals.copied_bytes,
+            lag_records=totals.lag_records,
+        )
+        if self._engine.bounded and not self._engine.is_stopping():
+            self._end.lease_ended(reports)
+        self._on_lease(reports)
+
+    def _is_over(self) -> bool:
+        return self._engine.is_stopping() or self._time_left.left_s <= 0
+
+    def _spark_waits(self) -> bool:
+        return any(mark.engine == "spark" for mark in self._order.later())

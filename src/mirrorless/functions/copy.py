@@ -1,0 +1,148 @@
+"""copy: copies the flow's partitions until the next invocation is ready to, without Spark."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.functions.engine import FunctionsEngine
+from mirrorless.copy.engines.outcome import CopyOutcome
+from mirrorless.copy.flow.memory_limits import MemoryLimits
+from mirrorless.copy.flow.reference import FlowRef
+from mirrorless.copy.progress.run_marks import Share
+from mirrorless.errors import AwsError
+from mirrorless.functions.client_cache import ClientCache
+from mirrorless.functions.copy_companions import Companions
+from mirrorless.functions.environment import copy_environment
+from mirrorless.functions.events import COPY_SHARE, CopyShareEvent
+from mirrorless.functions.runtime_context import runtime_context
+from mirrorless.publishing.lease_meter import LeaseMeter
+from mirrorless.settings.aws import client
+
+if TYPE_CHECKING:
+    from mirrorless.copy.engines.functions.engine import RunResult
+    from mirrorless.copy.partition.lease_rows import Report
+    from mirrorless.functions.budget import TimeBudget
+    from mirrorless.functions.invocation import Invocation
+
+_LOCAL_MB: Final = 256
+_HEARTBEAT_S: Final = 2.0
+"""Long enough for a heartbeat at the next full second."""
+_TICKS: Final = 11 / 6
+"""The longest run, in ticks: ten seconds less than two ticks of a minute."""
+
+
+@dataclass(slots=True)
+class _Warm:
+    """What is kept between the invocations of one share."""
+
+    engine: FunctionsEngine
+    meter: LeaseMeter
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _RunTime:
+    """The time of one run on Lambda: the invocation's, but no more than nearly two ticks."""
+
+    budget: TimeBudget
+    longest_s: float
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def left_s(self) -> float:
+        """Seconds for work."""
+        return min(self.budget.left_s, max(0.0, self.began + self.longest_s - time.monotonic()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Unlimited:
+    """The time of a run on one machine, which its control ends."""
+
+    left_s: float = math.inf
+
+
+_warm: Final = ClientCache(_Warm.close)
+
+
+def copy_partitions(invocation: Invocation) -> dict[str, Any]:
+    """Copy the share of this invocation; share 0, which the schedule starts, starts the others.
+
+    On Lambda heartbeats and checkpoints are emitted meanwhile; on one machine their own functions do that. Raises
+    `MirrorlessError`.
+    """
+    event, flow = invocation.event, invocation.flow
+    share = Share(event.number, event.of) if isinstance(event, CopyShareEvent) else Share(0, _number())
+    given = runtime_context()
+    if given is not None and given.copy.over:
+        return {"note": "everything was copied"}
+    if share.of > 1 and share.number == 0 and flow.engine != "spark":
+        _start_others(share)
+    time_left = _Unlimited() if given else _RunTime(invocation.budget, flow.copy_tick_seconds * _TICKS)
+    key = f"{flow.name} {share.number}/{share.of}"
+    control = Control() if given is None else given.copy.function_control
+    with _warm.kept(key, (flow.connections, control), lambda: _new(invocation, share, control)) as warm:
+
+        def leased(reports: list[Report]) -> None:
+            if given is not None:
+                given.copy.lease_ended(reports)
+            samples = warm.meter.lease(reports, now_ms=int(time.time() * 1000))
+            invocation.sink.leased(flow, samples)
+
+        with Companions(invocation, enabled=given is None and share.number == 0) as companions:
+            result = warm.engine.run(time_left, leased, begins=companions.start)
+            if result.paused and flow.copy_idle_exit and given is None:
+                companions.start()  # nothing else emits them
+                time.sleep(_HEARTBEAT_S)
+    if given is not None and (result.complete or result.stuck):
+        given.copy.ended(CopyOutcome(complete=result.complete, stuck=result.stuck))
+    if result.trouble and given is None:  # on one machine the control has shown it
+        invocation.sink.tell("warning", result.trouble)
+    if result.copied:
+        invocation.measure("copy-running", 1)
+    return _answer(share, result) | companions.answer
+
+
+def _new(invocation: Invocation, share: Share, control: Control) -> _Warm:
+    given, flow = runtime_context(), invocation.flow
+    place = FlowRef(
+        location=copy_environment().config, flow=flow.name, bounded=given is not None and given.copy.bounded
+    )
+    memory = MemoryLimits.within(int(os.environ.get("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", _LOCAL_MB)))
+    engine = FunctionsEngine(place, control=control, memory=memory, share=share)
+    return _Warm(engine, LeaseMeter(flow.cloudwatch_topics, only_troubled=True))
+
+
+def _number() -> int:
+    return 1 if runtime_context() is not None else copy_environment().functions
+
+
+def _start_others(share: Share) -> None:
+    """Invoke this function for every other share, without waiting for the answers; raises `AwsError`."""
+    name = os.environ["AWS_LAMBDA_FUNCTION_NAME"]
+    try:
+        with client("lambda", region=None) as function:
+            for number in range(1, share.of):
+                event = {"source": COPY_SHARE, "number": number, "of": share.of}
+                function.invoke(FunctionName=name, InvocationType="Event", Payload=json.dumps(event).encode())
+    except ValueError as error:
+        raise AwsError(f"function {name}: starting the other {share.of - 1} invocations failed: {error}") from None
+
+
+def _answer(share: Share, result: RunResult) -> dict[str, Any]:
+    return {
+        "note": result.note,
+        "copied": result.copied,
+        "records": result.records,
+        "bytes": result.copied_bytes,
+        "lag_records": result.lag_records,
+        "waited_s": result.waited_s,
+        **({"share": f"{share.number} of {share.of}"} if share.of > 1 else {}),
+    }
