@@ -64,7 +64,11 @@ def metric_row(metric: Metric) -> str:
 
 def metrics() -> str:
     """Every metric, by what emits it."""
-    titles = {Emitter.COPY: "partition_copy", Emitter.FUNCTIONS: "All functions"}
+    titles = {
+        Emitter.COPY: "copy and partition_copy",
+        Emitter.COPY_FUNCTION: "copy",
+        Emitter.FUNCTIONS: "All functions",
+    }
     order = (Emitter.COPY, *(one for one in Emitter if one is not Emitter.COPY))
     sections = []
     for emitter in order:
@@ -76,7 +80,7 @@ def metrics() -> str:
 
 def right_row(row: Row) -> str:
     """One right as a row of a table."""
-    when = f"{row.why} ({row.when})" if row.when is not None else row.why
+    when = f"{row.why} ({row.condition})" if row.condition else row.why
     actions = ", ".join(f"`{action.partition(':')[2]}`" for action in row.iam_actions)
     return f"| {row.side} | {row.on} | `{row.operation}` | {actions} | {when} |\n"
 
@@ -94,7 +98,7 @@ def _rights_in_short(function: Function, side: Side) -> str:
     rows = without_implied(row for row in ROWS if row.function is function and row.side is side and row.required)
     found: dict[On, list[str]] = {}
     for row in rows:
-        found.setdefault(row.on, []).append(f"`{row.operation}`{STAR if row.when is not None else ''}")
+        found.setdefault(row.on, []).append(f"`{row.operation}`{STAR if row.condition else ''}")
     return "; ".join(f"{on}: {', '.join(operations)}" for on, operations in found.items())
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bench import cost
-from tests.support.template import ROOT, environment
+from tests.support.template import ROOT, environment, read
 
 if TYPE_CHECKING:
     from _pytest.capture import CaptureFixture
@@ -26,7 +27,49 @@ def test_memory_is_the_templates() -> None:
         one["CodeUri"].rpartition("/")[2]: one.get("MemorySize", flow.globals["MemorySize"])
         for one in flow.of_type("AWS::Serverless::Function").values()
     }
-    assert {one.name.split(",")[0]: one.memory_mb for one in cost.FUNCTIONS} == in_template
+    reckoned = (*cost.FUNCTIONS, cost.COPY_AT_REST)
+    assert {one.name.split(",")[0]: one.memory_mb for one in reckoned} == in_template
+
+
+def test_functions_that_copy_are_as_many_as_the_template_takes() -> None:
+    for template in ("template.yaml", "flow.yaml", "pipeline.yaml"):
+        declared = read(ROOT / "infra" / template)["Parameters"]
+        numbers = {name: one for name, one in declared.items() if name.endswith("CopyFunctions")}
+        assert numbers
+        assert all((one["MinValue"], one["MaxValue"]) == (1, cost.MOST_FUNCTIONS) for one in numbers.values())
+
+
+def test_a_flow_is_cheaper_than_its_goal() -> None:
+    for mb_s, goal in cost.GOALS.items():
+        assert cost.automatic(mb_s) < goal
+    assert set(cost.GOALS) == set(cost.RATES)
+
+
+def test_functions_that_copy_always_run_and_overlap_when_they_hand_over() -> None:
+    one = cost.Copies(3, 512)
+    requests = 3 * 730 * 60
+    assert one.dollars == pytest.approx(requests * 0.20e-6 + requests * (60 + cost.OVERLAP_S) * 0.5 * 0.0000133334)
+
+
+def test_memory_is_chosen_by_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost, "COPY_PEAK_MB", 200)
+    monkeypatch.setattr(cost, "COPY_MB_S", 20.0)
+    assert cost.copies(2) == cost.Copies(1, 256)
+    assert cost.copies(2.1) == cost.Copies(1, 512)
+    assert cost.copies(50) == cost.Copies(3, 512)
+    found = cost.copies(500)  # 25 of 512 MB would be more than the template takes
+    assert found == cost.Copies(13, 1024)
+    assert cost.copies(16 * cost.COPY_NETWORK_MB_S + 1) is None
+    assert cost.by_functions(16 * cost.COPY_NETWORK_MB_S + 1) == math.inf
+    monkeypatch.setattr(cost, "COPY_PEAK_MB", 300)
+    assert cost.copies(2) == cost.Copies(1, 512)
+
+
+def test_heartbeats_and_checkpoints_return_at_once_while_functions_copy() -> None:
+    saved = cost.functions() - cost.functions_beside_copy()
+    assert saved > 0.8 * sum(one.dollars for one in cost.FUNCTIONS if one.name.startswith(("heartbeat", "checkpoint,")))
+    changed = {one.name for one in cost.FUNCTIONS if one.dollars_beside_copy != one.dollars}
+    assert changed == {"heartbeat", "checkpoint, by schedule", "checkpoint, by trigger"}
 
 
 def test_a_job_has_cores_for_its_slots_network_for_its_bytes_and_a_driver() -> None:
@@ -43,7 +86,13 @@ def test_what_is_not_sent_is_not_paid() -> None:
     flow = cost.watching(topics=0)
     assert cost.watching(topics=1, lagging_h=24) - flow == pytest.approx(6 * 0.30)
     assert cost.watching(topics=1, lagging_h=1) - flow == pytest.approx(6 * 0.30 / 24)
-    assert flow == pytest.approx(19 * 0.30 + 3 * 0.30 / 24 + 19 * 0.10 + 0.50 + 3.0 + 730 * 30 * 0.01e-3 + 2 * 0.50)
+    assert flow == pytest.approx(21 * 0.30 + 3 * 0.30 / 24 + 23 * 0.10 + 0.50 + 3.0 + 730 * 30 * 0.01e-3 + 2 * 0.50)
+
+
+def test_alarms_are_paid_by_their_metrics() -> None:
+    watch = environment().nested["Forward"].nested["Watch"].of_type("AWS::CloudWatch::Alarm")
+    metrics = [sum("MetricStat" in one for one in alarm.get("Metrics", ())) or 1 for alarm in watch.values()]
+    assert sum(metrics) == cost.ALARM_METRICS
 
 
 def test_two_of_three_leaders_are_in_another_zone() -> None:

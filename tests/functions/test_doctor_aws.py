@@ -105,6 +105,7 @@ def test_a_deployment_that_fits(account: Account) -> None:
         "configuration",
         "secrets",
         "concurrency",
+        "functions that copy",
         "triggers",
         "job runs",
     ]
@@ -300,15 +301,84 @@ def test_secrets_that_the_roles_may_not_decrypt(account: Account, tmp_path: Path
 
 
 def test_concurrency_of_a_new_account(account: Account, limits: dict[str, int], tmp_path: Path) -> None:
-    limits |= {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}
+    limits |= {"ConcurrentExecutions": 12, "UnreservedConcurrentExecutions": 12}
     assert wrong(examined(account.samconfig(tmp_path))) == []
+    limits |= {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}
     warned = only(examined(account.samconfig(tmp_path, BackwardEnabled="true"), status=0), "concurrency", "warning")
     assert warned["text"] == (
-        "10 of 10 concurrent executions of the account are unreserved; samconfig.toml: prod needs 20: functions are "
+        "10 of 10 concurrent executions of the account are unreserved; samconfig.toml: prod needs 24: functions are "
         "throttled, and run a minute later"
     )
     failed = only(examined(account.samconfig(tmp_path, ReservedConcurrency="true"), status=1), "concurrency")
-    assert failed["text"].endswith("needs 10, and Lambda keeps 100 unreserved: the deployment will fail")
+    assert failed["text"].endswith("needs 12, and Lambda keeps 100 unreserved: the deployment will fail")
+
+
+def test_each_function_that_copies_needs_two_invocations(
+    account: Account, limits: dict[str, int], tmp_path: Path
+) -> None:
+    limits |= {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 41}
+    many = account.samconfig(tmp_path, ForwardCopyFunctions="16")
+    warned = only(examined(many, status=0), "concurrency", "warning")
+    assert "samconfig.toml: prod needs 42: functions are throttled" in warned["text"]
+    limits["UnreservedConcurrentExecutions"] = 31
+    account.parameters |= {"ReservedConcurrency": "true", "ForwardCopyFunctions": "16"}
+    account.deploy()
+    account.mapping("Checkpoint")
+    warned = only(examined(STACK, status=0), "concurrency", "warning")
+    assert warned["text"] == (
+        "10 are reserved; 31 of 1000 concurrent executions of the account are not; mirrorless-prod needs 32 of these: "
+        "functions are throttled, and run a minute later"
+    )
+
+
+def test_several_functions_that_copy_start_each_other_through_an_endpoint(account: Account, tmp_path: Path) -> None:
+    account.without_nat()
+    account.endpoints("lambda")
+    alone = examined(account.samconfig(tmp_path, Triggers="off"), status=0)
+    assert wrong(alone) == []
+    assert alone["functions that copy"][0]["text"] == (
+        "ForwardCopyFunctions=1: 1 of 256 MB, at most 2 invocations at once"
+    )
+    found = examined(account.samconfig(tmp_path, Triggers="off", ForwardCopyFunctions="2"), status=1)
+    assert {one["text"] for one in found["access to AWS"]} == {
+        f"{subnet} ({account.vpc}): no NAT, and no endpoint for lambda" for subnet in account.subnets
+    }
+
+
+def test_functions_that_copy_with_another_number_than_the_stack(account: Account) -> None:
+    account.parameters |= {"ForwardCopyFunctions": "3"}
+    account.deploy(copy={"MIRRORLESS_COPY_FUNCTIONS": "2"})
+    account.mapping("Checkpoint")
+    failed = only(examined(STACK, status=1), "functions that copy")
+    assert failed["text"].endswith(" has MIRRORLESS_COPY_FUNCTIONS=2, and the stack has ForwardCopyFunctions=3")
+    assert failed["fix"] == "deploy the stack again; to change the number, change ForwardCopyFunctions"
+
+
+def test_functions_that_copy_with_too_little_concurrency_or_memory(account: Account) -> None:
+    account.parameters |= {"ForwardCopyFunctions": "3"}
+    account.deploy(copy={"MemorySize": "128"})
+    account.mapping("Checkpoint")
+    warned = only(examined(STACK, status=0), "functions that copy", "warning")
+    assert warned["text"].endswith(": 128 MB of memory may not be enough to copy")
+    assert warned["fix"] == "set ForwardCopyMemory to 256 or more"
+    (name,) = [
+        one["FunctionName"]
+        for one in account.client("lambda").list_functions()["Functions"]
+        if "-Copy-" in one["FunctionName"]
+    ]
+    account.client("lambda").put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=4)
+    failed = examined(STACK, status=1)["functions that copy"][0]
+    assert failed["text"] == f"{name} may run 4 times at once; 3 that copy need 6, two each"
+
+
+def test_a_stack_of_an_earlier_release_has_no_function_that_copies(account: Account) -> None:
+    account.deploy(without_copy=True)
+    account.mapping("Checkpoint")
+    found = examined(STACK, status=0)
+    assert wrong(found) == [
+        f"functions that copy: {STACK} has no function copy: an earlier release deployed it",
+        f"job runs: {STACK}-forward-copy has not run yet",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -349,7 +419,10 @@ def test_a_trigger_that_should_be_there(account: Account) -> None:
 def test_runs_that_failed_and_jobs_that_never_ran(account: Account) -> None:
     account.deploy()
     account.mapping("Checkpoint")
-    assert only(examined(STACK), "job runs", "warning")["text"] == f"{STACK}-forward-copy has not run yet"
+    # Functions copy: nothing is wrong.
+    assert examined(STACK)["job runs"][0]["text"] == (
+        f"{STACK}-forward-copy has not run yet; job_supervisor starts it when the functions do not suffice"
+    )
     reason = "JobRunRequest failed: CONNECTION_LIST_CONNECTION_WITH_AZ_NULL"
     account.run(account.jobs[0], "FAILED", reason)
     failed = only(examined(STACK, status=1), "job runs")

@@ -10,7 +10,7 @@ import pytest
 from moto.iam.policy_validation import IAMPolicyDocumentValidator
 
 from tests.support.aws_calls import ROOT, reachable, rights
-from tests.support.template import Stack, environment
+from tests.support.template import Stack, cluster_arn, environment
 
 FUNCTIONS: Final = (
     "topic_discovery",
@@ -20,6 +20,7 @@ FUNCTIONS: Final = (
     "checkpoint",
     "heartbeat_monitor",
     "job_supervisor",
+    "copy",
 )
 ENTRIES: Final = {name: ROOT / "functions" / name / "app.py" for name in FUNCTIONS} | {
     name: ROOT / "glue_jobs" / f"{name}.py" for name in ("partition_copy", "verify_copy")
@@ -55,27 +56,28 @@ WITHOUT_RESOURCES: Final = {"Network", "TriggerNetwork", "Metrics"}
 
 
 @pytest.fixture(scope="module")
-def roles() -> Stack:
-    """Everything that a configuration can refer to is referred to."""
-    return (
-        environment(
-            SecretArns="arn:aws:secretsmanager:eu-central-1:111122223333:secret:kafka-AbCdEf",
-            ParameterArns="arn:aws:ssm:eu-central-1:111122223333:parameter/kafka",
-            KmsKeyArns="arn:aws:kms:eu-central-1:111122223333:key/1,arn:aws:kms:eu-central-1:111122223333:key/2",
-            first="{alias}.security.protocol=SASL_SSL\n{alias}.sasl.mechanism=SCRAM-SHA-512\n",
-            FirstSecretArn="arn:aws:secretsmanager:eu-central-1:111122223333:secret:AmazonMSK_first-AbCdEf",
-        )
-        .nested["Forward"]
-        .nested["Roles"]
-    )
+def flow() -> Stack:
+    """Everything that a configuration can refer to is referred to, and several functions copy."""
+    return environment(
+        SecretArns="arn:aws:secretsmanager:eu-central-1:111122223333:secret:kafka-AbCdEf",
+        ParameterArns="arn:aws:ssm:eu-central-1:111122223333:parameter/kafka",
+        KmsKeyArns="arn:aws:kms:eu-central-1:111122223333:key/1,arn:aws:kms:eu-central-1:111122223333:key/2",
+        first="{alias}.security.protocol=SASL_SSL\n{alias}.sasl.mechanism=SCRAM-SHA-512\n",
+        FirstSecretArn="arn:aws:secretsmanager:eu-central-1:111122223333:secret:AmazonMSK_first-AbCdEf",
+        ForwardCopyFunctions="2",
+    ).nested["Forward"]
 
 
-def statements(roles: Stack, function: str) -> list[dict[str, Any]]:
-    """Return what a role allows: its own policies, and those that are attached."""
-    role = roles.of_type("AWS::IAM::Role")[f"{''.join(part.title() for part in function.split('_'))}Role"]
-    managed = roles.of_type("AWS::IAM::ManagedPolicy")
-    documents = [managed[name.strip("<>")]["PolicyDocument"] for name in role["ManagedPolicyArns"]]
+def statements(flow: Stack, function: str) -> list[dict[str, Any]]:
+    """Return what a role allows: its own policies, those that it names, and those that name it."""
+    roles = flow.nested["Roles"]
+    name = f"{''.join(part.title() for part in function.split('_'))}Role"
+    role, managed = roles.of_type("AWS::IAM::Role")[name], roles.of_type("AWS::IAM::ManagedPolicy")
+    documents = [managed[one.strip("<>")]["PolicyDocument"] for one in role["ManagedPolicyArns"]]
     documents += [policy["PolicyDocument"] for policy in role["Policies"]]
+    documents += [
+        one["PolicyDocument"] for one in flow.of_type("AWS::IAM::ManagedPolicy").values() if f"<{name}>" in one["Roles"]
+    ]
     return [one for document in documents for one in document["Statement"] if one["Effect"] == "Allow"]
 
 
@@ -86,9 +88,9 @@ def actions(statement: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.parametrize("function", ENTRIES)
-def test_every_request_in_the_code_is_allowed_and_nothing_else(roles: Stack, function: str) -> None:
+def test_every_request_in_the_code_is_allowed_and_nothing_else(flow: Stack, function: str) -> None:
     asked = {right for path in reachable(ENTRIES[function]) for right in rights(path)}
-    ours = [one for one in statements(roles, function) if not any(a.startswith("kafka-cluster:") for a in actions(one))]
+    ours = [one for one in statements(flow, function) if not any(a.startswith("kafka-cluster:") for a in actions(one))]
     allowed = {action for one in ours for action in actions(one)}
     for one in ours:
         if one["Sid"] in NOT_OURS:
@@ -123,8 +125,8 @@ def test_the_configuration_may_be_in_s3_or_in_ssm() -> None:
 
 
 @pytest.mark.parametrize("function", ENTRIES)
-def test_a_star_stands_only_where_aws_knows_no_resource(roles: Stack, function: str) -> None:
-    for one in statements(roles, function):
+def test_a_star_stands_only_where_aws_knows_no_resource(flow: Stack, function: str) -> None:
+    for one in statements(flow, function):
         resources = [one["Resource"]] if isinstance(one["Resource"], str) else one["Resource"]
         assert ("*" in resources) == (one["Sid"] in WITHOUT_RESOURCES), one
         assert not any("*" in action for action in actions(one)), one
@@ -141,22 +143,55 @@ def test_the_publisher_may_do_what_it_does_and_nothing_else() -> None:
 @pytest.mark.parametrize("iam", ["first", "second", "none"])
 def test_no_role_is_empty_where_a_cluster_does_not_log_in_by_iam(iam: str) -> None:
     how = {"first": {"second": ""}, "second": {"first": ""}}.get(iam, {"first": "", "second": ""})
-    roles = environment(**how, BackwardEnabled="true").nested["Forward"].nested["Roles"]
+    flow = environment(**how, BackwardEnabled="true").nested["Forward"]
     for function in ENTRIES:
-        found = statements(roles, function)
+        found = statements(flow, function)
         kafka = [one for one in found if any(action.startswith("kafka-cluster:") for action in actions(one))]
         assert found
         assert not kafka or iam != "none"
+    roles = flow.nested["Roles"]
     for role in roles.of_type("AWS::IAM::Role").values():
         assert all(policy["PolicyDocument"]["Statement"] for policy in role["Policies"])
+    assert all(one["PolicyDocument"]["Statement"] for one in roles.of_type("AWS::IAM::ManagedPolicy").values())
 
 
-def test_policies_are_well_formed_and_no_larger_than_iam_takes(roles: Stack) -> None:
-    documents = [one["PolicyDocument"] for one in roles.of_type("AWS::IAM::ManagedPolicy").values()]
+def test_a_function_that_copies_alone_starts_no_other(flow: Stack) -> None:
+    (others,) = [one for one in statements(flow, "copy") if one["Sid"] == "Others"]
+    assert (others["Action"], others["Resource"]) == ("lambda:InvokeFunction", "<Copy.Arn>")
+    alone = environment().nested["Forward"]
+    assert not alone.of_type("AWS::IAM::ManagedPolicy")
+    assert not [one for one in statements(alone, "copy") if one["Sid"] == "Others"]
+
+
+def test_a_role_has_no_more_policies_than_iam_takes() -> None:
+    flow = environment(BackwardEnabled="true", ForwardCopyFunctions="2").nested["Forward"]
+    most = max(len(one["ManagedPolicyArns"]) for one in flow.nested["Roles"].of_type("AWS::IAM::Role").values())
+    assert most + len(flow.of_type("AWS::IAM::ManagedPolicy")) <= 10
+
+
+def names(kind: str, length: int) -> dict[str, str]:
+    """Return clusters whose names are as long as MSK takes them."""
+    return {f"{one}ClusterArn": cluster_arn(kind * length) for one in ("First", "Second")}
+
+
+@pytest.mark.parametrize("clusters", [{}, names("n", 64)], ids=["usual names", "long names"])
+@pytest.mark.parametrize("location", ["source", "target"])
+@pytest.mark.parametrize("both_ways", ["false", "true"])
+def test_policies_are_well_formed_and_no_larger_than_iam_takes(
+    both_ways: str, location: str, clusters: dict[str, str]
+) -> None:
+    lines = (
+        f"offset-syncs.topic.location={location}\nsync.group.offsets.enabled=true\nmirrorless.acls.prune=true\n"
+        "errors.tolerance=all\nerrors.deadletterqueue.topic.name=dead\n"
+    )
+    flow = environment(lines, BackwardEnabled=both_ways, ForwardCopyFunctions="2", **clusters).nested["Forward"]
+    roles = flow.nested["Roles"]
+    policies = [*roles.of_type("AWS::IAM::ManagedPolicy").values(), *flow.of_type("AWS::IAM::ManagedPolicy").values()]
+    documents = [one["PolicyDocument"] for one in policies]
     documents += [
         policy["PolicyDocument"] for role in roles.of_type("AWS::IAM::Role").values() for policy in role["Policies"]
     ]
-    assert len(documents) == 12
+    assert len(documents) == (17 if both_ways == "false" else 18)
     for document in documents:
         # Attributes of resources are ARNs that only AWS knows.
         text = re.sub(r"<[^>]+>", "arn:aws:any:::thing", json.dumps(document))

@@ -31,6 +31,7 @@ FUNCTIONS: Final = (
     "Checkpoint",
     "HeartbeatMonitor",
     "JobSupervisor",
+    "Copy",
 )
 LARGEST_BYTES: Final = 250 << 20
 """Lambda's limit for a function and its layers, unzipped."""

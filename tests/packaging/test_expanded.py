@@ -29,6 +29,8 @@ CASES: Final[dict[str, dict[str, str]]] = {
         **BOTH_WAYS,
         "Triggers": "off",
         "ReservedConcurrency": "true",
+        "ForwardCopyFunctions": "3",
+        "ForwardCopyMemory": "1769",
         "VerifySchedule": "",
         "AlarmTopicArn": f"arn:aws:sns:eu-central-1:{ACCOUNT}:alarms",
         "LogKmsKeyArn": f"arn:aws:kms:eu-central-1:{ACCOUNT}:key/0f1e2d3c-1111-2222-3333-444455556666",
@@ -79,6 +81,17 @@ def test_no_deployment_has_a_fault(
     assert len(files) > 30
     linted = tool("cfn-lint", "--ignore-checks", "W", "--", *files.values())
     assert linted.returncode == 0, linted.stdout
+
+
+def test_what_copies_is_in_one_zone(expanded: Path) -> None:
+    flow = deployed(expanded, SubnetIds="subnet-1,subnet-2").nested["Forward"]
+    functions = flow.of_type("AWS::Lambda::Function")
+    networks = {name: one["VpcConfig"] for name, one in functions.items() if "VpcConfig" in one}
+    assert {tuple(one["SecurityGroupIds"]) for one in networks.values()} == {("sg-0a1b2c3d4e5f60001",)}
+    assert networks.pop("Copy")["SubnetIds"] == ["subnet-1"]
+    assert {tuple(one["SubnetIds"]) for one in networks.values()} == {("subnet-1", "subnet-2")}
+    (connection,) = flow.of_type("AWS::Glue::Connection").values()
+    assert connection["ConnectionInput"]["PhysicalConnectionRequirements"]["SubnetId"] == "subnet-1"
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from mirrorless.clusters.internal_topics import offset_syncs_topic
-from mirrorless.functions.environment import FunctionEnvironment, SupervisorEnvironment, parse
+from mirrorless.functions.environment import CopyEnvironment, FunctionEnvironment, SupervisorEnvironment, parse
 from mirrorless.functions.job_supervisor import OVER
 from mirrorless.settings import load
 from mirrorless.settings.model import Flow
+from tests.packaging.test_aws_rights import statements
 from tests.support.template import REGION, ROOT, cluster_arn, configuration, environment
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 TRIGGERS: Final = "AWS::Lambda::EventSourceMapping"
 FUNCTIONS: Final = "AWS::Serverless::Function"
+MODELS: Final[dict[str, type[FunctionEnvironment]]] = {"Copy": CopyEnvironment, "JobSupervisor": SupervisorEnvironment}
 
 
 def variables(flow: Stack, name: str) -> dict[str, str]:
@@ -68,7 +70,7 @@ def test_names_are_the_stacks_and_no_alias_is_part_of_them() -> None:
 def test_every_function_has_its_handler_and_its_environment() -> None:
     flow = environment().nested["Forward"]
     found = flow.of_type(FUNCTIONS)
-    assert len(found) == 7
+    assert len(found) == 8
     for name, one in found.items():
         folder = (ROOT / "infra" / one["CodeUri"]).resolve()
         assert folder.parent == ROOT / "functions"
@@ -76,7 +78,7 @@ def test_every_function_has_its_handler_and_its_environment() -> None:
         assert flow.globals["Handler"] == "app.handler"
         assert "handler = " in (folder / "app.py").read_text()
         told = variables(flow, name)
-        model = SupervisorEnvironment if name == "JobSupervisor" else FunctionEnvironment
+        model = MODELS.get(name, FunctionEnvironment)
         assert parse(model, told).flow == "primary->backup"
         assert told["POWERTOOLS_SERVICE_NAME"] == folder.name
         ours = {key for key in told if key.startswith("MIRRORLESS_")}
@@ -96,13 +98,30 @@ def test_only_functions_with_a_trigger_have_a_place_for_refused_records() -> Non
 def test_a_function_ends_before_lambda_ends_it_and_keeps_to_its_number() -> None:
     flow = environment().nested["Forward"]
     reserved = environment(ReservedConcurrency="true").nested["Forward"].of_type(FUNCTIONS).values()
-    assert sum(one["ReservedConcurrentExecutions"] for one in reserved) == 10
+    assert sum(one["ReservedConcurrentExecutions"] for one in reserved) == 12
+    # CloudFormation does not multiply: each of several functions that copy takes what the account has left.
+    several = environment(ReservedConcurrency="true", ForwardCopyFunctions="3").nested["Forward"].of_type(FUNCTIONS)
+    assert [name for name, one in several.items() if "ReservedConcurrentExecutions" not in one] == ["Copy"]
     for one in flow.of_type(FUNCTIONS).values():
         timeout = one.get("Timeout", flow.globals["Timeout"])
         assert 60 <= timeout <= 900
         assert "ReservedConcurrentExecutions" not in one  # a new account has ten in total
         assert one["EventInvokeConfig"]["MaximumRetryAttempts"] == 0
         assert "DestinationConfig" not in one["EventInvokeConfig"]  # the next one does its work
+
+
+def test_functions_that_copy_are_as_many_and_as_large_as_the_parameters_have_it() -> None:
+    given = {"ForwardCopyFunctions": "3", "ForwardCopyMemory": "1769", "BackwardCopyFunctions": "2"}
+    both = environment(BackwardEnabled="true", **given)
+    there, back = (both.nested[name] for name in ("Forward", "Backward"))
+    assert (variables(there, "Copy")["MIRRORLESS_COPY_FUNCTIONS"], memory(there)) == ("3", 1769)
+    assert (variables(back, "Copy")["MIRRORLESS_COPY_FUNCTIONS"], memory(back)) == ("2", 256)
+    assert variables(environment().nested["Forward"], "Copy")["MIRRORLESS_COPY_FUNCTIONS"] == "1"
+
+
+def memory(flow: Stack) -> int:
+    """Return the MB of each function that copies."""
+    return int(flow.of_type(FUNCTIONS)["Copy"]["MemorySize"])
 
 
 SCRAM: Final = "{alias}.security.protocol=SASL_SSL\n{alias}.sasl.mechanism=SCRAM-SHA-512\n"
@@ -145,8 +164,7 @@ def test_lambda_polls_only_clusters_of_its_own_region_and_account(first: str, se
     flow = environment(FirstClusterArn=first, SecondClusterArn=second).nested["Forward"]
     assert set(triggers(flow)) == expected
     # The same rights on topics and groups, wherever the cluster is.
-    role = flow.nested["Roles"].of_type("AWS::IAM::Role")["CheckpointRole"]["Policies"][0]["PolicyDocument"]
-    sids = {one["Sid"] for one in role["Statement"]}
+    sids = {one["Sid"] for one in statements(flow, "checkpoint")}
     assert ("SourceGroups" in sids) == bool(first)
     assert ("TriggerFindsCluster" in sids) == ("OffsetSyncs" in expected)
     off = environment(FirstClusterArn=first, SecondClusterArn=second, Triggers="off").nested["Forward"]
@@ -158,10 +176,10 @@ def test_a_cluster_of_another_account_is_polled_by_its_vpc_connection() -> None:
     elsewhere = cluster_arn("primary", account="444455556666")
     flow = environment(FirstClusterArn=elsewhere, FirstTriggerArn=connection).nested["Forward"]
     assert triggers(flow)["OffsetSyncs"]["EventSourceArn"] == connection
-    role = flow.nested["Roles"].of_type("AWS::IAM::Role")["CheckpointRole"]["Policies"][0]["PolicyDocument"]
-    (found,) = [one for one in role["Statement"] if one["Sid"] == "TriggerFindsCluster"]
+    allowed = statements(flow, "checkpoint")
+    (found,) = [one for one in allowed if one["Sid"] == "TriggerFindsCluster"]
     assert found["Resource"] == [connection, elsewhere]
-    (topics,) = [one for one in role["Statement"] if one["Sid"] == "TriggerTopic"]
+    (topics,) = [one for one in allowed if one["Sid"] == "TriggerTopic"]
     assert topics["Resource"].startswith(elsewhere.replace(":cluster/", ":topic/"))
 
 
@@ -321,6 +339,7 @@ def test_schedules_are_as_often_as_the_settings_have_it_by_default() -> None:
         "Heartbeat": 60,
         "HeartbeatMonitor": 60,
         "JobSupervisor": 60,
+        "Copy": 60,
     }
 
 

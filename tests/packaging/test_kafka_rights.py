@@ -23,8 +23,8 @@ BESIDE_THE_TABLE: Final = {
     ("heartbeat", "SourceHeartbeats"): "heartbeats of the way back, where that has no function of its own",
     ("topic_discovery", "TargetProgress"): "reads and writes there with auto.offset.reset=latest",
     ("partition_copy", "SourceTopicPolicies"): "finds compacted topics, with client.rack",
-    ("job_supervisor", "TargetCluster"): "reads whether the flow is paused",
-    ("job_supervisor", "TargetState"): "reads whether the flow is paused",
+    ("copy", "SourceTopicPolicies"): "finds compacted topics, with client.rack",
+    ("copy", "SourceHeartbeats"): "heartbeats of the way back, where that has no function of its own",
 }
 SETTINGS: Final = {
     "usual": "",
@@ -75,10 +75,10 @@ def test_every_right_of_the_table_is_granted_and_nothing_else(
     if both_ways:
         # So that topics of one flow are no remote topics of the other.
         parameters = {"BackwardEnabled": "true", "FirstTopics": "ord*", "SecondTopics": "ord*"}
-    roles = environment(lines, **parameters).nested["Forward"].nested["Roles"]
+    deployment = environment(lines, **parameters).nested["Forward"]
     granted = {
         (action, pattern): statement["Sid"]
-        for statement in statements(roles, function.value)
+        for statement in statements(deployment, function.value)
         for action in actions(statement)
         if action.startswith("kafka-cluster:") and not statement["Sid"].startswith("Trigger")
         for pattern in ([statement["Resource"]] if isinstance(statement["Resource"], str) else statement["Resource"])
@@ -86,7 +86,7 @@ def test_every_right_of_the_table_is_granted_and_nothing_else(
     rows = needed(one_way, [function])
     asked = {(action, resource(one_way, row)) for row in rows for action in row.iam_actions}
     asked |= {(CONNECT, cluster(one_way, row.side)) for row in rows}
-    if both_ways and function is Function.CHECKPOINT:
+    if both_ways and function in (Function.CHECKPOINT, Function.COPY):
         asked |= {(action, resource(back, row)) for row in of_the_way_back(back) for action in row.iam_actions}
     missing = {
         (action, arn)

@@ -28,7 +28,7 @@ def of_type(kind: str, **parameters: str) -> list[dict[str, Any]]:
 
 def test_every_role_has_the_boundary_and_the_path_that_are_given() -> None:
     roles = of_type("AWS::IAM::Role", PermissionsBoundary=BOUNDARY, RolePath="/mirrorless/")
-    assert len(roles) == 1 + 2 * 10
+    assert len(roles) == 1 + 2 * 11
     assert {(one["PermissionsBoundary"], one["Path"]) for one in roles} == {(BOUNDARY, "/mirrorless/")}
     policies = of_type("AWS::IAM::ManagedPolicy", RolePath="/mirrorless/")
     assert {one["Path"] for one in policies} == {"/mirrorless/"}

@@ -35,8 +35,8 @@ def test_there_is_an_alarm_for_each_thing_that_must_not_last(watch: Stack) -> No
     }
     assert ours == {
         "HeartbeatMissing": ["heartbeat-age-seconds", "job-paused"],
-        "Lag": ["lag-seconds", "job-running"],
-        "JobNotRunning": ["job-down"],
+        "Lag": ["lag-seconds", "job-running", "copy-running"],
+        "NotCopying": ["job-paused", "job-running", "copy-running"],
         "PartitionHalted": ["partitions-halted"],
         "MetadataFailed": ["topics-failed", "configs-failed", "acls-failed"],
         "Differences": ["differences"],
@@ -73,9 +73,18 @@ def test_expressions_name_what_they_are_made_of(watch: Stack) -> None:
 
 def test_a_run_that_tells_no_lag_is_an_alarm_and_a_pause_is_none(watch: Stack) -> None:
     (lag,) = [one["Expression"] for one in alarms(watch)["Lag"]["Metrics"] if "Expression" in one]
-    assert lag == "IF(FILL(running, 0) > 0, FILL(lag, 1000000000), 0)"
+    assert lag == "IF(FILL(job, 0) + FILL(copy, 0) > 0, FILL(lag, 1000000000), 0)"
     (beats,) = [one["Expression"] for one in alarms(watch)["HeartbeatMissing"]["Metrics"] if "Expression" in one]
     assert beats == "IF(FILL(paused, 0) > 0, 0, age)"
+
+
+def test_one_engine_is_enough_and_a_supervisor_that_does_not_run_is_an_alarm(watch: Stack) -> None:
+    alarm = alarms(watch)["NotCopying"]
+    (stopped,) = [one["Expression"] for one in alarm["Metrics"] if "Expression" in one]
+    # Without a value of `paused`, which the supervisor emits each minute, there is no result.
+    assert stopped == "IF(paused > 0, 0, IF(FILL(job, 0) + FILL(copy, 0) < 1, 1, 0))"
+    assert alarm["TreatMissingData"] == "breaching"
+    assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (4, 5)
 
 
 def test_an_alarm_over_values_of_leases_finds_one_in_each_period(watch: Stack) -> None:

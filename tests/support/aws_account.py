@@ -127,9 +127,12 @@ class Account:
         made = self.client("secretsmanager").create_secret(Name=name, SecretString="{}", **given)
         return str(made["ARN"])
 
-    def deploy(self) -> str:
-        """Create the stack with these parameters: two functions in a nested stack, jobs, their connection; its name."""
-        function = {
+    def deploy(self, *, copy: dict[str, str] | None = None, without_copy: bool = False) -> str:
+        """Create the stack with these parameters: functions in a nested stack, jobs, their connection; its name.
+
+        `copy` are environment variables of the function that copies, `MemorySize` its memory.
+        """
+        function: dict[str, Any] = {
             "Type": "AWS::Lambda::Function",
             "Properties": {
                 "Runtime": "python3.13",
@@ -140,7 +143,15 @@ class Account:
         }
         trust = {"Version": "2012-10-17", "Statement": []}
         role = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": trust}}
-        nested = {"Resources": {"Role": role, "Checkpoint": function, "HeartbeatMonitor": function}}
+        nested: dict[str, Any] = {"Resources": {"Role": role, "Checkpoint": function, "HeartbeatMonitor": function}}
+        if not without_copy:
+            number = {"MIRRORLESS_COPY_FUNCTIONS": self.parameters.get("ForwardCopyFunctions", "1")}
+            variables = number | (copy or {})
+            own = {
+                "MemorySize": int(variables.pop("MemorySize", "256")),
+                "Environment": {"Variables": variables},
+            }
+            nested["Resources"]["Copy"] = function | {"Properties": function["Properties"] | own}
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w") as archive:
             archive.writestr("app.py", "def handler(event, context): ...\n")

@@ -14,6 +14,7 @@ ROOT: Final = Path(__file__).parents[2]
 SOURCE: Final = ROOT / "src"
 # Where the right is not called as the request is; boto3 makes some calls out of several requests.
 _RIGHTS: Final = {
+    "lambda:Invoke": ("lambda:InvokeFunction",),
     "sqs:SendMessageBatch": ("sqs:SendMessage",),
     "s3:GetObject": ("s3:GetObject", "s3:GetObjectVersion"),
     "s3:upload_file": ("s3:PutObject", "s3:AbortMultipartUpload"),

@@ -93,7 +93,7 @@ def _elsewhere(reference: str) -> str:
     if name.startswith("Library"):
         return "arn:aws:lambda:eu-central-1:111122223333:layer:library:1"
     if name.endswith("Role"):
-        return f"arn:aws:iam::111122223333:role/{name}"
+        return f"arn:aws:iam::111122223333:role/{name}" if attribute == "Arn" else name
     if name == "Failures" and attribute == "Arn":
         return "arn:aws:sqs:eu-central-1:111122223333:failures"
     if attribute == "Arn":
