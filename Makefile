@@ -86,7 +86,7 @@ bench-function: setup  ## the copy function with a function's CPU, and with ever
 	$(BIN)/python -m bench.function_ticks
 
 bench-engines: setup  ## a backlog for which auto starts Spark, and stops it again
-	$(BIN)/python -m bench.engine_switch --gigabytes 1 --mb-per-s 10
+	$(BIN)/python -m bench.engine_switch
 
 bench-metadata: setup  ## 2,000 topics with 10,000 partitions
 	$(BIN)/python -m bench.metadata_scale

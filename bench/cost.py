@@ -1,8 +1,8 @@
 """What a flow costs a month on AWS, beside MSK Replicator and MirrorMaker 2 on MSK Connect: the tables of docs/cost.md.
 
 Run as `python -m bench.cost`. Prices are dollars in us-east-1; where each comes from is in docs/cost.md. The first
-table has what depends on the engine, the second what comes with it: traffic between zones, verification, tracing,
-endpoints. Brokers, and traffic between regions, are the same for all and left out.
+table has what each engine costs, the second a flow with either, the third what comes with it: traffic between zones,
+verification, tracing, endpoints. Brokers, and traffic between regions, are the same for all and left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,25 @@ TOPICS: Final = 20
 LAGGING_H: Final = 1.0
 """Hours a day in which each topic lags or fails, and therefore has metrics."""
 BEFORE: Final = {1: "$244", 50: "$725", 500: "$1,689 to $2,653"}
-"""What the first table came to when every metric of 20 topics was sent all the time."""
+"""What a flow came to when Spark copied it always and every metric of 20 topics was sent all the time."""
+GOALS: Final = {1: 30, 50: 200, 500: 1_700}
+"""What a flow of these MB/s has to cost less than, with functions and monitoring."""
+
+# Of the function `copy`, measured with TLS on one machine (docs/benchmarks.md), not on AWS.
+COPY_MB_S: Final = 10.0
+"""Of a function with `COPY_MB`, which comes with 0.29 of a core; in proportion to memory above that."""
+COPY_MB: Final = 512
+SMALL_COPY_MB_S: Final = 2.0
+"""Of a function with `SMALL_COPY_MB`."""
+SMALL_COPY_MB: Final = 256
+COPY_PEAK_MB: Final = 140
+"""The most memory that a function uses at `SMALL_COPY_MB_S`."""
+COPY_NETWORK_MB_S: Final = 40.0
+"""What a function takes in and gives out at once, whatever its memory."""
+OVERLAP_S: Final = 3.0
+"""How long two invocations run at each hand-over, while the successor connects and plans."""
+RETURNS_S: Final = 0.2
+"""How long an invocation takes that finds that the other engine does its work."""
 
 # Prices.
 DPU_HOUR: Final = 0.44
@@ -61,8 +79,12 @@ VERIFY_MB_S: Final = 4 * 40.0
 """Of a comparison with two G.1X, both sides together: four cores at the design target."""
 ENDPOINTS: Final = 6
 """Glue, CloudWatch, its logs, SQS, STS and Secrets Manager, in one zone; S3's is free."""
-ALARM_METRICS: Final = 5 + 2 + 2 + 3 + 7
-"""Five alarms of one metric each, and four that are made of several."""
+ALARM_METRICS: Final = 4 + 2 + 3 + 3 + 3 + 8
+"""Four alarms of one metric each, and five that are made of several."""
+MOST_FUNCTIONS: Final = 16
+"""The most that the template's `CopyFunctions` takes."""
+LARGER_COPY_MB: Final = (1024, 1769)
+"""Memory that is tried if functions of `COPY_MB` would be too many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,31 +107,59 @@ WORKERS: Final = (Worker("G.025X", 0.25, 2, 20, 10), *STANDARD)
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function: its memory in the template, how often an hour and for how long it runs, which is assumed."""
+    """A function: its memory in the template, how often an hour and for how long it runs, which is assumed.
+
+    `beside_copy_s` is how long it runs while `copy` copies, if that is another time.
+    """
 
     name: str
     memory_mb: int
     an_hour: float
     seconds: float
+    beside_copy_s: float | None = None
 
     @property
     def dollars(self) -> float:
-        """What it costs a month."""
+        """What it costs a month, while the job copies."""
+        return self._dollars(self.seconds)
+
+    @property
+    def dollars_beside_copy(self) -> float:
+        """What it costs a month, while functions copy."""
+        return self._dollars(self.seconds if self.beside_copy_s is None else self.beside_copy_s)
+
+    def _dollars(self, seconds: float) -> float:
         times = self.an_hour * HOURS
-        return times * REQUEST + times * self.seconds * self.memory_mb / 1024 * GB_SECOND
+        return times * REQUEST + times * seconds * self.memory_mb / 1024 * GB_SECOND
 
 
 FUNCTIONS: Final = (
     Function("topic_discovery", 512, 6, 5),
     Function("config_sync", 512, 6, 5),
     Function("acl_sync", 512, 6, 5),
-    Function("heartbeat", 256, 60, 60),
-    Function("checkpoint, by schedule", 1024, 60, 2),
-    Function("checkpoint, by trigger", 1024, 240, 2),
+    Function("heartbeat", 256, 60, 60, RETURNS_S),
+    Function("checkpoint, by schedule", 1024, 60, 2, RETURNS_S),
+    Function("checkpoint, by trigger", 1024, 240, 2, RETURNS_S),
     Function("heartbeat_monitor, by schedule", 256, 60, 1),
     Function("heartbeat_monitor, by trigger", 256, 3600, 0.1),
     Function("job_supervisor", 256, 60, 1),
 )
+COPY_AT_REST: Final = Function("copy, while the job copies", SMALL_COPY_MB, 60, RETURNS_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """The functions that copy a flow."""
+
+    number: int
+    memory_mb: int
+
+    @property
+    def dollars(self) -> float:
+        """What they cost a month, always running, one invocation a minute."""
+        requests = self.number * 60 * HOURS
+        seconds = requests * (60 + OVERLAP_S)
+        return requests * REQUEST + seconds * self.memory_mb / 1024 * GB_SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +186,49 @@ def job(mb_s: float, *, slot_mb_s: float, workers: Sequence[Worker] = WORKERS) -
     return min(jobs, key=lambda one: one.dollars)
 
 
+def copy_mb_s(memory_mb: int) -> float:
+    """Return how much a function with so much memory copies, 0 if it does not fit."""
+    if memory_mb < COPY_PEAK_MB:
+        return 0.0
+    if memory_mb < COPY_MB:
+        return SMALL_COPY_MB_S
+    return min(COPY_MB_S * memory_mb / COPY_MB, COPY_NETWORK_MB_S)
+
+
+def copies(mb_s: float) -> Copies | None:
+    """Return the cheapest functions that copy a flow, None if the template does not take as many."""
+    found = [
+        Copies(math.ceil(mb_s / rate), memory_mb)
+        for memory_mb in (SMALL_COPY_MB, COPY_MB, *LARGER_COPY_MB)
+        if (rate := copy_mb_s(memory_mb))
+    ]
+    return min((one for one in found if one.number <= MOST_FUNCTIONS), key=lambda one: one.dollars, default=None)
+
+
 def functions() -> float:
-    """Return what all functions cost a month."""
-    return sum(one.dollars for one in FUNCTIONS)
+    """Return what all functions cost a month while the job copies."""
+    return sum(one.dollars for one in (*FUNCTIONS, COPY_AT_REST))
+
+
+def functions_beside_copy() -> float:
+    """Return what the other functions cost a month while `copy` copies."""
+    return sum(one.dollars_beside_copy for one in FUNCTIONS)
+
+
+def by_functions(mb_s: float) -> float:
+    """Return what a flow costs a month that functions copy; infinity if they cannot."""
+    found = copies(mb_s)
+    return math.inf if found is None else found.dollars + functions_beside_copy() + watching()
+
+
+def by_spark(mb_s: float, *, slot_mb_s: float, workers: Sequence[Worker] = WORKERS) -> float:
+    """Return what a flow costs a month that the job copies."""
+    return job(mb_s, slot_mb_s=slot_mb_s, workers=workers).dollars + functions() + watching()
+
+
+def automatic(mb_s: float) -> float:
+    """Return what a flow costs a month with `mirrorless.engine=auto`, caught up: the cheaper of both."""
+    return min(by_functions(mb_s), by_spark(mb_s, slot_mb_s=MEASURED_MB_S))
 
 
 def watching(topics: int = TOPICS, lagging_h: float = LAGGING_H) -> float:
@@ -162,7 +252,7 @@ def watching(topics: int = TOPICS, lagging_h: float = LAGGING_H) -> float:
 
 def tracing() -> float:
     """Return what it would cost a month to trace every invocation; the templates have `PassThrough`."""
-    return sum(one.an_hour for one in FUNCTIONS) * HOURS * TRACE
+    return sum(one.an_hour for one in (*FUNCTIONS, COPY_AT_REST)) * HOURS * TRACE
 
 
 def between_zones(mb_s: float) -> float:
@@ -198,22 +288,32 @@ def connect(mb_s: float) -> float:
 
 def main() -> None:
     """Print the tables in Markdown."""
-    ours = "job, cautious | job, as measured | functions | watching | together | without G.025X | before"
-    print(f"| MB/s | GB a month | {ours} | MSK Replicator | MSK Connect |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
-    beside = functions() + watching()
+    print(
+        "| MB/s | GB a month | functions engine | Spark engine, as measured | Spark engine, cautious | without G.025X |"
+    )
+    print("|---|---|---|---|---|---|")
     for mb_s in RATES:
-        cautious, measured = (job(mb_s, slot_mb_s=slot) for slot in (CAUTIOUS_MB_S, MEASURED_MB_S))
-        standard = [job(mb_s, slot_mb_s=slot, workers=STANDARD) for slot in (MEASURED_MB_S, CAUTIOUS_MB_S)]
+        found = copies(mb_s)
+        engine = "too many" if found is None else f"${found.dollars:,.0f} ({found.number} x {found.memory_mb} MB)"
+        measured, cautious = (job(mb_s, slot_mb_s=slot) for slot in (MEASURED_MB_S, CAUTIOUS_MB_S))
+        standard = [job(mb_s, slot_mb_s=slot, workers=STANDARD).dollars for slot in (MEASURED_MB_S, CAUTIOUS_MB_S)]
         print(
-            f"| {mb_s} | {gigabytes(mb_s):,.0f} "
-            f"| ${cautious.dollars:,.0f} ({cautious.number} {cautious.worker.name}) "
+            f"| {mb_s} | {gigabytes(mb_s):,.0f} | {engine} "
             f"| ${measured.dollars:,.0f} ({measured.number} {measured.worker.name}) "
-            f"| ${functions():,.0f} | ${watching():,.0f} "
-            f"| {_range(measured.dollars + beside, cautious.dollars + beside)} "
-            f"| {_range(*(one.dollars + beside for one in standard))} | {BEFORE[mb_s]} "
-            f"| ${replicator(mb_s):,.0f} | ${connect(mb_s):,.0f} ({connect_units(mb_s)} MCU) |"
+            f"| ${cautious.dollars:,.0f} ({cautious.number} {cautious.worker.name}) | {_range(*standard)} |"
         )
+    print("\n| MB/s | by functions | by Spark | `auto` | goal | before | MSK Replicator | MSK Connect |")
+    print("|---|---|---|---|---|---|---|---|")
+    for mb_s in RATES:
+        spark = _range(*(by_spark(mb_s, slot_mb_s=slot) for slot in (MEASURED_MB_S, CAUTIOUS_MB_S)))
+        print(
+            f"| {mb_s} | ${by_functions(mb_s):,.0f} | {spark} | **${automatic(mb_s):,.0f}** | under ${GOALS[mb_s]:,} "
+            f"| {BEFORE[mb_s]} | ${replicator(mb_s):,.0f} | ${connect(mb_s):,.0f} ({connect_units(mb_s)} MCU) |"
+        )
+    print("\n| beside the engine | functions copy | the job copies |")
+    print("|---|---|---|")
+    print(f"| other functions | ${functions_beside_copy():.2f} | ${functions():.2f} |")
+    print(f"| watching | ${watching():.2f} | ${watching():.2f} |")
     print(
         "\n| MB/s | from the source's zones | with `client.rack` | to the target's zones | verification every night |"
     )
@@ -224,12 +324,19 @@ def main() -> None:
     print("\n| for all flows of a VPC | $ a month |")
     print("|---|---|")
     print(f"| {ENDPOINTS} interface endpoints in one zone | {ENDPOINTS * ENDPOINT_MONTH:.2f} |")
+    print(f"| one more, for Lambda, if several functions copy a flow | {ENDPOINT_MONTH:.2f} |")
     print(f"| or a NAT gateway, without traffic | {NAT_MONTH:.2f} |")
     print(f"| tracing, `PassThrough` (every invocation of a flow: {tracing():.2f}) | 0.00 |")
-    print("\n| function | MB | times an hour | seconds each | $ a month |")
-    print("|---|---|---|---|---|")
+    print("\n| function | MB | times an hour | seconds each | $ a month | seconds beside `copy` | $ a month |")
+    print("|---|---|---|---|---|---|---|")
     for one in FUNCTIONS:
-        print(f"| {one.name} | {one.memory_mb} | {one.an_hour:g} | {one.seconds:g} | {one.dollars:.2f} |")
+        beside_s = one.seconds if one.beside_copy_s is None else one.beside_copy_s
+        print(
+            f"| {one.name} | {one.memory_mb} | {one.an_hour:g} | {one.seconds:g} | {one.dollars:.2f} "
+            f"| {beside_s:g} | {one.dollars_beside_copy:.2f} |"
+        )
+    rest = COPY_AT_REST
+    print(f"| {rest.name} | {rest.memory_mb} | {rest.an_hour:g} | {rest.seconds:g} | {rest.dollars:.2f} | | |")
 
 
 def _range(least: float, most: float) -> str:

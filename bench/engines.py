@@ -63,7 +63,7 @@ def running(engine: str, world: World, tasks: int | None = None) -> Iterator[Run
     tasks = tasks or (_OUR_SLOTS if engine == OURS else _TASKS)
     if engine == OURS:
         world.write_settings(**{"tasks.max": str(tasks), "emit.checkpoints.enabled": "false"})
-        with Mirrorless(world.file, "--spark-master", f"local[{tasks}]") as ours:
+        with Mirrorless(world.file, "--engine", "spark", "--spark-master", f"local[{tasks}]") as ours:
             yield Running(Family(ours.process.pid))
         return
     # Neither engine has anything to do beside the copy, and what there is to copy is there when it starts.

@@ -69,7 +69,7 @@ def running(engine: str, world: World) -> Iterator[None]:
     """Run an engine for the flow of a world."""
     if engine == OURS:
         world.write_settings(**_OFTEN)
-        with Mirrorless(world.file, "--spark-master", "local[1]"):
+        with Mirrorless(world.file):
             yield
         return
     settings = peer_settings(world, **_OFTEN, **{"tasks.max": "1", "emit.heartbeats.enabled": "false"})

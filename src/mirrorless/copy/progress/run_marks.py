@@ -5,7 +5,7 @@ producer, as it does with old records (`SendWindow`). So every run keeps a mark 
 seconds, and a run that finds an earlier one leaves old records to it. All marks are in one partition: the offset of a
 run's first mark, its claim, says which run was first. Kafka Connect ignores these records.
 
-A mark also says what copies, and how far behind it is. Beside the marks is the choice of an engine, `EngineChoice`.
+A mark also says what copies, and how much is left. Beside the marks is the choice of an engine, `EngineChoice`.
 """
 
 from __future__ import annotations
