@@ -40,7 +40,7 @@ class Target:
         self.messages: list[list[Any]] = []
         self.topic_error: KafkaError | None = None
         self.answers = True
-        self.opened = 0
+        self.opened = self.end = 0
         monkeypatch.setattr(mark_reader, "reader", self._open)
 
     def _open(self, *_: object, **__: object) -> Target:
@@ -57,6 +57,9 @@ class Target:
 
     def consume(self, _: int, **__: float) -> Iterable[Any]:
         return self.messages.pop(0) if self.messages else []
+
+    def get_watermark_offsets(self, *_: object, **__: float) -> tuple[int, int]:
+        return 0, self.end
 
     def close(self) -> None:
         pass
@@ -109,3 +112,28 @@ def test_in_a_topic_that_was_recreated_marks_are_alive_when_they_are_renewed(tar
     reader.wait(0)
     assert valid(reader) == ["renewed"]
     assert target.opened == 2
+
+
+def test_a_topic_that_was_recreated_is_read_from_its_beginning(target: Target) -> None:
+    now_ms = int(time.time() * 1000)
+    target.messages = [[message(1_000_000, run="one", renewed_ms=now_ms), message(1_000_001, error=END)]]
+    reader = MarkReader(FLOW)
+    reader.read()
+    assert valid(reader) == ["one"]
+    target.end = 5
+    target.messages = [[message(4, run="two", renewed_ms=now_ms), message(5, error=END)]]
+    reader.read()
+    assert valid(reader) == ["two"]
+    assert target.opened == 2
+
+
+def test_marks_stay_until_the_topic_was_read_again(target: Target) -> None:
+    """Otherwise a run whose clients log in again would believe that none was before it."""
+    target.messages = [[message(0, run="one", renewed_ms=int(time.time() * 1000)), message(1, error=END)]]
+    reader = MarkReader(FLOW)
+    reader.read()
+    reader.close()
+    assert valid(reader) == ["one"]
+    target.messages = [[message(1, error=END)]]
+    reader.read()
+    assert valid(reader) == []
