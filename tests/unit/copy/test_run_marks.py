@@ -207,13 +207,3 @@ def test_a_choice_that_is_deleted_or_malformed_does_not_count(value: bytes | Non
     )
     assert marks.take(choice_key(FLOW, "here"), value, 6, now=0.0, is_news=True)
     assert marks.chosen(FLOW, "here") is None
-
-
-def test_what_was_forgotten_does_not_count() -> None:
-    marks = RunMarks("A")
-    take(marks, "one", 5)
-    choice = EngineChoice(engine="spark", since_ms=5, reason="")
-    assert marks.take(choice_key(FLOW, "here"), choice.to_json(), 6, now=0.0, is_news=True)
-    marks.forget()
-    assert first(marks) is None
-    assert marks.chosen(FLOW, "here") is None

@@ -71,7 +71,7 @@ def test_where_the_copy_job_runs_it_continues() -> None:
     one = Supervisor()
     assert one.look(0, mark("spark", None)) == "spark"
     assert one.reasons == ["the copy job was running"]
-    # The earliest mark is that of the run that copies; a function may wait behind it.
+    # The earliest mark is that of the run that copies; a function may wait for it.
     assert Supervisor().look(0, mark("spark", None), mark("functions", None)) == "spark"
     assert Supervisor().look(0, mark("functions", None), mark("spark", None)) == "functions"
 

@@ -189,12 +189,6 @@ class RunMarks:
             if mark.run != besides and mark.valid_ms <= abs(now_ms - mark.renewed_ms) < mark.valid_ms + _CLOCKS_MS
         ]
 
-    def forget(self) -> None:
-        """Forget all marks: the topic is read from its beginning again."""
-        self._marks.clear()
-        self._changed.clear()
-        self._choices.clear()
-
     def valid(self, flow: Flow, *, now_ms: int, now: float, deployment: str = "") -> list[RunMark]:
         """The valid marks of the flow, the earliest claim first."""
         return sorted(
