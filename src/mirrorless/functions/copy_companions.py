@@ -12,7 +12,7 @@ from mirrorless.errors import MirrorlessError
 from mirrorless.functions.budget import TimeBudget
 from mirrorless.functions.checkpoint import checkpoint
 from mirrorless.functions.events import ScheduleEvent
-from mirrorless.functions.heartbeat import beat
+from mirrorless.functions.heartbeat import beat, reachable_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,7 +56,7 @@ class Companions:
         if not self._enabled or self._threads:
             return
         flow = self._invocation.flow
-        if flow.emit_heartbeats_enabled:
+        if reachable_pairs(self._invocation):  # whatever the flow's own setting: the reverse pair may have another
             self._thread("heartbeats", beat, pause_s=0.0)
         if flow.writes_checkpoints:
             every_s = min(_CHECKPOINTS_EVERY_S, flow.emit_checkpoints_interval_seconds)

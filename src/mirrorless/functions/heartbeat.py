@@ -40,10 +40,7 @@ def beat(invocation: Invocation) -> dict[str, Any]:
     A pair whose topic has another use is skipped, which is logged once and checked again each minute.
     A function of Lambda has network access and rights for its own two clusters only, so it skips all others.
     """
-    pairs = pairs_of(invocation.settings, invocation.flow)
-    if runtime_context() is None:
-        own = {invocation.flow.source.alias, invocation.flow.target.alias}
-        pairs = [pair for pair in pairs if {pair.source.alias, pair.target.alias} == own]
+    pairs = reachable_pairs(invocation)
     if not pairs:
         return {"note": "heartbeats are disabled in the configuration"}
     if not invocation.continues and copied_by_functions(invocation.flow):
@@ -72,6 +69,15 @@ def beat(invocation: Invocation) -> dict[str, Any]:
     if errors:
         raise errors[0]
     return done
+
+
+def reachable_pairs(invocation: Invocation) -> list[Flow]:
+    """Return those of `pairs_of` that this function reaches: on Lambda the flow's own pair and the reverse one."""
+    pairs = pairs_of(invocation.settings, invocation.flow)
+    if runtime_context() is not None:
+        return pairs
+    own = {invocation.flow.source.alias, invocation.flow.target.alias}
+    return [pair for pair in pairs if {pair.source.alias, pair.target.alias} == own]
 
 
 def pairs_of(settings: Settings, flow: Flow) -> list[Flow]:

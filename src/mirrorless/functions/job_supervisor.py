@@ -38,9 +38,8 @@ _marks: Final = ClientCache(MarkReader.close)
 def supervise(invocation: Invocation) -> dict[str, Any]:
     """Choose an engine, and start, stop or keep the job, as `engine_decision` and `job_decision` decide.
 
-    Raises `AwsError`, or `ClusterUnavailable`.
-
-    If the target does not answer, nothing is started: then it is not known whether the flow is paused.
+    If the target does not answer, nothing is started: then it is not known whether the flow is paused. Raises
+    `AwsError`, or `ClusterUnavailable`.
     """
     told, event = supervisor_environment(), invocation.event
     job = told.job

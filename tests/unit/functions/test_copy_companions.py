@@ -124,6 +124,13 @@ def test_what_is_disabled_does_not_run(
     assert {name for name, calls in works.calls.items() if calls} == called
 
 
+def test_a_pair_that_emits_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The heartbeat function leaves the reverse pair to the copy too, whatever the flow's own setting."""
+    works = Works(tmp_path, monkeypatch, "A->B.emit.heartbeats.enabled = false")
+    works.run(lambda: bool(works.calls["beat"]))
+    assert works.calls["beat"]
+
+
 @pytest.mark.parametrize(
     ("error", "line"),
     [

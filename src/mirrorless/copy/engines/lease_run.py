@@ -51,9 +51,8 @@ def run_watched_lease(
     """Copy `rows` for one lease, in this process's slot for the flow; returns a report per partition.
 
     It lasts for `seconds`, or for the configured time if they are None. New partitions are divided among so many
-    `looking` slots. With `holdover`, a flow's only slot continues to copy after the lease
-    until the next one takes over; with several slots the next lease's partitions differ, and may be assigned to another
-    process.
+    `looking` slots. With `holdover`, a flow's only slot continues to copy after the lease until the next takes over;
+    with several slots the next lease's partitions differ, and may be assigned to another process.
 
     An unavailable cluster is in the reports, and so is a configuration that this process cannot read, so that
     the query survives and the next lease retries.
