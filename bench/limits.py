@@ -24,7 +24,7 @@ from bench.logs import until_gone, until_made
 from mirrorless.batches.header import HEADER_BYTES, scan
 from mirrorless.batches.stamp import Stamped, body_of
 from mirrorless.clusters.client_settings import for_kafka_python
-from mirrorless.kafka_python.connection_manager import Second
+from mirrorless.kafka_python.connection_manager import ExtraConnection
 from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.protocol.cluster_client import LATEST, ClusterClient
 from mirrorless.settings import Cluster
@@ -205,7 +205,7 @@ async def _append(
     topic: str, batches: dict[int, deque[Stamped]], net: EventLoop, wire: ClusterClient, *, ready: Ready = _at_once
 ) -> float:
     node = await _only(net, wire, topic)
-    connections: tuple[Node, Node] = node, Second(node)
+    connections: tuple[Node, Node] = node, ExtraConnection(node, 2)
     places = [(topic, partition) for partition in batches]
     halves = [{place: batches[place[1]] for place in places[number::2]} for number in range(2)]
     while any(one.error_code for one in (await wire.offsets(node, places, at=LATEST)).values()):

@@ -12,7 +12,7 @@ from uuid import UUID
 from kafka.protocol.admin.transactions import DescribeProducersResponse
 
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.kafka_python.connection_manager import Second
+from mirrorless.kafka_python.connection_manager import ExtraConnection
 from mirrorless.protocol.cluster_client import EARLIEST, EARLIEST_LOCAL, LATEST, READ_COMMITTED
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE, AppendResult, Fetched, Offset, described_producers
 from tests.support.fake_log import FakeLog
@@ -188,7 +188,7 @@ class FakeCluster:
     ) -> list[Fetched]:
         """As of `ClusterClient`, without sessions: the answer has every partition."""
         await self._request("fetch")
-        broker = node.node if isinstance(node, Second) else node
+        broker = node.node if isinstance(node, ExtraConnection) else node
         self.fetches.append((node, rack, [place for place, _, _ in wanted]))
         while broker in self.hanging:
             await self.loop.sleep(LATENCY_S)

@@ -67,7 +67,7 @@ OVERRIDDEN: Final[Mapping[str, str]] = {
     "kafka.net.manager:KafkaConnectionManager.least_loaded_node()": "avoids a broker that hangs",
     "kafka.net.manager:KafkaConnectionManager._build_transport(node, timeout_at)": "makes our transports",
     "kafka.cluster:ClusterMetadata.bootstrap_brokers()": "takes the bootstrap servers in turn",
-    "kafka.cluster:ClusterMetadata.broker_metadata(broker_id)": "knows second connections",
+    "kafka.cluster:ClusterMetadata.broker_metadata(broker_id)": "knows extra connections",
     "kafka.protocol.parser:KafkaProtocol.send_bytes()": "takes requests in pieces",
     "kafka.protocol.parser:KafkaProtocol.receive_bytes(data)": "puts a response that is not all there into our buffer",
     "kafka.protocol.frame:KafkaBytes.read(nbytes)": "returns a view",

@@ -1,4 +1,4 @@
-"""Connections to one cluster: up to two for each broker, and what `ClusterClient` needs to know of them.
+"""Connections to one cluster, one or more for each broker, and what `ClusterClient` needs to know of them.
 
 kafka-python has one for each broker, and picks at random the broker that it asks for metadata; both are changed here.
 """
@@ -27,28 +27,29 @@ _BOOTSTRAP_PARTS = 3
 _SOON_S = 0.001
 
 
-class Second(NamedTuple):
-    """Names the second connection to the broker with the id `node`."""
+class ExtraConnection(NamedTuple):
+    """Names one more connection to the broker `node`; `number` is 2 or more, since the first is named by the id."""
 
     node: int
+    number: int
 
     def __repr__(self) -> str:
-        return f"{self.node} (second connection)"  # as errors name brokers
+        return f"{self.node} (connection {self.number})"  # as errors name brokers
 
 
-Node = int | Second
-"""What a connection is to: a broker's id, or the other connection to it."""
+Node = int | ExtraConnection
+"""What a connection is to: a broker's id, or one more connection to it."""
 
 
 class _Broker(NamedTuple):
-    node_id: Second
+    node_id: ExtraConnection
     host: str
     port: int
     rack: str | None
 
 
 class _Metadata(ClusterMetadata):
-    """Knows every broker by two names: the library has one connection for each broker that it knows."""
+    """Knows every broker by several names: the library has one connection for each broker that it knows."""
 
     def bootstrap_brokers(self) -> list[Any]:
         """Return the next bootstrap server only: the library picks one at random, and might never pick some."""
@@ -58,15 +59,15 @@ class _Metadata(ClusterMetadata):
         return [next(self._turns)]
 
     def broker_metadata(self, broker_id: Any) -> Any:  # noqa: ANN401
-        """Return the address of a broker, also for its second connection; None if it is not known."""
-        if not isinstance(broker_id, Second):
+        """Return the address of a broker, also for an extra connection; None if it is not known."""
+        if not isinstance(broker_id, ExtraConnection):
             return super().broker_metadata(broker_id)  # type: ignore[no-untyped-call]
         found: Any = super().broker_metadata(broker_id.node)  # type: ignore[no-untyped-call]
         return None if found is None else _Broker(broker_id, found.host, found.port, found.rack)
 
 
 class ConnectionManager(KafkaConnectionManager):
-    """kafka-python's connections to one cluster, up to two for each broker; responses are read into `frames`."""
+    """kafka-python's connections to one cluster, one or more for each broker; responses are read into `frames`."""
 
     if TYPE_CHECKING:
         # What is used of it, which the library leaves without types.

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from mirrorless.kafka_python.connection_manager import Second
+from mirrorless.kafka_python.connection_manager import ExtraConnection
 from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from mirrorless.protocol.cluster_client import ClusterClient
 from tests.kafka.copy.test_transactions import transactional
@@ -78,7 +78,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> dict[int, int]:
     async def counted(self: ClusterClient, node: Any, *what: Any, **how: Any) -> Any:  # noqa: ANN401
         answer = await fetch(self, node, *what, **how)
         if how.get("isolation", 1):
-            found[node.node if isinstance(node, Second) else node] += sum(len(part.records) for part in answer)
+            found[node.node if isinstance(node, ExtraConnection) else node] += sum(len(part.records) for part in answer)
         return answer
 
     monkeypatch.setattr(ClusterClient, "fetch", counted)

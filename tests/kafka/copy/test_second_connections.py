@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mirrorless.kafka_python import connection_manager as brokers
-from mirrorless.kafka_python.connection_manager import Second
+from mirrorless.kafka_python.connection_manager import ExtraConnection
 from tests.support.world import World, fill
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _mislead(monkeypatch: pytest.MonkeyPatch, answer: Callable[[Any], Any]) -> l
 
     def misled(self: Any, broker_id: Any) -> Any:  # noqa: ANN401
         found = where(self, broker_id)
-        if not isinstance(broker_id, Second) or found is None:
+        if not isinstance(broker_id, ExtraConnection) or found is None:
             return found
         asked.append(broker_id)
         return answer(found)

@@ -15,7 +15,7 @@ from mirrorless.batches.stamp import Stamped
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.kafka_python import transport
-from mirrorless.kafka_python.connection_manager import Node, Second
+from mirrorless.kafka_python.connection_manager import ExtraConnection, Node
 from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.protocol.cluster_client import EARLIEST, EARLIEST_LOCAL, LATEST, READ_UNCOMMITTED, ClusterClient
 from mirrorless.protocol.leaders import TROUBLE
@@ -207,18 +207,18 @@ def test_appends_over_both_connections_to_a_broker_are_heard_of_in_order(
         batch = bytes(await wire.read_at(node, written, 0))
         for _ in range(5):
             assert append(node, 0, batch)
-            assert append(Second(node), 1, batch)
+            assert append(ExtraConnection(node, 2), 1, batch)
         assert not append(node + 1, 7, batch)
         while len(heard) < 11:
             await net.sleep(0.01)
         connections = wire._manager._conns
-        assert connections[node].transport is not connections[Second(node)].transport
+        assert connections[node].transport is not connections[ExtraConnection(node, 2)].transport
         return ends[topic, 0].offset
 
     first = net.run(appends)
     assert {one.timeout_ms for one in asked if isinstance(one, Produce)} == {12_345}
     assert heard[0] == (7, None, kafka_errors.UnknownBrokerIdError)
-    assert str(kafka_errors.UnknownBrokerIdError(Second(3))).endswith("3 (second connection)")
+    assert str(kafka_errors.UnknownBrokerIdError(ExtraConnection(3, 2))).endswith("3 (connection 2)")
     records = 100
     for partition, begins in ((0, first), (1, records - first)):
         offsets = [offset for number, offset, _ in heard if number == partition]

@@ -13,7 +13,7 @@ from mirrorless.batches.stamp import stamp
 from mirrorless.copy.partition.pending import Pending
 from mirrorless.copy.slot.appender import Appender
 from mirrorless.copy.slot.send_queues import SendQueues
-from mirrorless.kafka_python.connection_manager import Second
+from mirrorless.kafka_python.connection_manager import ExtraConnection
 from tests.support.fake_cluster import Fault
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def test_a_partition_keeps_its_connection_while_it_has_something_to_send(sending
         for partition in range(2):
             sending.queue(partition, size_bytes=700 * KIB)
     sending.appender.pump()
-    by_node: dict[object, set[int]] = {1: set(), Second(1): set()}
+    by_node: dict[object, set[int]] = {1: set(), ExtraConnection(1, 2): set()}
     for node, places in sending.target.sent:
         by_node[node] |= {partition for _, partition in places}
     assert sorted(map(sorted, by_node.values())) == [[0], [1]]
@@ -217,7 +217,7 @@ def test_a_request_that_cannot_be_sent_holds_back_the_next_on_its_connection(sen
     for partition in range(4):
         sending.queue(partition)
         sending.appender.pump()
-    assert [node for node, _ in sending.target.sent] == [1, Second(1)]
+    assert [node for node, _ in sending.target.sent] == [1, ExtraConnection(1, 2)]
     sending.loop.run_for(0.01)
     assert dict(sending.outcome.heard) == {
         0: "KafkaConnectionError: connection lost",
@@ -234,7 +234,7 @@ def test_a_second_connection_that_failed_is_avoided(sending: Sending) -> None:
     sending.target.faults += [None, Fault.NOT_SENT]
     sending.appender.pump()
     sending.loop.run_for(0.01)
-    assert [node for node, _ in sending.target.sent] == [1, Second(1)]
+    assert [node for node, _ in sending.target.sent] == [1, ExtraConnection(1, 2)]
     sending.target.sent.clear()
     for partition in range(2, 6):
         sending.queue(partition, size_bytes=700 * KIB)

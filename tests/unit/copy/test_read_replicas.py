@@ -9,7 +9,7 @@ import pytest
 
 from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.errors import GapKind
-from mirrorless.kafka_python.connection_manager import Second
+from mirrorless.kafka_python.connection_manager import ExtraConnection
 from tests.support.fake_cluster import Follower
 from tests.support.fake_flow import FakeFlow
 from tests.unit.copy.test_fetcher import Fetching
@@ -120,7 +120,7 @@ def test_empty_answers_of_a_follower_are_no_hole_and_its_end_is_not_the_sources(
     near.more(3.0)
     assert near.offsets() == everything()
     assert copy.state is PartitionState.COPYING  # its queue is not sent here
-    assert (Second(LEADER), "") in near.asked
+    assert (ExtraConnection(LEADER, 2), "") in near.asked
     assert near.nothing_is_wrong()
 
 
@@ -157,7 +157,7 @@ def test_a_follower_that_learns_the_end_a_moment_later_stays(flow: FakeFlow) -> 
     near.more(2.0)
     assert near.offsets() == [4, 5]
     assert near.asked[-1] == (NEAR, RACK)
-    assert (Second(LEADER), "") not in near.asked
+    assert (ExtraConnection(LEADER, 2), "") not in near.asked
 
 
 def test_lag_is_that_of_the_leader_while_the_follower_stands_still(flow: FakeFlow) -> None:
@@ -192,7 +192,7 @@ def test_an_error_of_a_follower_is_a_reason_to_ask_the_leader(flow: FakeFlow, co
     near.follower.errors = deque([code])
     near.copy_for(0.5)
     assert near.offsets() == everything()
-    assert near.asked[:3] == [(LEADER, RACK), (NEAR, RACK), (Second(LEADER), "")]
+    assert near.asked[:3] == [(LEADER, RACK), (NEAR, RACK), (ExtraConnection(LEADER, 2), "")]
     near.more(3.0)
     assert near.asked[-2:] == [(LEADER, RACK), (NEAR, RACK)]
     assert near.nothing_is_wrong()
@@ -344,7 +344,7 @@ def test_a_hole_at_the_end_is_passed_once_the_leader_has_shown_it(flow: FakeFlow
     near = Near(flow)
     copy = near.copy_for(10.0)
     assert (copy.fetch_from, near.offsets()) == (5, [0])
-    assert (Second(LEADER), "") in near.asked
+    assert (ExtraConnection(LEADER, 2), "") in near.asked
     near.more(10.0)
     assert near.asked[-1] == (NEAR, RACK)
     assert near.nothing_is_wrong()

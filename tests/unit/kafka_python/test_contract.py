@@ -16,7 +16,7 @@ from mirrorless.batches.stamp import Stamped
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python import transport
-from mirrorless.kafka_python.connection_manager import Second
+from mirrorless.kafka_python.connection_manager import ExtraConnection
 from mirrorless.protocol import requests
 from mirrorless.protocol.cluster_client import ClusterClient
 from mirrorless.protocol.fetch_session import Asked
@@ -180,7 +180,7 @@ def test_appends_without_a_task_are_answered_in_order_over_two_connections(loop:
         heard: list[Any] = []
 
         async def append() -> None:
-            for node in (NODE, Second(NODE)):
+            for node in (NODE, ExtraConnection(NODE, 2)):
                 for _ in range(5):
                     assert client.append_at_once(node, [(PLACE, of_size(100))], heard=heard.append)
                     assert not client._manager.is_in_flight(None, node)
@@ -201,7 +201,7 @@ def test_our_rack_is_sent_only_where_it_is_asked_for(loop: EventLoop) -> None:
         async def fetch() -> list[Fetched]:
             return [
                 *await client.fetch(NODE, [(PLACE, 0, -1)], rack=client.rack),
-                *await client.fetch(Second(NODE), [(PLACE, 0, -1)]),
+                *await client.fetch(ExtraConnection(NODE, 2), [(PLACE, 0, -1)]),
             ]
 
         found = run(loop, client, fetch)

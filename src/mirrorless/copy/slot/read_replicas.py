@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mirrorless.kafka_python.connection_manager import Node, Second
+from mirrorless.kafka_python.connection_manager import ExtraConnection, Node
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,7 @@ class ServingBroker(NamedTuple):
     @property
     def connection(self) -> Node:
         """The connection for its requests."""
-        return Second(self.node) if self.alone else self.node
+        return ExtraConnection(self.node, 2) if self.alone else self.node
 
 
 class _Named(NamedTuple):

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mirrorless.kafka_python.connection_manager import Second
+from mirrorless.kafka_python.connection_manager import ExtraConnection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,7 +118,7 @@ class SendQueues:
     def _choose(self, node: int, batch_bytes: int) -> SendQueue:
         """Return the less busy queue whose next request has room for small batches; else the one with less to send."""
         if node not in self._by_leader:
-            self._by_leader[node] = SendQueue(node), SendQueue(Second(node))
+            self._by_leader[node] = SendQueue(node), SendQueue(ExtraConnection(node, 2))
         first, second = self._by_leader[node]
         if time.monotonic() < second.avoided_until:
             return first
