@@ -84,8 +84,8 @@ class FakeCluster:
 
     `fetch_errors` and `append_errors` are codes to answer the next requests of a partition with, `faults` what happens
     to the next produce requests, `producer_errors` codes to answer DescribeProducers with, `lost_fetches` how many of
-    the next fetches lose their connection. `quiet` is how long a connection is throttled. `requests` counts all of them
-    by name, `fetches` has connection, rack and partitions of each fetch.
+    the next fetches lose their connection. Answers take `latency_s`. `quiet` is how long a connection is throttled.
+    `requests` counts all of them by name, `fetches` has connection, rack and partitions of each fetch.
 
     `followers` are replicas by partition and broker, `nearest` is the one that a leader names to consumers with a rack,
     or with `names_to_all` to all. Brokers that are `down` refuse connections, those `hanging` do not answer fetches.
@@ -95,6 +95,8 @@ class FakeCluster:
         self.alias = alias
         self.login_refused = False
         self.loop = loop
+        self.latency_s = LATENCY_S
+        self.accepts_extra_connections = True
         self.logs: dict[TopicPartition, FakeLog] = {}
         self.leaders: dict[TopicPartition, int | None] = {}
         self.in_sync: dict[TopicPartition, tuple[int, int]] = {}
@@ -169,6 +171,10 @@ class FakeCluster:
         """As of `ClusterClient`."""
         return self.quiet.get(node, 0.0)
 
+    def round_trip_s(self, node: int) -> float:
+        """As of `ClusterClient`."""
+        return self.latency_s
+
     async def learn(self, topics: Iterable[str]) -> None:
         """As of `ClusterClient`."""
 
@@ -194,6 +200,8 @@ class FakeCluster:
             await self.loop.sleep(LATENCY_S)
         if broker in self.down:
             raise kafka_errors.KafkaConnectionError("connection lost")
+        if isinstance(node, ExtraConnection) and not self.accepts_extra_connections:
+            raise kafka_errors.KafkaConnectionError("connection refused")
         if self.lost_fetches:
             self.lost_fetches -= 1
             raise kafka_errors.KafkaConnectionError("connection lost")
@@ -353,7 +361,7 @@ class FakeCluster:
             self.loop.call_soon(lambda: heard(lost))
             return False
         answers = [] if fault is Fault.REQUEST_LOST else [self._append(place, batch) for place, batch in batches]
-        self.loop.call_later(LATENCY_S, lambda: heard(answers if fault is None else lost))
+        self.loop.call_later(self.latency_s, lambda: heard(answers if fault is None else lost))
         return True
 
     def _append(self, place: TopicPartition, batch: Stamped) -> AppendResult:
@@ -366,4 +374,4 @@ class FakeCluster:
 
     async def _request(self, name: str) -> None:
         self.requests[name] += 1
-        await self.loop.sleep(LATENCY_S)
+        await self.loop.sleep(self.latency_s)

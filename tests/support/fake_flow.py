@@ -13,7 +13,7 @@ from mirrorless.copy.progress.records import Known, parse
 from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.copy.resume.resolver import PositionResolver
-from mirrorless.copy.slot import appender, error_policy, fetcher, lease, progress_tracker, send_queues
+from mirrorless.copy.slot import appender, error_policy, fetcher, lease, parallel_reads, progress_tracker, send_queues
 from mirrorless.copy.slot.lease import Lease, LeaseTerms
 from mirrorless.copy.slot.progress_tracker import ProgressTracker
 from mirrorless.kafka_python.structs import DefaultRecordBatch
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.progress.records import LeaveOut, SourcePartition
     from mirrorless.copy.progress.writer import ProgressWriter
 
-_CLOCKED = (appender, error_policy, fetcher, lease, progress_tracker, send_queues, state)
+_CLOCKED = (appender, error_policy, fetcher, lease, parallel_reads, progress_tracker, send_queues, state)
 PROGRESS_TOPIC = "mm2-offsets.A.internal"
 
 

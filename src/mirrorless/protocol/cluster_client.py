@@ -6,6 +6,7 @@ section 3). The messages themselves are in `requests`.
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,8 @@ _REQUEST_TIMEOUT_MS = 35_000
 _METADATA_TIMEOUT_MS = 5_000
 _ONE_BATCH_BYTES = 1 << 16
 _THROTTLED_ATTEMPTS = 10
+_TO_CONNECT = 4
+"""At least so many round trips go to a first request: to connect, learn the versions, log in or not, and answer."""
 
 
 class ClusterClient:
@@ -66,6 +69,7 @@ class ClusterClient:
         self._net = net
         self._named = cluster_id
         self._cluster = self.alias = cluster
+        self._round_trips: dict[int, float] = {}
         self._manager = ConnectionManager(
             net,
             frames=ReceiveBuffers() if frames is None else frames,
@@ -125,11 +129,21 @@ class ClusterClient:
         """
         while quiet_s := self.quiet_s(node):
             await self._net.sleep(quiet_s)
+        began = time.monotonic()
+        answer = self._manager.send(request, node)
+        exchanges = 1 if self._manager.is_in_flight(answer, node) else _TO_CONNECT
         try:
-            return await self._answer(self._manager.send(request, node), node, timeout_ms)
+            response = await self._answer(answer, node, timeout_ms)
         except kafka_errors.SaslAuthenticationFailedError:
             self.login_refused = True
             raise
+        broker = node if isinstance(node, int) else node.node
+        self._round_trips[broker] = min(self.round_trip_s(broker), (time.monotonic() - began) / exchanges)
+        return response
+
+    def round_trip_s(self, node: int) -> float:
+        """Shortest time that a broker took to answer, about a round trip; infinite as long as it was not asked."""
+        return self._round_trips.get(node, math.inf)
 
     async def _answer(self, answer: Any, node: Node, timeout_ms: int) -> Any:  # noqa: ANN401
         if self._manager.is_in_flight(answer, node):

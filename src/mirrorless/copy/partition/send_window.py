@@ -36,9 +36,9 @@ class SendWindow:
         """Send one batch alone after a resume: only its acknowledgement shows what the leader remembers."""
         self._acked_timestamp_ms = -1
 
-    def has_room(self, now_ms: int) -> bool:
-        """Whether one more batch may be sent."""
-        return not self.in_flight or (self.in_flight < BATCHES_IN_FLIGHT and self._is_remembered(now_ms))
+    def has_room(self, now_ms: int, most: int = BATCHES_IN_FLIGHT) -> bool:
+        """Whether one more batch may be sent, where at most so many are in flight."""
+        return not self.in_flight or (self.in_flight < most and self._is_remembered(now_ms))
 
     def sent(self, timestamp_ms: int, *, now: float) -> None:
         """Note a sent batch, by its latest record's timestamp (-1: none); `now` is `time.monotonic`."""

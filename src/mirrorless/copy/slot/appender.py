@@ -6,7 +6,6 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mirrorless.copy.partition.send_window import BATCHES_IN_FLIGHT
 from mirrorless.errors import ClusterError
 from mirrorless.kafka_python import errors as kafka_errors
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.protocol.requests import AppendResult
 
-_REQUESTS_IN_FLIGHT = BATCHES_IN_FLIGHT
 _AVOIDED_S = 30.0
 
 
@@ -78,11 +76,11 @@ class Appender:
                 queue.waits = True
                 self._spawn(self._pump_later(queue, quiet_s))
             return
-        most = 1 if queue.slow else _REQUESTS_IN_FLIGHT
+        most = 1 if queue.slow else queue.limit.requests
         while queue.in_flight < most and (sent := self._queues.take_request(queue)):
             queue.in_flight += 1
             batches = [(place, pending.batch) for place, (_, pending) in sent.items()]
-            answered = partial(self._answered, queue, sent)
+            answered = partial(self._answered, queue, sent, time.monotonic())
             if not self._target.append_at_once(queue.node, batches, heard=answered):
                 queue.unsent = sent
                 return
@@ -95,7 +93,14 @@ class Appender:
     async def _pump_soon(self, queue: SendQueue) -> None:
         self._pump(queue)
 
-    def _answered(self, queue: SendQueue, sent: Batches, answers: list[AppendResult] | BaseException) -> None:
+    def _answered(
+        self, queue: SendQueue, sent: Batches, sent_at: float, answers: list[AppendResult] | BaseException
+    ) -> None:
+        size_bytes = sum(pending.batch.size_bytes for _, pending in sent.values())
+        now = time.monotonic()
+        self._queues.answered(size_bytes, now=now)
+        if not isinstance(answers, BaseException):
+            queue.limit.answered(now - sent_at, limited=bool(queue.ready))
         try:
             self._handle(queue, sent, answers)
         except BaseException as error:  # noqa: BLE001 -- ends the lease; the client only logs what a callback raises

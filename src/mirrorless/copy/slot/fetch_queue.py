@@ -32,6 +32,9 @@ class FetchQueue:
     def __iter__(self) -> Iterator[PartitionCopy]:
         return iter(self._copies)
 
+    def __contains__(self, copy: object) -> bool:
+        return copy in self._copies
+
     def __len__(self) -> int:
         return len(self._copies)
 

@@ -11,6 +11,7 @@ from mirrorless.copy.partition.lifecycle import READABLE
 from mirrorless.copy.slot.empty_fetch import out_of_range, pass_over_hole
 from mirrorless.copy.slot.fetch_queue import FetchQueue
 from mirrorless.copy.slot.leader_ends import learn_ends, led_by
+from mirrorless.copy.slot.parallel_reads import ParallelReads
 from mirrorless.copy.slot.read_replicas import ReadReplicas, ServingBroker
 from mirrorless.copy.slot.response_intake import ResponseIntake
 from mirrorless.kafka_python import errors as kafka_errors
@@ -86,6 +87,17 @@ class Fetcher:
         self._budget = budget
         self._sleep = sleep
         self._spawn = spawn
+        self._parallel = ParallelReads(
+            source=source,
+            copies=copies,
+            queues=queues,
+            memory=memory,
+            budget=budget,
+            intake=self,
+            send=send,
+            sleep=sleep,
+            spawn=spawn,
+        )
         self._led: dict[ServingBroker, FetchQueue] = {}
         self._sessions: dict[ServingBroker, FetchSession] = {}
         self._aside: set[PartitionCopy] = set()
@@ -96,6 +108,7 @@ class Fetcher:
     def stop(self) -> None:
         """Queue nothing more; the response to a fetch in flight is dropped."""
         self._stopped = True
+        self._parallel.stop()
 
     def hurry(self, hurried: bool) -> None:
         """Have leaders answer soon even without records: a fetch in flight delays a partition that is to be added."""
@@ -124,6 +137,7 @@ class Fetcher:
 
     def add(self, copy: PartitionCopy) -> None:
         """Fetch a copy that was resumed."""
+        self._parallel.drop(copy)
         for session in self._sessions.values():
             session.renew(copy.place)
         self._join(copy)
@@ -168,6 +182,7 @@ class Fetcher:
                     await self._be_quiet(broker, min(quiet_s, _LONGEST_PAUSE_S))
                     continue
                 queue = self._led[broker]
+                self._parallel.pump(broker)
                 wanted, crowded = self._wanted(queue)
                 front = queue.front(wanted, now=time.monotonic())
                 if not (asked := self._still_there(front)):
@@ -218,6 +233,10 @@ class Fetcher:
             return []
         if session is not None:
             _note_silence(wanted, fetched)
+        if any(len(part.records) * 2 >= _PARTITION_BYTES for part in fetched) and not self._budget.pause_s(
+            time.monotonic()
+        ):
+            self._parallel.connections(broker).answered(waited_s=self._queues.idle_s(time.monotonic()))
         # A lease that was renewed meanwhile may not have all of them.
         known = [part for part in fetched if part.place in asked and part.place in self._copies]
         outside: list[PartitionCopy] = []
@@ -231,12 +250,29 @@ class Fetcher:
             # By now it may follow: since version 11, brokers answer consumers also of partitions that they do not lead.
             shows_end = copy not in followed and (part.records or self._source.leader(copy.place) == broker.node)
             self._take(copy, part, broker, from_follower=not shows_end)
+            offsets = copy.fetch_from - asked[part.place]
+            self._parallel.served(copy, broker, offsets=offsets, size_bytes=len(part.records))
             if part.error_code == OFFSET_OUT_OF_RANGE and shows_end:
                 outside.append(copy)
         self._send()
         for copy in outside:
             await out_of_range(self._source, self._events, broker.node, copy, asked[copy.place])
         return known
+
+    def is_readable(self, copy: PartitionCopy, broker: ServingBroker) -> bool:
+        """As of `AnswerIntake`."""
+        return (
+            copy.state in READABLE
+            and copy.skip is None
+            and copy in self._led.get(broker, ())
+            and self._source.topic_id(copy.row.topic) == copy.source_id
+        )
+
+    def take_part(self, copy: PartitionCopy, part: Fetched, broker: ServingBroker) -> None:
+        """As of `AnswerIntake`."""
+        followed = self._replicas.is_follower(copy, broker)
+        copy.stats.fetched(len(part.records), follower=followed)
+        self._take(copy, part, broker, from_follower=followed)
 
     def _take(self, copy: PartitionCopy, fetched: Fetched, broker: ServingBroker, *, from_follower: bool) -> None:
         if fetched.replica >= 0 and not fetched.error_code and not fetched.records:
@@ -306,7 +342,9 @@ class Fetcher:
         busy = sum(1 for copy in queue if copy.queue)
         room = max(_PARTITION_BYTES, self._memory.queued // _SHARES // max(1, busy))
         wanted = [
-            copy for copy in _readable(queue) if copy.queued_bytes < room and (copy.is_behind or not self._bounded)
+            copy
+            for copy in _readable(queue)
+            if copy.queued_bytes < room and (copy.is_behind or not self._bounded) and not self._parallel.owns(copy)
         ]
         return wanted, busy > 0
 

@@ -121,7 +121,7 @@ class Lease:
         self._source_id = source_id
         self._target_id = target_id
         self._copies: dict[TopicPartition, PartitionCopy] = {}
-        self._queues = SendQueues(target)
+        self._queues = SendQueues(target, most_in_flight_bytes=terms.memory.queued)
         self._error_policy = ErrorPolicy(
             source=source,
             target=target,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mirrorless.copy.slot.in_flight_limit import FAR_S, InFlightLimit
 from mirrorless.kafka_python.connection_manager import ExtraConnection
 
 if TYPE_CHECKING:
@@ -25,7 +27,10 @@ _REQUEST_BYTES = 2 << 20
 _WORTH_A_REQUEST_BYTES = 1 << 20
 """So much has to wait for one connection before the other one is used: small requests cost both sides more."""
 _LARGE_BYTES = 64 << 10
-"""Few batches of this size fill a request, so copies that have them are spread evenly over both connections."""
+"""Few batches of this size fill a request, so copies that have them are spread evenly over all connections."""
+_CONNECTIONS = 2
+_FAR_CONNECTIONS = 8
+"""A broker lets 100 KiB of a connection be unacknowledged, as it comes: that is 1 MB/s where a round trip is 100 ms."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,6 +45,7 @@ class SendQueue:
     node: Node
     ready: dict[PartitionCopy, None] = field(default_factory=dict)
     in_flight: int = 0
+    limit: InFlightLimit = field(default_factory=InFlightLimit)
     waits: bool = False
     slow: bool = False
     unsent: Batches | None = None
@@ -47,17 +53,21 @@ class SendQueue:
 
 
 class SendQueues:
-    """Two queues for each leader of the target; batches of one partition stay in order.
+    """Queues for each leader of the target, two or, if it is far away, eight; batches of one partition stay in order.
 
-    A leader works at the requests of one connection one by one, so the second connection is used where there is enough
-    to send. A copy stays with one connection as long as it has batches queued or in flight.
+    A leader works at the requests of one connection one by one, so the others are used where there is enough to send. A
+    copy stays with one connection as long as it has batches queued or in flight, which are `most_in_flight_bytes` for
+    all of them together.
     """
 
-    def __init__(self, target: ClusterClient) -> None:
+    def __init__(self, target: ClusterClient, *, most_in_flight_bytes: int = 64 << 20) -> None:
         self._target = target
-        self._by_leader: dict[int, tuple[SendQueue, SendQueue]] = {}
+        self._most_in_flight_bytes = most_in_flight_bytes
+        self._by_leader: dict[int, list[SendQueue]] = {}
         self._of: dict[PartitionCopy, SendQueue] = {}
         self.queued_bytes = 0
+        self.in_flight_bytes = 0
+        self._idle_since: float | None = None
 
     def __iter__(self) -> Iterator[SendQueue]:
         for queues in self._by_leader.values():
@@ -68,9 +78,14 @@ class SendQueues:
         """Requests that were not answered yet."""
         return sum(queue.in_flight for queue in self)
 
+    def idle_s(self, now: float) -> float:
+        """For how many seconds nothing was queued or in flight; `now` is `time.monotonic`."""
+        return 0.0 if self._idle_since is None else now - self._idle_since
+
     def enqueue(self, copy: PartitionCopy, pending: Pending, *, now_ms: int) -> None:
         """Queue a batch of a copy; `offer` has to follow before it is sent."""
         self.queued_bytes += pending.batch.size_bytes
+        self._idle_since = None
         copy.enqueue(pending, now_ms=now_ms)
 
     def offer(self, copy: PartitionCopy) -> bool:
@@ -99,10 +114,12 @@ class SendQueues:
     def take_request(self, queue: SendQueue) -> Batches:
         """Take the oldest batch of as many copies as fit a request and may have one more in flight."""
         taken: Batches = {}
+        if self.in_flight_bytes >= self._most_in_flight_bytes:
+            return taken
         size = 0
         now_ms = int(time.time() * 1000)
         for copy in list(queue.ready):
-            if not copy.window.has_room(now_ms):
+            if not copy.window.has_room(now_ms, queue.limit.requests):
                 continue
             if taken and size + copy.queue[0].batch.size_bytes > _REQUEST_BYTES:
                 break
@@ -113,20 +130,29 @@ class SendQueues:
             if copy.queue:
                 queue.ready[copy] = None  # at the end: copies take turns
         self.queued_bytes -= size
+        self.in_flight_bytes += size
         return taken
 
+    def answered(self, size_bytes: int, *, now: float) -> None:
+        """Note that batches of so many bytes are not in flight any more; `now` is `time.monotonic`."""
+        self.in_flight_bytes -= size_bytes
+        if not self.in_flight_bytes and not self.queued_bytes:
+            self._idle_since = now
+
     def _choose(self, node: int, batch_bytes: int) -> SendQueue:
-        """Return the less busy queue whose next request has room for small batches; else the one with less to send."""
-        if node not in self._by_leader:
-            self._by_leader[node] = SendQueue(node), SendQueue(ExtraConnection(node, 2))
-        first, second = self._by_leader[node]
-        if time.monotonic() < second.avoided_until:
-            return first
+        """Return the least busy queue whose next request has room for small batches, else that with least to send."""
+        queues = self._by_leader.setdefault(node, [SendQueue(node)])
+        first = queues[0]
+        far = FAR_S <= min(first.limit.shortest_s, self._target.round_trip_s(node)) < math.inf
+        while len(queues) < (_FAR_CONNECTIONS if far else _CONNECTIONS):
+            queues.append(SendQueue(ExtraConnection(node, len(queues) + 1)))
+        now = time.monotonic()
+        usable = [first, *(queue for queue in queues[1:] if now >= queue.avoided_until)]
         if batch_bytes < _LARGE_BYTES:
-            for queue in sorted((first, second), key=_busy):
+            for queue in sorted(usable, key=_busy):
                 if len(queue.ready) * batch_bytes < _WORTH_A_REQUEST_BYTES:
                     return queue
-        return second if len(second.ready) + second.in_flight < len(first.ready) + first.in_flight else first
+        return min(usable, key=lambda queue: len(queue.ready) + queue.in_flight)
 
 
 def _busy(queue: SendQueue) -> tuple[bool, int]:

@@ -1,0 +1,29 @@
+"""Whether records continue a log that was read before. No I/O."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+_HEAD: Final = struct.Struct(">qiib")
+_BEFORE_EPOCH_BYTES: Final = 12
+_MAGIC_WITH_EPOCH: Final = 2
+
+
+def continues(records: bytes | memoryview, *, position: int, leader_epoch: int) -> bool:
+    """Whether `records` are of the same log as the record before the offset `position`, which has `leader_epoch`.
+
+    A leader only appends, so two logs that have one offset from the same leader epoch are equal up to there (KIP-101).
+    Compared is the last batch that begins before `position`, or else the first one. A `leader_epoch` of -1 is not
+    known, and is not compared. False also for message formats before 2, which have no epochs.
+    """
+    found, at = None, 0
+    while at + _HEAD.size <= len(records):
+        base_offset, length, epoch, magic = _HEAD.unpack_from(records, at)
+        if magic < _MAGIC_WITH_EPOCH:
+            return False
+        if found is not None and base_offset >= position:
+            break
+        found = epoch
+        at += _BEFORE_EPOCH_BYTES + length
+    return found is not None and (leader_epoch < 0 or found == leader_epoch)

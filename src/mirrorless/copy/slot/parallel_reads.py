@@ -1,0 +1,215 @@
+"""Reads lagging partitions over several connections to a leader at once, where one leaves the target waiting.
+
+Source of the idea: bandwidth times round trip has to be in flight, and a connection has one answer in flight.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from mirrorless.batches.continuity import continues
+from mirrorless.copy.partition.lifecycle import READABLE
+from mirrorless.copy.slot.read_ahead import ReadAhead
+from mirrorless.copy.slot.read_connections import ReadConnections
+from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.kafka_python.connection_manager import ExtraConnection
+from mirrorless.protocol.leaders import TROUBLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+
+    from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.copy.flow.memory_limits import MemoryLimits
+    from mirrorless.copy.partition.state import PartitionCopy
+    from mirrorless.copy.slot.rate_limit import RateLimit
+    from mirrorless.copy.slot.read_ahead import RangeRead
+    from mirrorless.copy.slot.read_replicas import ServingBroker
+    from mirrorless.copy.slot.send_queues import SendQueues
+    from mirrorless.protocol.cluster_client import ClusterClient
+    from mirrorless.protocol.requests import Fetched
+
+_READ_BYTES: Final = 2 << 20
+_WAIT_MS: Final = 10
+_BLOCKED_S: Final = 0.005
+_READS_LEFT: Final = 2
+"""A partition that lags by less than so many reads is left to the first connection."""
+
+
+class AnswerIntake(Protocol):
+    """What is done with answers; `Fetcher` does it."""
+
+    def is_readable(self, copy: PartitionCopy, broker: ServingBroker) -> bool:
+        """Whether a partition may be read from a broker: it is copied, and its topic is the one it was resumed with."""
+
+    def take_part(self, copy: PartitionCopy, part: Fetched, broker: ServingBroker) -> None:
+        """Queue the records of an answer that begins at the copy's position, or before it."""
+
+
+class ParallelReads:
+    """The reads of one fetcher over extra connections. Partitions in `owns` are not read over the first one.
+
+    Memory: what was asked for and what waits for the target are at most three quarters of `memory.queued`, so that
+    partitions on the first connection always have some.
+    """
+
+    def __init__(
+        self,
+        *,
+        source: ClusterClient,
+        copies: Mapping[TopicPartition, PartitionCopy],
+        queues: SendQueues,
+        memory: MemoryLimits,
+        budget: RateLimit,
+        intake: AnswerIntake,
+        send: Callable[[], None],
+        sleep: Callable[[float], Any],
+        spawn: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
+        self._source = source
+        self._copies = copies
+        self._queues = queues
+        self._budget = budget
+        self._intake = intake
+        self._send = send
+        self._sleep = sleep
+        self._spawn = spawn
+        self._room_bytes = memory.queued * 3 // 4
+        self._read_bytes = min(_READ_BYTES, memory.response)
+        self._connections: dict[ServingBroker, ReadConnections] = {}
+        self._ahead: dict[PartitionCopy, ReadAhead] = {}
+        self._dropped_bytes = 0
+        self._blocked: set[ServingBroker] = set()
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Read nothing more; answers to reads in flight are dropped."""
+        self._stopped = True
+        self._ahead.clear()
+
+    def owns(self, copy: PartitionCopy) -> bool:
+        """Whether a partition is read over extra connections."""
+        return copy in self._ahead
+
+    def connections(self, broker: ServingBroker) -> ReadConnections:
+        """Return the connections to a broker."""
+        if broker not in self._connections:
+            self._connections[broker] = ReadConnections(self._room_bytes // self._read_bytes)
+        return self._connections[broker]
+
+    def served(self, copy: PartitionCopy, broker: ServingBroker, *, offsets: int, size_bytes: int) -> None:
+        """Note so many offsets and bytes of a partition over the first connection; it may be read ahead from here."""
+        if self.connections(broker).count == 1 or offsets <= 0 or size_bytes * 2 < self._read_bytes:
+            return
+        lag_bytes = (copy.source_end - copy.fetch_from) * size_bytes / offsets
+        if lag_bytes > _READS_LEFT * self._read_bytes:
+            self._ahead[copy] = ReadAhead(copy, broker, offsets=offsets, size_bytes=size_bytes)
+
+    def drop(self, copy: PartitionCopy) -> None:
+        """Leave a partition to the first connection; answers to its reads in flight are dropped."""
+        if (ahead := self._ahead.pop(copy, None)) is not None:
+            self._dropped_bytes += ahead.in_flight_bytes
+
+    def pump(self, broker: ServingBroker) -> None:
+        """Begin as many reads from a broker as there are connections and memory for."""
+        connections = self.connections(broker)
+        if self._stopped or connections.count == 1:
+            return
+        now = time.monotonic()
+        while (number := connections.take(now=now)) is not None:
+            found = None if self._budget.pause_s(now) else self._next(broker)
+            if found is None:
+                connections.give_back(number, now=now)
+                break
+            self._spawn(self._read(broker, number, *found))
+        if connections.has_idle and broker not in self._blocked and self._has_work(broker):
+            self._blocked.add(broker)
+            self._spawn(self._pump_later(broker))
+
+    async def _pump_later(self, broker: ServingBroker) -> None:
+        """Look again soon: the target may have taken something, or a connection may be used again."""
+        await self._sleep(_BLOCKED_S)
+        self._blocked.discard(broker)
+        self.pump(broker)
+
+    def _has_work(self, broker: ServingBroker) -> bool:
+        return any(ahead.broker == broker for ahead in self._ahead.values())
+
+    def _next(self, broker: ServingBroker) -> tuple[ReadAhead, RangeRead] | None:
+        """Return a read that others wait for, else one of the partition with the least read ahead; None without memory.
+
+        What others wait for is read in any case, since they keep their memory until then.
+        """
+        for copy, ahead in list(self._ahead.items()):
+            if not self._may_continue(copy, ahead):
+                self.drop(copy)
+        own = [ahead for ahead in self._ahead.values() if ahead.broker == broker]
+        for ahead in own:
+            if (read := ahead.first_read(self._read_bytes)) is not None:
+                return ahead, read
+        taken = self._dropped_bytes + self._queues.queued_bytes + sum(one.size_bytes for one in self._ahead.values())
+        if taken + self._read_bytes > self._room_bytes:
+            return None
+        for ahead in sorted(own, key=lambda one: one.size_bytes + one.copy.queued_bytes):
+            if (read := ahead.next_read(self._read_bytes)) is not None:
+                return ahead, read
+        return None
+
+    def _may_continue(self, copy: PartitionCopy, ahead: ReadAhead) -> bool:
+        return (
+            self._copies.get(copy.place) is copy
+            and not ahead.is_stale
+            and not ahead.is_over
+            and self._intake.is_readable(copy, ahead.broker)
+        )
+
+    async def _read(self, broker: ServingBroker, number: int, ahead: ReadAhead, read: RangeRead) -> None:
+        copy, connections = ahead.copy, self.connections(broker)
+        answer: Fetched | None = None
+        try:
+            answers = await self._source.fetch(
+                ExtraConnection(broker.node, number),
+                [(copy.place, read.start, -1)],
+                max_wait_ms=_WAIT_MS,
+                max_bytes=read.size_bytes,
+                partition_max_bytes=read.size_bytes,
+                rack="" if broker.alone else self._source.rack,
+            )
+            answer = answers[0] if answers else None  # none if a quota is used up
+        except (*TROUBLE, kafka_errors.KafkaError):
+            self._source.refresh_leaders()
+        now = time.monotonic()
+        connections.give_back(number, now=now, failed=answer is None)
+        if answer is not None:
+            self._budget.spend(len(answer.records))
+            if len(answer.records) * 2 >= read.size_bytes and not self._budget.pause_s(now):
+                connections.answered(waited_s=self._queues.idle_s(now))
+        if self._ahead.get(copy) is not ahead:
+            self._dropped_bytes -= read.size_bytes
+        elif answer is None:
+            if not ahead.failed(read):
+                self.drop(copy)
+        else:
+            read.answer = answer
+            self._take_answers(ahead)
+        self.pump(broker)
+
+    def _take_answers(self, ahead: ReadAhead) -> None:
+        copy = ahead.copy
+        while self._may_continue(copy, ahead) and (read := ahead.next_answer()) is not None:
+            answer = read.answer
+            if (
+                answer is None
+                or answer.error_code
+                or answer.diverges_at is not None
+                or not continues(answer.records, position=copy.fetch_from, leader_epoch=copy.leader_epoch)
+            ):
+                self.drop(copy)  # the first connection finds out what it is
+                break
+            self._intake.take_part(copy, answer, ahead.broker)
+            ahead.taken(read)
+            if copy.state not in READABLE:
+                break
+        self._send()
+        if not self._may_continue(copy, ahead):
+            self.drop(copy)

@@ -1,0 +1,63 @@
+"""How many connections to a leader of the source records are read over at once. No I/O.
+
+A connection carries what one window of unacknowledged bytes lets through in a round trip, and brokers limit that window
+to 100 KiB as they come (`socket.send.buffer.bytes`); and it carries one answer in a round trip. Both do not matter
+where a round trip takes a millisecond. Whether they do shows at the target: it waits for records while the source has
+more of them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+MOST_CONNECTIONS: Final = 32
+_WAITED_S: Final = 0.02
+_ANSWERS: Final = 2
+"""One alone may be a pause of the target's broker."""
+_FIRST: Final = 4
+_PAUSE_S: Final = 0.5
+_DOUBLED: Final = 6
+
+
+class ReadConnections:
+    """Connections to one leader: one at first, twice as many each time that a full answer finds the target waiting.
+
+    `most` bounds them. `take` and `give_back` hand out the numbers of those that are not in use, from 2 on: the first
+    one has the leader's session. Times are those of `time.monotonic`.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.count = 1
+        self._most = min(most, MOST_CONNECTIONS)
+        self._free: dict[int, float] = {}
+        self._failures: dict[int, int] = {}
+        self._hungry = 0
+
+    def answered(self, *, waited_s: float) -> None:
+        """Note a full answer, before which the target had nothing to do for so long."""
+        self._hungry = self._hungry + 1 if waited_s >= _WAITED_S else 0
+        if self.count < self._most and self._hungry >= (_ANSWERS if self.count == 1 else 1):
+            more = min(self._most, max(_FIRST, 2 * self.count))
+            self._free |= dict.fromkeys(range(self.count + 1, more + 1), 0.0)
+            self.count = more
+
+    @property
+    def has_idle(self) -> bool:
+        """Whether an extra connection is not in use."""
+        return bool(self._free)
+
+    def take(self, *, now: float) -> int | None:
+        """Return the number of a connection that is not in use, None if there is none."""
+        number = next((number for number, due in self._free.items() if due <= now), None)
+        if number is not None:
+            del self._free[number]
+        return number
+
+    def give_back(self, number: int, *, now: float, failed: bool = False) -> None:
+        """Take a connection back; one that failed is not used for a while, twice as long after each failure."""
+        if failed:
+            failures = self._failures[number] = self._failures.get(number, 0) + 1
+            self._free[number] = now + _PAUSE_S * 2 ** min(failures - 1, _DOUBLED)
+        else:
+            self._failures.pop(number, None)
+            self._free[number] = 0.0

@@ -1,0 +1,51 @@
+"""How many connections to a leader there are, and which of them are used."""
+
+from __future__ import annotations
+
+from mirrorless.copy.slot.read_connections import MOST_CONNECTIONS, ReadConnections
+
+
+def grown(most: int = MOST_CONNECTIONS, *, times: int = 20) -> ReadConnections:
+    connections = ReadConnections(most)
+    for _ in range(times):
+        connections.answered(waited_s=0.1)
+    return connections
+
+
+def test_there_is_one_until_the_target_has_waited_twice_in_a_row() -> None:
+    connections = ReadConnections(32)
+    for waited_s in (0.1, 0.001, 0.1, 0.001):
+        connections.answered(waited_s=waited_s)
+    assert connections.count == 1
+    connections.answered(waited_s=0.1)
+    connections.answered(waited_s=0.1)
+    assert connections.count == 4
+
+
+def test_then_there_are_twice_as_many_each_time_up_to_the_most() -> None:
+    assert [grown(times=times).count for times in (2, 3, 4, 5, 6)] == [4, 8, 16, 32, 32]
+    assert grown(11).count == 11
+    assert grown(1).count == 1
+    assert grown(0).count == 1
+
+
+def test_each_extra_one_is_handed_out_once() -> None:
+    connections = grown(4)
+    assert [connections.take(now=0.0) for _ in range(4)] == [2, 3, 4, None]
+    assert not connections.has_idle
+    connections.give_back(3, now=0.0)
+    assert connections.take(now=0.0) == 3
+
+
+def test_one_that_failed_is_not_used_for_a_while() -> None:
+    connections = grown(2, times=2)
+    now = 0.0
+    for pause_s in (0.5, 1.0, 2.0):
+        assert connections.take(now=now) == 2
+        connections.give_back(2, now=now, failed=True)
+        assert connections.take(now=now + pause_s - 0.1) is None
+        assert connections.has_idle
+        now += pause_s
+    assert connections.take(now=now) == 2
+    connections.give_back(2, now=now)
+    assert connections.take(now=now) == 2
