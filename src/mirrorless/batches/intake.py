@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mirrorless.batches.batch_filter import AbortedTransactions, fits_as_it_is, refusal
 from mirrorless.batches.header import CONTROL, TRANSACTIONAL, BatchHeader, FormatError, scan
 from mirrorless.batches.legacy import convert, legacy_end
-from mirrorless.batches.passthrough import Ready, is_tiny, unopened
+from mirrorless.batches.passthrough import Ready, is_tiny, read_before, unopened
 from mirrorless.batches.rebuild import merge, rebuild
 from mirrorless.batches.reverse_copy import NO_OPPOSITE, LoopedBatch, OppositeCopy
 from mirrorless.batches.single_record import is_lone, take_lone
@@ -87,6 +87,8 @@ def take_in(
             yield Ready(built.header, built.body, built.first_offset, built.last_offset)
             wanted_from = built.last_offset + 1
         records = records[end:]
+    begins, epoch_before = read_before(records, wanted_from=wanted_from)
+    records = records[begins:]
     whole, begins = (
         ([], 0)
         if merge_below
@@ -105,9 +107,9 @@ def take_in(
         wanted_from = whole[-1].last_offset + 1
         if begins == len(records):
             return
-        records = records[begins:]
+    records = records[begins:]
     runs, failure = _runs(records, wanted_from, until, opposite)
-    leader_epoch = runs[-1].leader_epoch if runs else -1
+    leader_epoch = runs[-1].leader_epoch if runs else epoch_before
     coalesce = any(run.lone for run in runs) or sum(_tiny(header) for run in runs for header, _ in run.plain) >= _MANY
 
     def goes_among_others(header: BatchHeader) -> bool:

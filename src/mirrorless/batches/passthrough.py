@@ -82,6 +82,23 @@ def unopened(
     return found, at
 
 
+def read_before(records: bytes | memoryview, *, wanted_from: int) -> tuple[int, int]:
+    """Return the byte after the leading batches that end before `wanted_from`, and the last one's leader epoch or -1.
+
+    Ends at a batch of a transaction, which has to be followed, and at one of another message format.
+    """
+    at, epoch_before = 0, -1
+    while len(records) - at >= HEADER_BYTES:
+        header = BatchHeader.parse(records, at)
+        base_offset, length, epoch, magic, _, attributes, last_delta, *_ = header
+        size = length + _LENGTH_COUNTS_FROM
+        plain = magic == _MAGIC and 0 <= attributes < len(CODECS) and last_delta >= 0
+        if not plain or base_offset + last_delta >= wanted_from or at + size > len(records):
+            break
+        at, epoch_before = at + size, epoch
+    return at, epoch_before
+
+
 def is_tiny(size_bytes: int, attributes: int, record_count: int) -> bool:
     """Whether a batch costs more as one of many than its records do in a merged batch.
 

@@ -187,9 +187,24 @@ def test_partitions_of_a_target_far_away_are_spread_over_its_connections(make_fl
     assert max(map(len, by_connection.values())) <= 4
 
 
-def test_extra_connections_have_numbers_from_two_on(flow: FakeFlow) -> None:
+def test_extra_connections_have_numbers_from_three_on(flow: FakeFlow) -> None:
     fill(flow, 60)
     flow.source.latency_s = FAR_S
     seconds(flow)
     numbers = {node.number for node, _, _ in flow.source.fetches if isinstance(node, ExtraConnection)}
-    assert numbers == set(range(2, 2 + len(numbers)))
+    assert numbers == set(range(3, 3 + len(numbers)))
+
+
+def test_markers_are_holes_that_are_read_over(flow: FakeFlow) -> None:
+    log = flow.source.log("t")
+    kept: list[bytes] = []
+    for number in range(600):
+        values = [b"%d:" % number + bytes(100 << 10)]
+        first = log.produce(values, transaction=1_000 + number, timestamp_ms=flow.loop.now_ms)
+        commit = number % 5 != 0
+        log.end_transaction(1_000 + number, first=first, commit=commit)
+        kept += values if commit else []
+    flow.source.latency_s = FAR_S
+    seconds(flow)
+    assert flow.copied() == kept
+    assert connections(flow) > 2

@@ -31,7 +31,7 @@ def test_then_there_are_twice_as_many_each_time_up_to_the_most() -> None:
 
 def test_each_extra_one_is_handed_out_once() -> None:
     connections = grown(4)
-    assert [connections.take(now=0.0) for _ in range(4)] == [2, 3, 4, None]
+    assert [connections.take(now=0.0) for _ in range(4)] == [3, 4, 5, None]
     assert not connections.has_idle
     connections.give_back(3, now=0.0)
     assert connections.take(now=0.0) == 3
@@ -41,11 +41,11 @@ def test_one_that_failed_is_not_used_for_a_while() -> None:
     connections = grown(2, times=2)
     now = 0.0
     for pause_s in (0.5, 1.0, 2.0):
-        assert connections.take(now=now) == 2
-        connections.give_back(2, now=now, failed=True)
+        assert connections.take(now=now) == 3
+        connections.give_back(3, now=now, failed=True)
         assert connections.take(now=now + pause_s - 0.1) is None
         assert connections.has_idle
         now += pause_s
-    assert connections.take(now=now) == 2
-    connections.give_back(2, now=now)
-    assert connections.take(now=now) == 2
+    assert connections.take(now=now) == 3
+    connections.give_back(3, now=now)
+    assert connections.take(now=now) == 3

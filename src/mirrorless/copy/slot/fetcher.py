@@ -233,10 +233,8 @@ class Fetcher:
             return []
         if session is not None:
             _note_silence(wanted, fetched)
-        if any(len(part.records) * 2 >= _PARTITION_BYTES for part in fetched) and not self._budget.pause_s(
-            time.monotonic()
-        ):
-            self._parallel.connections(broker).answered(waited_s=self._queues.idle_s(time.monotonic()))
+        largest = max((len(part.records) for part in fetched), default=0)
+        self._parallel.answered(broker, broker.connection, largest)
         # A lease that was renewed meanwhile may not have all of them.
         known = [part for part in fetched if part.place in asked and part.place in self._copies]
         outside: list[PartitionCopy] = []

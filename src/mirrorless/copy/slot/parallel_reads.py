@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.slot.read_ahead import RangeRead
     from mirrorless.copy.slot.read_replicas import ServingBroker
     from mirrorless.copy.slot.send_queues import SendQueues
+    from mirrorless.kafka_python.connection_manager import Node
     from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.protocol.requests import Fetched
 
@@ -34,6 +35,7 @@ _WAIT_MS: Final = 10
 _BLOCKED_S: Final = 0.005
 _READS_LEFT: Final = 2
 """A partition that lags by less than so many reads is left to the first connection."""
+_PARTITIONS_PER_CONNECTION: Final = 2
 
 
 class AnswerIntake(Protocol):
@@ -97,10 +99,20 @@ class ParallelReads:
             self._connections[broker] = ReadConnections(self._room_bytes // self._read_bytes)
         return self._connections[broker]
 
+    def answered(self, broker: ServingBroker, connection: Node, size_bytes: int) -> None:
+        """Note an answer before its records are taken: a full one shows whether the target waits for this broker."""
+        now = time.monotonic()
+        throttled = self._budget.pause_s(now) or self._source.quiet_s(connection)
+        if size_bytes * 2 >= self._read_bytes and not throttled:
+            self.connections(broker).answered(waited_s=self._queues.idle_s(now))
+
     def served(self, copy: PartitionCopy, broker: ServingBroker, *, offsets: int, size_bytes: int) -> None:
         """Note so many offsets and bytes of a partition over the first connection; it may be read ahead from here."""
-        if self.connections(broker).count == 1 or offsets <= 0 or size_bytes * 2 < self._read_bytes:
+        count = self.connections(broker).count
+        if count == 1 or offsets <= 0 or size_bytes * 2 < self._read_bytes:
             return
+        if len(self._ahead) >= _PARTITIONS_PER_CONNECTION * count:
+            return  # more of them would not be faster
         lag_bytes = (copy.source_end - copy.fetch_from) * size_bytes / offsets
         if lag_bytes > _READS_LEFT * self._read_bytes:
             self._ahead[copy] = ReadAhead(copy, broker, offsets=offsets, size_bytes=size_bytes)
@@ -165,10 +177,11 @@ class ParallelReads:
 
     async def _read(self, broker: ServingBroker, number: int, ahead: ReadAhead, read: RangeRead) -> None:
         copy, connections = ahead.copy, self.connections(broker)
+        connection = ExtraConnection(broker.node, number)
         answer: Fetched | None = None
         try:
             answers = await self._source.fetch(
-                ExtraConnection(broker.node, number),
+                connection,
                 [(copy.place, read.start, -1)],
                 max_wait_ms=_WAIT_MS,
                 max_bytes=read.size_bytes,
@@ -178,12 +191,10 @@ class ParallelReads:
             answer = answers[0] if answers else None  # none if a quota is used up
         except (*TROUBLE, kafka_errors.KafkaError):
             self._source.refresh_leaders()
-        now = time.monotonic()
-        connections.give_back(number, now=now, failed=answer is None)
+        connections.give_back(number, now=time.monotonic(), failed=answer is None)
         if answer is not None:
             self._budget.spend(len(answer.records))
-            if len(answer.records) * 2 >= read.size_bytes and not self._budget.pause_s(now):
-                connections.answered(waited_s=self._queues.idle_s(now))
+            self.answered(broker, connection, len(answer.records))
         if self._ahead.get(copy) is not ahead:
             self._dropped_bytes -= read.size_bytes
         elif answer is None:

@@ -15,6 +15,7 @@ _WAITED_S: Final = 0.02
 _ANSWERS: Final = 2
 """One alone may be a pause of the target's broker."""
 _FIRST: Final = 4
+_FIRST_NUMBER: Final = 3
 _PAUSE_S: Final = 0.5
 _DOUBLED: Final = 6
 
@@ -22,8 +23,9 @@ _DOUBLED: Final = 6
 class ReadConnections:
     """Connections to one leader: one at first, twice as many each time that a full answer finds the target waiting.
 
-    `most` bounds them. `take` and `give_back` hand out the numbers of those that are not in use, from 2 on: the first
-    one has the leader's session. Times are those of `time.monotonic`.
+    `most` bounds them. `take` and `give_back` hand out the numbers of those that are not in use, from 3 on: the first
+    one has the leader's session, and 2 is that of requests without a rack (`ServingBroker`). Times are those of
+    `time.monotonic`.
     """
 
     def __init__(self, most: int) -> None:
@@ -38,7 +40,7 @@ class ReadConnections:
         self._hungry = self._hungry + 1 if waited_s >= _WAITED_S else 0
         if self.count < self._most and self._hungry >= (_ANSWERS if self.count == 1 else 1):
             more = min(self._most, max(_FIRST, 2 * self.count))
-            self._free |= dict.fromkeys(range(self.count + 1, more + 1), 0.0)
+            self._free |= dict.fromkeys(range(self.count + _FIRST_NUMBER - 1, more + _FIRST_NUMBER - 1), 0.0)
             self.count = more
 
     @property
