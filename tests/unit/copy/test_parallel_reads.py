@@ -31,10 +31,10 @@ def connections(flow: FakeFlow) -> int:
     return len({node for node, _, _ in flow.source.fetches})
 
 
-def seconds(flow: FakeFlow) -> float:
+def seconds(flow: FakeFlow, **terms: float) -> float:
     """Copy everything in one lease, and return how long that took."""
     began = flow.loop.monotonic()
-    reports = flow.run(seconds=600.0)
+    reports = flow.run(seconds=600.0, **terms)
     assert {report.state for report in reports} == {"caught up"}
     return flow.loop.monotonic() - began
 
@@ -208,3 +208,12 @@ def test_markers_are_holes_that_are_read_over(flow: FakeFlow) -> None:
     seconds(flow)
     assert flow.copied() == kept
     assert connections(flow) > 2
+
+
+def test_a_rate_limit_is_not_a_reason_for_more_connections(flow: FakeFlow) -> None:
+    values = fill(flow, 20)
+    flow.source.latency_s = FAR_S
+    seconds_taken = seconds(flow, bytes_per_second=4_000_000.0)
+    assert flow.copied() == values
+    assert connections(flow) == 1
+    assert 4 < seconds_taken < 7

@@ -233,15 +233,15 @@ class Fetcher:
             return []
         if session is not None:
             _note_silence(wanted, fetched)
-        largest = max((len(part.records) for part in fetched), default=0)
-        self._parallel.answered(broker, broker.connection, largest)
         # A lease that was renewed meanwhile may not have all of them.
         known = [part for part in fetched if part.place in asked and part.place in self._copies]
+        sizes = [len(part.records) for part in known]
+        self._budget.spend(sum(sizes))
+        self._parallel.answered(broker, broker.connection, max(sizes, default=0))
         outside: list[PartitionCopy] = []
         for part in known:
             copy = self._copies[part.place]
             if len(part.records):
-                self._budget.spend(len(part.records))
                 copy.stats.fetched(len(part.records), follower=copy in followed)
             if copy.state not in READABLE or copy.fetch_from != asked[part.place]:
                 continue  # it was resumed at another position meanwhile

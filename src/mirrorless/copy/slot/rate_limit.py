@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _BURST_S = 0.5
 _LEAST_BYTES = 64 << 10
+_LEAST_PAUSE_S = 0.001
 
 
 class RateLimit:
@@ -19,12 +20,13 @@ class RateLimit:
         self._since = now
 
     def pause_s(self, now: float) -> float:
-        """Return how long to wait before the next fetch."""
+        """Return how long to wait before the next fetch; less than a millisecond is not worth it."""
         if self._rate is None:
             return 0.0
         self._there = min(self._there + (now - self._since) * self._rate, self._rate * _BURST_S)
         self._since = now
-        return max(0.0, -self._there / self._rate)
+        pause_s = -self._there / self._rate
+        return pause_s if pause_s > _LEAST_PAUSE_S else 0.0
 
     def most_bytes(self, otherwise: int) -> int:
         """Return how much one fetch may ask for; `otherwise` is the most without a limit."""
