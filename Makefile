@@ -56,6 +56,9 @@ bench: setup  ## throughput, CPU, memory and bytes beside MirrorMaker 2, nine wo
 bench-latency: setup  ## end-to-end latency beside MirrorMaker 2 at 1,000, 10,000 and 50,000 records a second (20 minutes)
 	$(BIN)/python -m bench.latency --json docs/bench/latency.json
 
+bench-wan: setup  ## throughput, latency and CPU across links of 0 to 150 ms, beside MirrorMaker 2 (90 minutes)
+	$(BIN)/python -m bench.wan --json docs/bench/wan.json
+
 bench-growth: setup  ## throughput by slots, partitions and topics, and passes over the metadata by topics (20 minutes)
 	$(BIN)/python -m bench.growth --json docs/bench/growth.json
 

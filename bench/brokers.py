@@ -5,11 +5,15 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.local.broker import SHIPPED_JVM
+from mirrorless.local.broker import SHIPPED_JVM, SecureListener
 from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from contextlib import AbstractContextManager
+
+LINKED: Final = "LINKED"
+"""The listener that a link is before; it advertises the link's port."""
 
 _SETTINGS: Final = {
     # Otherwise the cleaner looks for work every 15 s only.
@@ -21,9 +25,21 @@ _SETTINGS: Final = {
 }
 
 
-def source_and_target() -> AbstractContextManager[dict[str, EmbeddedCluster]]:
-    """Start both; where the benchmark is told to end, they do so too."""
+def source_and_target(
+    link_ports: Mapping[str, int] | None = None,
+) -> AbstractContextManager[dict[str, EmbeddedCluster]]:
+    """Start both; where the benchmark is told to end, they do so too.
+
+    Clusters that are named in `link_ports` have the listener `LINKED` beside the plain one.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    listeners = {
+        name: (SecureListener(name=LINKED, protocol="PLAINTEXT", settings={}, advertised=(port,)),)
+        for name, port in (link_ports or {}).items()
+    }
     return start_clusters(
-        [ClusterSpec(name=name, settings=_SETTINGS, jvm=SHIPPED_JVM) for name in ("source", "target")]
+        [
+            ClusterSpec(name=name, settings=_SETTINGS, jvm=SHIPPED_JVM, secure=listeners.get(name, ()))
+            for name in ("source", "target")
+        ]
     )

@@ -47,7 +47,8 @@ _VALUE = b"x" * 100
 class Stream:
     """Records at a steady rate, as long as the context is open."""
 
-    def __init__(self, cluster: EmbeddedCluster, topic: str, per_second: int) -> None:
+    def __init__(self, cluster: EmbeddedCluster, topic: str, per_second: int, *, partitions: int = PARTITIONS) -> None:
+        self._partitions = partitions
         self._producer = producer(cluster, linger_ms=5, queue_buffering_max_messages=1_000_000)
         self._topic, self._per_second = topic, per_second
         self._ending = threading.Event()
@@ -67,12 +68,12 @@ class Stream:
         while not self._ending.wait(_TICK_S):
             due = int((time.monotonic() - began) * self._per_second)
             for number in range(sent, due):
-                self._producer.produce(self._topic, value=_VALUE, partition=number % PARTITIONS)
+                self._producer.produce(self._topic, value=_VALUE, partition=number % self._partitions)
             sent = due
             self._producer.poll(0)
 
 
-def latencies_ms(cluster: EmbeddedCluster, topic: str, seconds: float) -> list[float]:
+def latencies_ms(cluster: EmbeddedCluster, topic: str, seconds: float, *, partitions: int = PARTITIONS) -> list[float]:
     """Read what arrives for so long; a record's latency is that of the moment it was handed over."""
     consumer = Consumer(
         {
@@ -83,7 +84,7 @@ def latencies_ms(cluster: EmbeddedCluster, topic: str, seconds: float) -> list[f
             "enable.auto.commit": False,
         }
     )
-    consumer.assign([TopicPartition(topic, number, OFFSET_END) for number in range(PARTITIONS)])
+    consumer.assign([TopicPartition(topic, number, OFFSET_END) for number in range(partitions)])
     found: list[float] = []
     try:
         until = time.monotonic() + seconds

@@ -89,15 +89,7 @@ def measure(
 
     `config` is the topic's, for the target's topics as well.
     """
-    fetched: list[tuple[int, bytes | memoryview]] = []
-    _run(source, "consumer", topic, partial(_fetch, topic, partitions, fetched))
-    batches: dict[int, deque[Stamped]] = defaultdict(deque)
-    for partition, records in fetched:
-        for header, at in scan(records):
-            # A producer's offsets begin at 0; they are not under the checksum.
-            head = bytes(8) + records[at + 8 : at + HEADER_BYTES]
-            batches[partition].append(Stamped(head, body_of(records, at, header), header.size_bytes))
-    fetched.clear()
+    batches = _batches(source, topic, partitions)
     # Measured without keeping what comes, as a copier does not: new memory for it all costs as much as reading it.
     fetch_s = _run(source, "consumer", topic, partial(_fetch, topic, partitions, None))
     with _scratch(target, partitions, config) as scratch:
@@ -109,6 +101,29 @@ def measure(
             lambda ready: _run(target, "producer", scratch, partial(_append, scratch, batches, ready=ready)),
         )
     return Limits(fetch_s=fetch_s, append_s=append_s, both_s=both_s)
+
+
+def repeat(cluster: EmbeddedCluster, topic: str, partitions: int, times: int) -> None:
+    """Append all batches of a topic to it again, so often: faster than a producer makes them.
+
+    The topic's batches have no producer id, so that the broker takes each again.
+    """
+    batches = _batches(cluster, topic, partitions)
+    again = {partition: deque([*many] * times) for partition, many in batches.items()}
+    _run(cluster, "producer", topic, partial(_append, topic, again))
+
+
+def _batches(cluster: EmbeddedCluster, topic: str, partitions: int) -> dict[int, deque[Stamped]]:
+    """Every batch of a topic, by partition, as a producer sends it."""
+    fetched: list[tuple[int, bytes | memoryview]] = []
+    _run(cluster, "consumer", topic, partial(_fetch, topic, partitions, fetched))
+    batches: dict[int, deque[Stamped]] = defaultdict(deque)
+    for partition, records in fetched:
+        for header, at in scan(records):
+            # A producer's offsets begin at 0; they are not under the checksum.
+            head = bytes(8) + records[at + 8 : at + HEADER_BYTES]
+            batches[partition].append(Stamped(head, body_of(records, at, header), header.size_bytes))
+    return batches
 
 
 @contextmanager

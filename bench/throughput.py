@@ -181,7 +181,7 @@ def run(
     if limit:
         seconds: list[float] = []
         while _still_faster(seconds):
-            seconds.append(_copy_without_spark(clusters, name, topic))
+            seconds.append(copy_without_spark(clusters, topic, workload.partitions))
         for engine in engines * workload.warm_rounds:
             _copy_once(clusters, engine, name, topic, records)
     samples = []
@@ -219,12 +219,13 @@ def _copy_once(clusters: dict[str, EmbeddedCluster], engine: str, name: str, top
     return sample
 
 
-def _copy_without_spark(clusters: dict[str, EmbeddedCluster], name: str, topic: str) -> float:
+def copy_without_spark(clusters: dict[str, EmbeddedCluster], topic: str, partitions: int) -> float:
+    """Let the copier alone copy a topic; returns seconds."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         world = World(clusters["source"], clusters["target"], Path(folder), topics=[topic])
         world.write_settings()
         world.discover()
-        until_made(world.target, world.remote(topic), WORKLOADS[name].partitions)
+        until_made(world.target, world.remote(topic), partitions)
         seconds = slot.measured(world, world.flow)["seconds"]
         tidy(world.target, [world.remote(topic)])
     return seconds
