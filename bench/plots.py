@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import matplotlib as mpl
 from matplotlib import pyplot as plt
 
-from bench.engines import ENGINES, OURS, TUNED
+from bench.engines import DEFAULT, ENGINES, FUNCTIONS, LINK_ENGINES, LINK_TUNED, OURS, SPARK, TUNED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 FOLDER: Final = Path(__file__).parents[1] / "docs" / "bench"
 _COLOURS: Final = dict(zip(ENGINES, ("#9aa5b1", "#52606d", "#cbd2d9", "#0b69a3"), strict=True))
+_LINK_COLOURS: Final = {DEFAULT: "#9aa5b1", LINK_TUNED: "#52606d", FUNCTIONS: "#de911d", SPARK: "#0b69a3"}
+_LINK_LINES: Final = {"target": "o-", "source": "s--"}
 _LIMIT: Final = "#d64545"
 _PASSES: Final = ("everything new", "nothing to do")
 
@@ -100,6 +102,43 @@ def growth(found: dict[str, list[dict[str, Any]]]) -> Figure:
     return figure
 
 
+def wan(found: dict[str, Any]) -> Figure:
+    """Records a second by round trip, engine and placement, medians, of the workloads that have all round trips."""
+    samples = [one for one in found["samples"] if one["link"] == "no limit"]
+    delays = sorted({one["delay_ms"] for one in samples})
+    workloads = [
+        name
+        for name in dict.fromkeys(one["workload"] for one in samples)
+        if {one["delay_ms"] for one in samples if one["workload"] == name} == set(delays)
+    ]
+    figure, many = plt.subplots(1, max(1, len(workloads)), figsize=(13, 4.6), squeeze=False, sharey=True)
+    for axes, workload in zip(many[0], workloads, strict=False):
+        for engine in LINK_ENGINES:
+            for placement, line in _LINK_LINES.items():
+                points = []
+                for delay_ms in delays:
+                    # Without a delay the placements are the same, and one is measured.
+                    mine = [
+                        one
+                        for one in samples
+                        if (one["workload"], one["engine"], one["delay_ms"]) == (workload, engine, delay_ms)
+                        and (not delay_ms or one["placement"] == placement)
+                    ]
+                    if mine:
+                        points.append((delay_ms, _median(mine, lambda one: one["records"] / one["seconds"])))
+                if points:
+                    label = engine if placement == "target" else None
+                    axes.plot(*zip(*points, strict=True), line, color=_LINK_COLOURS[engine], label=label)
+        axes.set_title(workload, fontsize="medium")
+        axes.set_xticks(delays)
+        axes.set_xlabel("round trip, ms (dashed: engine beside the source)")
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    many[0][0].set_ylabel("records/s, 1 KB")
+    _finish(figure, *many[0])
+    return figure
+
+
 def _median(samples: list[dict[str, Any]], of: Any) -> float:  # noqa: ANN401
     return statistics.median(map(of, samples)) if samples else 0.0
 
@@ -119,7 +158,12 @@ def _finish(figure: Figure, *axes: Axes) -> None:
 
 def main() -> None:
     """Draw whatever was measured."""
-    plots: dict[str, Callable[[Any], Figure]] = {"throughput": throughput, "latency": latency, "growth": growth}
+    plots: dict[str, Callable[[Any], Figure]] = {
+        "throughput": throughput,
+        "latency": latency,
+        "growth": growth,
+        "wan": wan,
+    }
     mpl.use("Agg")  # no display is needed
     # Without the date of drawing, so that a plot changes only where a figure did.
     mpl.rcParams["svg.hashsalt"] = "mirrorless"

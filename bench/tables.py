@@ -6,6 +6,7 @@ import json
 import statistics
 from typing import TYPE_CHECKING, Any, Final
 
+from bench import wan_tables
 from bench.engines import ENGINES, OURS, TUNED
 from bench.plots import FOLDER
 
@@ -153,6 +154,10 @@ def main() -> None:
         ("Throughput", "throughput", throughput),
         ("The brokers alone", "throughput", limits),
         ("Latency", "latency", latency),
+        ("Across a link: what it carries", "wan", wan_tables.link_limits),
+        ("Across a link: throughput beside MirrorMaker 2", "wan", wan_tables.link_ratios),
+        ("Across a link: throughput", "wan", wan_tables.link_throughput),
+        ("Across a link: latency", "wan", wan_tables.link_latency),
     )
     for title, name, write in parts:
         measured = FOLDER / f"{name}.json"

@@ -105,6 +105,11 @@ class Cell:
     delay_ms: int
     link: str = PLAIN
 
+    @property
+    def has_all_delays(self) -> bool:
+        """Whether it is one of those that are measured with all round trips."""
+        return (self.workload, self.link) in _AT_ALL_DELAYS
+
     def __str__(self) -> str:
         return f"{self.workload}, {self.link}, {self.delay_ms} ms, beside the {self.placement}, {self.engine}"
 
@@ -143,6 +148,7 @@ _PLAN: Final = (
     (SINGLE, PLAIN, _ENDS_MS, LINK_ENGINES),
     (OLD, PLAIN, _LONG_MS, (LINK_TUNED, *OUR_LINK_ENGINES)),
 )
+_AT_ALL_DELAYS: Final = {(workload, link) for workload, link, delays_ms, _ in _PLAN if delays_ms == DELAYS_MS}
 _LATENCY_PLAN: Final = ((SIX, _ENDS_MS), (MANY, _LONG_MS))
 
 
