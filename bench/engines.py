@@ -131,7 +131,7 @@ def _tuned_for_links(world: World) -> dict[str, str]:
         "compression.type": "lz4",
         "batch.size": str(1 << 20),
         "linger.ms": "100",
-        "buffer.memory": str(256 << 20),
+        "buffer.memory": str(64 << 20),
         "max.request.size": str(16 << 20),
         "enable.idempotence": "true",
         "max.in.flight.requests.per.connection": "5",

@@ -24,9 +24,10 @@ import argparse
 import json
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bench import wan_tables
 from bench.engines import LINK_ENGINES
@@ -41,8 +42,11 @@ from bench.wan_cells import (
     latency_cells,
     throughput_cells,
 )
-from bench.wan_measure import filled, latency, throughput
+from bench.wan_measure import NothingCopied, filled, latency, throughput
 from bench.wan_regions import Regions, link_limit, regions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _KEY: Final = ("workload", "engine", "placement", "delay_ms", "link")
 _WARM_COPIES: Final = 2
@@ -98,18 +102,29 @@ def measure_throughput(there: Regions, figures: Figures, wanted: Wanted, given: 
         for group in groups:
             for number in range(given.rounds if group[0].has_all_delays else max(1, given.rounds - 1)):
                 for cell in _turned(group, number):
-                    sample = throughput(there, cell, backlog, settle_s=given.settle, window_s=given.window)
-                    _say(f"{cell}: {sample}")
-                    figures.add("samples", asdict(sample))
+                    with _failure_told(cell):
+                        sample = throughput(there, cell, backlog, settle_s=given.settle, window_s=given.window)
+                        _say(f"{cell}: {sample}")
+                        figures.add("samples", asdict(sample))
         tidy(there.clusters["source"], [backlog.topic])
 
 
 def measure_latency(there: Regions, figures: Figures, wanted: Wanted, given: argparse.Namespace) -> None:
     """Measure every cell once."""
     for cell in latency_cells(wanted):
-        found = latency(there, cell, rate=_RATE, settle_s=given.settle, window_s=2 * given.window)
-        _say(f"{cell}: {found}")
-        figures.add("latencies", asdict(found))
+        with _failure_told(cell):
+            found = latency(there, cell, rate=_RATE, settle_s=given.settle, window_s=2 * given.window)
+            _say(f"{cell}: {found}")
+            figures.add("latencies", asdict(found))
+
+
+@contextmanager
+def _failure_told(cell: Cell) -> Iterator[None]:
+    """Print that an engine copied nothing, and let the other cells be measured."""
+    try:
+        yield
+    except NothingCopied as failure:
+        _say(f"{cell}: nothing was copied\n{failure}")
 
 
 def _turned(group: list[Cell], number: int) -> list[Cell]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tests.support.world import World
 
 _PATIENCE_S: Final = 180.0
+_LAST_WORDS: Final = 3_000
 _FIRST_LOOKS_S: Final = 0.1
 _LOOK_S: Final = 0.25
 _MANY_LOOK_S: Final = 1.0
@@ -32,6 +33,10 @@ _ENDED_SHARE: Final = 0.95
 _CATCHING_UP_S: Final = 60.0
 _CAUGHT_UP_S: Final = 1.5
 """So many seconds of records may be on their way."""
+
+
+class NothingCopied(Exception):
+    """No record arrived within three minutes; has the end of what the engine printed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +94,7 @@ def throughput(regions: Regions, cell: Cell, backlog: Backlog, *, settle_s: floa
     """
     with regions.world(cell, [backlog.topic]) as world:
         with _engine(cell, world) as (family, ends, began):
-            first = _first_record(ends, cell)
+            first = _first_record(ends, world)
             look_s = _LOOK_S if WORKLOADS[cell.workload].partitions < 100 else _MANY_LOOK_S
             begin_records = _until(ends, family, until=first + settle_s, records=_SETTLED_SHARE * backlog.records)
             begins, cpu, relay = time.monotonic(), family.look(), regions.relay_cpu_s(cell)
@@ -148,7 +153,7 @@ def latency(regions: Regions, cell: Cell, *, rate: int, settle_s: float, window_
     admin.create_topics([NewTopic(topic, partitions, 1, config=config)])[topic].result()
     with regions.world(cell, [topic]) as world:
         with Stream(source, topic, rate, partitions=partitions), _engine(cell, world) as (_, ends, _):
-            _first_record(ends, cell)
+            _first_record(ends, world)
             there = Ends(source, {topic: partitions})
             until = time.monotonic() + _CATCHING_UP_S
             while not (keeps_up := there.total() - ends.total() < rate * _CAUGHT_UP_S) and time.monotonic() < until:
@@ -182,10 +187,14 @@ def _engine(cell: Cell, world: World) -> Iterator[tuple[Family, Ends, float]]:
         yield now.family, ends, began
 
 
-def _first_record(ends: Ends, cell: Cell) -> float:
+def _first_record(ends: Ends, world: World) -> float:
     until = time.monotonic() + _PATIENCE_S
     while not ends.total():
-        assert time.monotonic() < until, f"{cell.engine} copies nothing"
+        if time.monotonic() > until:
+            said = [
+                file.read_text()[-_LAST_WORDS:] for kind in ("*.out", "peer-*.log") for file in world.folder.glob(kind)
+            ]
+            raise NothingCopied("\n".join(said))
         time.sleep(_FIRST_LOOKS_S)
     return time.monotonic()
 
