@@ -20,10 +20,15 @@ from typing import TYPE_CHECKING, Any, Final, cast
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
+_LOOPBACK: Final = "127.0.0.1"
 _PIECE_BYTES: Final = 256 << 10
 _RESET: Final = struct.pack("ii", 1, 0)
 """SO_LINGER: closing sends RST instead of FIN."""
 _RESETS_EVERY_S: Final = 1.0
+_SYN_RETRY_S: Final = 1.0
+_LEAST_RETRY_S: Final = 0.2
+_LONGEST_RETRY_S: Final = 120.0
+"""Linux's `TCP_TIMEOUT_INIT`, `TCP_RTO_MIN` and `TCP_RTO_MAX`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +47,10 @@ class LinkTerms:
 
 
 class Link:
-    """Relays from `port` to a broker's port on the loopback address, which `connect` sets."""
+    """Relays from `port` to a broker's port, which `connect` sets, on the loopback address or another one of ours."""
 
-    def __init__(self, terms: LinkTerms | None = None) -> None:
-        listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+    def __init__(self, terms: LinkTerms | None = None, *, host: str = _LOOPBACK) -> None:
+        listener = socket.create_server((host, 0), backlog=1024)
         self.port: int = listener.getsockname()[1]
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
@@ -54,17 +59,21 @@ class Link:
         theirs.close()
         listener.close()
 
-    def connect(self, target_port: int) -> None:
+    def connect(self, target_port: int, *, host: str = _LOOPBACK) -> None:
         """Relay new connections to this port."""
-        self._call("connect", target_port)
+        self._call("connect", (host, target_port))
 
     def become(self, terms: LinkTerms) -> None:
         """Change the terms, also for connections that are open."""
         self._call("become", terms)
 
-    def cut(self, seconds: float) -> None:
-        """Deliver nothing for so long, in either direction; connections stay open, as through a router that failed."""
-        self._call("cut", seconds)
+    def cut(self, seconds: float, *, retransmits: bool = False) -> None:
+        """Deliver nothing for so long, in either direction; connections stay open, as through a router that failed.
+
+        Afterwards everything is delivered at once, or if it `retransmits`, by each connection at the time of TCP's next
+        attempt: one that was stalled for long resumes late, as does a new one whose SYN was lost.
+        """
+        self._call("cut", (seconds, retransmits))
 
     def reset(self) -> int:
         """Reset every connection; returns how many there were."""
@@ -96,11 +105,12 @@ class _Relay:
 
     def __init__(self, listener: socket.socket, pipe: Connection, terms: LinkTerms) -> None:
         self.terms = terms
-        self.cut_until = 0.0
+        self.cut_from = self.cut_until = 0.0
+        self.retransmits = False
         self.flows: dict[_Flow, None] = {}
         self.carried = {"to_broker": 0, "from_broker": 0}
         self._free_at = {"to_broker": 0.0, "from_broker": 0.0}
-        self._target_port = 0
+        self._target = (_LOOPBACK, 0)
         self._accepted = 0
         self._listener = listener
         self._pipe = pipe
@@ -129,7 +139,7 @@ class _Relay:
         self._accepted += 1
         try:
             await asyncio.get_running_loop().create_connection(
-                lambda: _Flow(self, "from_broker", other=near), "127.0.0.1", self._target_port
+                lambda: _Flow(self, "from_broker", other=near), *self._target
             )
         except OSError:
             near.abort()
@@ -142,11 +152,13 @@ class _Relay:
             return
         answer: Any = None
         if what == "connect":
-            self._target_port = value
+            self._target = value
         elif what == "become":
             self.terms = value
         elif what == "cut":
-            self.cut_until = asyncio.get_running_loop().time() + value
+            seconds, self.retransmits = value
+            self.cut_from = asyncio.get_running_loop().time()
+            self.cut_until = self.cut_from + seconds
         elif what == "reset":
             answer = self._reset(1.0)
         else:
@@ -182,6 +194,7 @@ class _Flow(asyncio.BufferedProtocol):
         self._paused = False
         self._is_blocked = False
         self._timer: asyncio.TimerHandle | None = None
+        self._stalled_at: float | None = None
         self._ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -250,7 +263,7 @@ class _Flow(asyncio.BufferedProtocol):
         if self._timer is None and not self._is_blocked:
             dues = [queue[0][0] for queue in (self._pieces, self._acked) if queue]
             if dues:
-                self._timer = self._loop.call_at(max(min(dues), self._relay.cut_until), self._deliver)
+                self._timer = self._loop.call_at(self._arrives(min(dues)), self._deliver)
             elif self._ended and self._other is not None:
                 self._other._transport.close()
 
@@ -260,9 +273,10 @@ class _Flow(asyncio.BufferedProtocol):
         if other is None:
             return
         now = self._loop.time()
-        if now < self._relay.cut_until:
+        if now < self._arrives(now):
             self._schedule()
             return
+        self._stalled_at = None
         while self._pieces and self._pieces[0][0] <= now and not self._is_blocked:
             _, piece = self._pieces.popleft()
             other._transport.write(piece)
@@ -272,6 +286,26 @@ class _Flow(asyncio.BufferedProtocol):
         if self._paused and self._unacked < self._relay.terms.window_bytes:
             self._resume()
         self._schedule()
+
+    def _arrives(self, due: float) -> float:
+        """Return when what would arrive at `due` does so, after a cut by a retransmission."""
+        relay = self._relay
+        if self._stalled_at is None and self._loop.time() < relay.cut_until > due:
+            self._stalled_at = due
+        if self._stalled_at is None:
+            return due
+        arrives = relay.cut_until
+        if relay.retransmits:
+            arrives, wait = self._stalled_at, self._retry_s()
+            while arrives < relay.cut_until:
+                arrives, wait = arrives + wait, min(2 * wait, _LONGEST_RETRY_S)
+        return max(due, arrives)
+
+    def _retry_s(self) -> float:
+        """Seconds until the first retransmission: of SYN for a connection that could not open, else of data."""
+        if self._opened_at >= self._relay.cut_from:
+            return _SYN_RETRY_S
+        return max(_LEAST_RETRY_S, 3 * self._relay.terms.round_trip_s)
 
     def _pause(self) -> None:
         if not self._paused:

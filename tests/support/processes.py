@@ -15,18 +15,19 @@ import psutil
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
     from types import TracebackType
 
 
 class Mirrorless:
-    """A running `mirrorless run FILE`; leaving the context kills what is left of it."""
+    """A running `mirrorless run FILE`; leaving the context kills what is left of it. `prefix` begins the command."""
 
-    def __init__(self, file: Path, *arguments: str) -> None:
+    def __init__(self, file: Path, *arguments: str, prefix: Sequence[str] = ()) -> None:
         self.output = file.with_suffix(f".{time.monotonic_ns()}.out")
         with self.output.open("wb") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "mirrorless", "run", str(file), *arguments],
+                [*prefix, sys.executable, "-m", "mirrorless", "run", str(file), *arguments],
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,

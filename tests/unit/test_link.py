@@ -88,3 +88,16 @@ def test_a_cut_delays_and_a_reset_ends() -> None:
         client.settimeout(10)
         with pytest.raises(ConnectionResetError):
             client.recv(1)
+
+
+def test_after_a_cut_a_connection_waits_for_its_next_retransmission() -> None:
+    """At 0.2, 0.6 and 1.4 s; a new connection's SYN follows after 1 s."""
+    with echo(LinkTerms()) as link, socket.create_connection(("127.0.0.1", link.port)) as client:
+        exchange(client, b"open")
+        link.cut(0.7, retransmits=True)
+        with socket.create_connection(("127.0.0.1", link.port)) as new:
+            assert 0.9 <= exchange(new, b"new") < 1.35
+        assert exchange(client, b"open again") < 0.1
+        link.cut(0.7, retransmits=True)
+        assert 1.3 <= exchange(client, b"held") < 1.9
+        assert exchange(client, b"open") < 0.1

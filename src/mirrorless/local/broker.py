@@ -139,6 +139,7 @@ class SecureListener:
     protocol: str
     settings: Mapping[str, str]
     advertised: tuple[int, ...] = ()
+    advertised_host: str = HOST
 
 
 def with_secure_listeners(
@@ -150,7 +151,7 @@ def with_secure_listeners(
         name = listener.name.upper()
         found["listeners"] += f",{name}://{HOST}:{port}"
         told = listener.advertised[node_id - 1] if listener.advertised else port
-        found["advertised.listeners"] += f",{name}://{HOST}:{told}"
+        found["advertised.listeners"] += f",{name}://{listener.advertised_host}:{told}"
         found["listener.security.protocol.map"] += f",{name}:{listener.protocol}"
         found |= {f"listener.name.{listener.name.lower()}.{key}": value for key, value in listener.settings.items()}
     return found
