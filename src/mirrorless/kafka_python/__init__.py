@@ -14,6 +14,7 @@ To move to another release: change `LEAST` and `BELOW` here and the requirement 
     event_loop                  its event loop, with cheaper timers
     transport                   reading responses and writing requests without copies
     receive_buffers             the buffers that large responses are read into
+    dead_connections            ends connections that nothing is acknowledged on
     connection_manager          up to two connections for each broker
     raw_messages                requests that are encoded outside of the library
     sockets                     closes sockets that did not become a connection
@@ -59,9 +60,11 @@ OVERRIDDEN: Final[Mapping[str, str]] = {
     "kafka.net.transport:KafkaTCPTransport._sock_recv()": "reads into the parser's buffer",
     "kafka.net.transport:KafkaTCPTransport._sock_send()": "writes the pieces of requests",
     "kafka.net.transport:KafkaTCPTransport.abort(error)": "also ends a connection that is being closed",
+    "kafka.net.transport:KafkaTCPTransport._close(error)": "drops what was not acknowledged, after an error",
     "kafka.net.transport:KafkaTCPTransport.write(data)": "sends at once what the socket takes",
     "kafka.net.transport:KafkaSSLTransport._sock_recv()": "reads into the parser's buffer",
     "kafka.net.transport:KafkaSSLTransport.abort(error)": "also ends a connection that is being closed",
+    "kafka.net.transport:KafkaSSLTransport._close(error)": "drops what was not acknowledged, after an error",
     "kafka.net.transport:KafkaSSLTransport.write(data)": "takes requests in pieces",
     "kafka.net.manager:KafkaConnectionManager.get_connection(node_id, timeout_ms)": "bootstrap servers share the time",
     "kafka.net.manager:KafkaConnectionManager.least_loaded_node()": "avoids a broker that hangs",
@@ -80,6 +83,8 @@ USED: Final[Mapping[str, str]] = {
     "kafka.net.selector:NetworkSelector()._poll_owner": "the loop's thread while it polls",
     "kafka.net.selector:NetworkSelector()._ready": "tasks that can run",
     "kafka.net.selector:NetworkSelector()._scheduled": "the heap of timers",
+    "kafka.net.selector:NetworkSelector.call_later(delay, task)": "runs something later",
+    "kafka.net.selector:NetworkSelector.unregister_event(fileobj, event)": "no longer waits for events of a socket",
     "kafka.net.selector:NetworkSelector()._selector": "the sockets that are registered",
     "kafka.net.selector:Task.__init__(coro)": "what is registered for a socket",
     "kafka.net.selector:TaskState.READY": "state of a task",
@@ -92,13 +97,14 @@ USED: Final[Mapping[str, str]] = {
     "kafka.net.transport:KafkaTCPTransport()._write": "whether it may be written to",
     "kafka.net.transport:KafkaTCPTransport()._write_buffer": "pieces that wait to be sent",
     "kafka.net.transport:KafkaTCPTransport()._writing": "whether a task sends them",
-    "kafka.net.transport:KafkaTCPTransport._close(error)": "closes the socket",
     "kafka.net.transport:KafkaTCPTransport.writelines(list_of_data)": "sends later what the socket does not take",
+    "kafka.net.transport:KafkaTCPTransport.host_port()": "the address, for an error",
     "kafka.net.transport:KafkaSSLTransport.DEFAULT_CONFIG": "names of the settings of TLS",
     "kafka.net.transport:KafkaSSLTransport._build_ssl_context(config)": "the TLS context of doctor's handshake",
     "kafka.net.connection:KafkaConnection()._throttle_time": "until when a broker throttles us",
     "kafka.net.connection:KafkaConnection().in_flight_requests": "requests, each with its future and when it was sent",
     "kafka.net.connection:KafkaConnection().paused": "the reasons why it does not send",
+    "kafka.net.connection:KafkaConnection().transport": "the socket's owner, None before it is open",
     "kafka.net.connection:KafkaConnection.close(error)": "ends a connection",
     "kafka.net.inet:KafkaNetSocket.dns_lookup(host, port)": "the addresses of a broker",
     "kafka.net.inet:KafkaNetSocket.socket(family, sock_type, proto)": "opens a socket",

@@ -9,9 +9,12 @@ frame complete.
 from __future__ import annotations
 
 import itertools
+import selectors
 import socket
 import ssl
+import struct
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafka.net import connection
@@ -32,6 +35,8 @@ _PIECES = 64
 _LOW_WATER_BYTES = 128 << 10
 _HELD_BYTES = 32 << 10
 """More than OpenSSL may have read ahead of a response: one incomplete TLS record."""
+_RESET = struct.pack("ii", 1, 0)
+"""SO_LINGER: closing sends RST, and what was not sent or not acknowledged is dropped."""
 _NOTHING_MORE = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -109,6 +114,21 @@ class _InPlace:
         else:
             super().abort(error)  # type: ignore[misc]
 
+    def _close(self, error: BaseException | None = None) -> None:
+        """Close the socket; after an error, drop what was not acknowledged.
+
+        The kernel would otherwise send it later, for minutes while a link is cut: an append that the copier has given
+        up would reach the broker after those that followed its resume.
+        """
+        transport: Any = self
+        sock = transport._sock
+        if error is not None and sock is not None:
+            with suppress(KeyError, ValueError):
+                transport._net.unregister_event(sock, selectors.EVENT_READ | selectors.EVENT_WRITE)
+            reset_on_close(sock)
+            sock.close()
+        super()._close(error)  # type: ignore[misc]
+
 
 class Plain(_InPlace, KafkaTCPTransport):
     """A connection without TLS."""
@@ -154,6 +174,12 @@ class Tls(_InPlace, KafkaSSLTransport):
         """
         whole = b"".join(data) if isinstance(data, Chunks) else data
         super().write(memoryview(whole))  # type: ignore[no-untyped-call]
+
+
+def reset_on_close(sock: socket.socket) -> None:
+    """Have the socket drop what is unsent or unacknowledged when it is closed."""
+    with suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
 
 def read_answers(transport: Any) -> Exception | None:  # noqa: ANN401 -- the library's transports are untyped

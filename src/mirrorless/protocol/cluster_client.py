@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mirrorless.errors import ClusterError, ClusterUnavailable, without_frames
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.connection_manager import ConnectionManager, Node
+from mirrorless.kafka_python.dead_connections import SOCKET_OPTIONS, DeadConnections
 from mirrorless.kafka_python.receive_buffers import ReceiveBuffers
 from mirrorless.kafka_python.structs import TopicPartition as KafkaTopicPartition
 from mirrorless.protocol import requests
@@ -75,11 +76,13 @@ class ClusterClient:
             frames=ReceiveBuffers() if frames is None else frames,
             **{
                 **config,
+                "socket_options": SOCKET_OPTIONS,
                 "receive_message_max_bytes": _RESPONSE_LIMIT_BYTES,
                 # The library fails requests above its limit; the copier keeps a limit of its own.
                 "max_in_flight_requests_per_connection": 1_000_000,
             },
         )
+        DeadConnections(net, self._manager)
 
     async def connect(self, *, timeout_ms: int, topics: Iterable[str]) -> None:
         """Reach the cluster and learn who leads the partitions of `topics`; raises `ClusterError` in one line.
