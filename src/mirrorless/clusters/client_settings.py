@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from mirrorless.settings import Cluster
 
-__all__ = ["DEFAULT_CLIENT_ID", "Role", "check", "for_confluent", "for_kafka_python"]
+__all__ = ["DEFAULT_CLIENT_ID", "SOON_RECONNECTED", "Role", "check", "for_confluent", "for_kafka_python"]
 
 DEFAULT_CLIENT_ID: Final = "mirrorless"
 
@@ -55,8 +55,21 @@ _NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "tokens": ("oauth_cb", "sasl_oauth_token_provider"),
 }
 
+SOON_RECONNECTED: Final[Mapping[str, Any]] = {
+    "socket_timeout_ms": 8_000,
+    "socket_connection_setup_timeout_ms": 5_000,
+}
+"""librdkafka's settings, with `_` for `.`, of clients that others wait for.
+
+While a link is cut, TCP sends again after pauses that double, up to minutes: a new attempt succeeds sooner.
+"""
+_SOCKET_TIMEOUT_MS: Final = 30_000
+_SETUP_TIMEOUT_MS: Final = 10_000
+"""Java's defaults; librdkafka's are twice and three times as long."""
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _NEVER_MS: Final = 2**31 - 1
+_BACKOFF_MS: Final = 50
+_BACKOFF_MAX_MS: Final = 1_000
 _CREATES_NO_TOPICS: Final = {"allow.auto.create.topics": False}
 """librdkafka's producers and admin clients would otherwise create a missing topic with the broker's defaults."""
 _MISSING_AFTER_MS: Final = 5_000
@@ -72,8 +85,8 @@ class _Connection:
     client_id: str
     security_protocol: str
     request_timeout_ms: int | None
-    reconnect_backoff_ms: int | None
-    reconnect_backoff_max_ms: int | None
+    reconnect_backoff_ms: int
+    reconnect_backoff_max_ms: int
     connections_max_idle_ms: int | None
     metadata_max_age_ms: int | None
     rack: str | None = None
@@ -105,6 +118,9 @@ def for_confluent(cluster: Cluster, *, role: Role, extra: Mapping[str, Any] | No
         settings["ssl.endpoint.identification.algorithm"] = "https" if connection.check_hostname else "none"
     if connection.tokens is not None:
         settings["oauth_cb"] = oauth_callback(_working(connection.tokens, cluster))
+    if settings["socket.timeout.ms"] is None:
+        settings["socket.timeout.ms"] = _SOCKET_TIMEOUT_MS
+    settings["socket.connection.setup.timeout.ms"] = _SETUP_TIMEOUT_MS
     added = dict(extra or {})
     if role == "producer":
         settings["topic.metadata.propagation.max.ms"] = _MISSING_AFTER_MS
@@ -203,12 +219,14 @@ def _servers(settings: JavaSettings) -> tuple[str, ...]:
     return servers
 
 
-def _backoff(settings: JavaSettings) -> tuple[int | None, int | None]:
+def _backoff(settings: JavaSettings) -> tuple[int, int]:
+    """Return the first and the longest delay of a reconnect, with Java's defaults: the libraries' are 10 and 30 s."""
     least = settings.number("reconnect.backoff.ms", least=0, greatest=3_600_000)
     greatest = settings.number("reconnect.backoff.max.ms", least=0, greatest=3_600_000)
     if greatest is None:
-        return least, least  # as in Java, the first alone is used for both (CommonClientConfigs)
-    return min(50 if least is None else least, greatest), greatest  # 50 ms is the default of both
+        # as in Java, the first alone is used for both (CommonClientConfigs)
+        return (_BACKOFF_MS, _BACKOFF_MAX_MS) if least is None else (least, least)
+    return min(_BACKOFF_MS if least is None else least, greatest), greatest
 
 
 def _max_idle(settings: JavaSettings) -> int | None:

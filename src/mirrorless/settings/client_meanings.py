@@ -24,7 +24,7 @@ CLIENT_MEANINGS: Final[Mapping[str, tuple[str, str | None, str]]] = {
         "Timeout of a request, and of the acknowledgement of an append; the client's default if not set.",
     ),
     "reconnect.backoff.ms": ("whole number", "50", "The first delay before a connection is retried."),
-    "reconnect.backoff.max.ms": ("whole number", None, "The longest delay between connection attempts."),
+    "reconnect.backoff.max.ms": ("whole number", "1000", "The longest delay between connection attempts."),
     "connections.max.idle.ms": ("whole number", None, "After how long an idle connection is closed; `-1` for never."),
     "metadata.max.age.ms": ("whole number", None, "How often cluster metadata is refreshed when there are no errors."),
     "security.protocol": (

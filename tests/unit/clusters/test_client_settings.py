@@ -38,11 +38,17 @@ def test_a_bare_cluster() -> None:
         "client.id": "mirrorless",
         "security.protocol": "PLAINTEXT",
         "allow.auto.create.topics": False,
+        "reconnect.backoff.ms": 50,
+        "reconnect.backoff.max.ms": 1_000,
+        "socket.timeout.ms": 30_000,
+        "socket.connection.setup.timeout.ms": 10_000,
     }
     assert for_kafka_python(cluster(), role="consumer") == {
         "bootstrap_servers": ["a:9092", "b:9092"],
         "client_id": "mirrorless",
         "security_protocol": "PLAINTEXT",
+        "reconnect_backoff_ms": 50,
+        "reconnect_backoff_max_ms": 1_000,
     }
 
 
@@ -108,6 +114,7 @@ def test_numbers() -> None:
 @pytest.mark.parametrize(
     ("client", "least", "greatest"),
     [
+        ({}, 50, 1000),
         ({"reconnect.backoff.ms": "20000"}, 20000, 20000),
         ({"reconnect.backoff.max.ms": "20"}, 20, 20),
         ({"reconnect.backoff.max.ms": "2000"}, 50, 2000),

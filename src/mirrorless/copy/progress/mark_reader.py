@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
+from mirrorless.clusters.client_settings import SOON_RECONNECTED
 from mirrorless.clusters.connection_errors import grant
 from mirrorless.clusters.consumers import reader, waiting
 from mirrorless.copy.progress.run_marks import MARKS_PARTITION, RunMarks
@@ -147,7 +148,12 @@ class MarkReader:
 
     def _open(self) -> Consumer | None:
         """Connect; returns None if the topic does not exist."""
-        self._consumer = reader(self._cluster, queued_max_messages_kbytes=_BUFFER_KB, fetch_wait_max_ms=_FETCH_WAIT_MS)
+        self._consumer = reader(
+            self._cluster,
+            queued_max_messages_kbytes=_BUFFER_KB,
+            fetch_wait_max_ms=_FETCH_WAIT_MS,
+            **SOON_RECONNECTED,
+        )
         # Otherwise the partition waits for the library's next metadata refresh.
         try:
             topic = self._consumer.list_topics(self._topic, timeout=self._patience_s).topics[self._topic]

@@ -7,6 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from mirrorless.clusters.client_settings import SOON_RECONNECTED
 from mirrorless.clusters.producer import TopicProducer
 from mirrorless.copy.progress.run_marks import MARKS_PARTITION, WHOLE, Share, Work, choice_key, key_of
 from mirrorless.errors import ClusterUnavailable
@@ -26,6 +27,8 @@ _FUNCTION_MS: Final = 15_000
 _STALE: Final = 2 / 3
 RENEW_S: Final[dict[EngineName, float]] = {"spark": 5.0, "functions": 2.0}
 _WRITE_S: Final = 10.0
+_REQUEST_MS: Final = 8_000
+"""Less than a function's mark is valid: then a connection that is dead is opened again."""
 _TAKE_BACK_S: Final = 2.0
 
 
@@ -42,6 +45,10 @@ def write_choice(flow: Flow, choice: EngineChoice, deployment: str) -> None:
     topic = flow.offset_storage_topic
     producer.send(topic, key=choice_key(flow, deployment), value=choice.to_json(), partition=MARKS_PARTITION)
     producer.confirm(topic, _WRITE_S)
+
+
+def _producer(flow: Flow) -> TopicProducer:
+    return TopicProducer(flow.target, request_timeout_ms=_REQUEST_MS, **SOON_RECONNECTED)
 
 
 class MarkWriter:
@@ -71,7 +78,7 @@ class MarkWriter:
         self.flow = flow
         self._topic = flow.offset_storage_topic
         self._alias = flow.target.alias
-        self._producer = TopicProducer(flow.target)
+        self._producer = _producer(flow)
         self._is_ready = True
         self._renewed_s = 0.0
         self._error: str | None = None
@@ -112,7 +119,7 @@ class MarkWriter:
 
     def log_in_again(self) -> None:
         """Use a new producer from now on; raises `MirrorlessError`."""
-        producer = TopicProducer(self.flow.target)
+        producer = _producer(self.flow)
         with self._lock:
             self._producer = producer
 
