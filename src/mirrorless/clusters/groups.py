@@ -69,7 +69,8 @@ def list_groups(admin: Admin) -> tuple[dict[str, Activity], list[str]]:
     """
     listed = admin.result(admin.client.list_consumer_groups(request_timeout=TIMEOUT_S))
     groups = {one.group_id: _INACTIVE.get(one.state, Activity.ACTIVE) for one in listed.valid or ()}
-    return groups, [_text(error) for error in listed.errors or ()]
+    refused = f"cluster {admin.alias}: a broker did not list its consumer groups: "
+    return groups, [refused + _text(error) for error in listed.errors or ()]
 
 
 class GroupOffsets:
