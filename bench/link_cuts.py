@@ -56,7 +56,6 @@ _LOOPBACK: Final = "127.0.0.1"
 _SETTINGS: Final = {"min.insync.replicas": "2", "log.cleaner.backoff.ms": "500"}
 _FORGETFUL: Final = {"producer.id.expiration.check.interval.ms": "200"}
 """Of the target: of records that are older than a day it forgets the producer at once, not within ten minutes."""
-_WARM_S: Final = 20.0
 _NORMAL_S: Final = 10.0
 _BETWEEN_S: Final = 10.0
 _RESETS_S: Final = 60.0
@@ -181,10 +180,11 @@ class Trial:
         self._run = run
         self._arrivals = arrivals
         self._admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers, "log_level": 0})
-        self._age_s = _YOUNG_S
+        self._age_s = 2 * _YOUNG_S
 
     def settle(self) -> None:
-        """Find out how old records are when they arrive, while nothing is wrong."""
+        """Wait until everything is copied, and find out how old records are then when they arrive."""
+        self._after(time.monotonic(), "start", new_topic=False)
         since = time.monotonic()
         time.sleep(_NORMAL_S)
         ages = [age for place in self._arrivals.dated for _, age in self._arrivals.since(since, place)]
@@ -319,10 +319,8 @@ def measured(far: str, given: argparse.Namespace) -> dict[str, Any]:
         load.start()
         try:
             with Mirrorless(world.file, "--engine", given.engine, prefix=prefix) as run:
-                time.sleep(_WARM_S)
                 arrivals = Arrivals(world)
                 arrivals.start()
-                time.sleep(_WARM_S)
                 trial = Trial(place, run, arrivals)
                 trial.settle()
                 outcomes = []
@@ -341,10 +339,10 @@ def measured(far: str, given: argparse.Namespace) -> dict[str, Any]:
                 status = run.wait(60)
                 arrivals.end()
                 troubles = [line for line in run.text().splitlines() if '"error"' in line or not line.startswith("{")]
-                if given.log is not None:
-                    given.log.with_suffix(f".{far}.log").write_text(run.text())
         finally:
             load.stop()  # a second time does nothing
+            if given.log is not None:
+                given.log.with_suffix(f".{far}.log").write_text(run.text())
         world.write_settings(
             **{
                 f"{world.source_alias}.bootstrap.servers": world.source.bootstrap_servers,
