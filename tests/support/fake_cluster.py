@@ -41,9 +41,12 @@ class Fault(Enum):
     """The connection is lost after the broker has appended its batches."""
     NOT_SENT = auto()
     """There is no connection to send it over."""
+    NO_ANSWER = auto()
+    """The broker has appended its batches, and the answer does not come until the request times out."""
 
 
 _MAGIC_AT = 16
+_TIMEOUT_S = 30.0
 
 
 @dataclass(slots=True)
@@ -114,6 +117,7 @@ class FakeCluster:
         self.fetches: list[tuple[Node, str, list[TopicPartition]]] = []
         self.producer_errors: dict[TopicPartition, int] = {}
         self.faults: deque[Fault | None] = deque()
+        self.unanswered: list[Callable[[list[AppendResult] | BaseException], None]] = []
         self.lost_fetches = 0
         self.requests: dict[str, int] = defaultdict(int)
         self.sent: list[tuple[Node, list[TopicPartition]]] = []
@@ -361,8 +365,21 @@ class FakeCluster:
             self.loop.call_soon(lambda: heard(lost))
             return False
         answers = [] if fault is Fault.REQUEST_LOST else [self._append(place, batch) for place, batch in batches]
+        if fault is Fault.NO_ANSWER:
+            self.unanswered.append(heard)
+            self.loop.call_later(_TIMEOUT_S, lambda: self._give_up([one for one in self.unanswered if one is heard]))
+            return True
         self.loop.call_later(self.latency_s, lambda: heard(answers if fault is None else lost))
         return True
+
+    def give_up_unanswered(self) -> None:
+        """As of `ClusterClient`."""
+        self._give_up(self.unanswered.copy())
+
+    def _give_up(self, unanswered: Iterable[Callable[[list[AppendResult] | BaseException], None]]) -> None:
+        for heard in unanswered:
+            self.unanswered.remove(heard)
+            heard(kafka_errors.KafkaConnectionError("no answer"))
 
     def _append(self, place: TopicPartition, batch: Stamped) -> AppendResult:
         if self.append_errors[place]:

@@ -61,6 +61,13 @@ class DeadConnections:
         self._net.call_later(_LOOK_EVERY_S, self._look)
 
 
+def end_unanswered(manager: ConnectionManager, reason: str) -> None:
+    """End the connections with requests that are not answered; what they did not send yet is not sent later."""
+    for connection in list(manager._conns.values()):
+        if connection.in_flight_requests:
+            connection.close(kafka_errors.KafkaConnectionError(reason))
+
+
 def retransmissions(sock: socket.socket) -> int:
     """How often the kernel has sent again, since the last acknowledgement, what is not acknowledged."""
     with suppress(OSError):

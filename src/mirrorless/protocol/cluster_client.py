@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mirrorless.errors import ClusterError, ClusterUnavailable, without_frames
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.connection_manager import ConnectionManager, Node
-from mirrorless.kafka_python.dead_connections import SOCKET_OPTIONS, DeadConnections
+from mirrorless.kafka_python.dead_connections import SOCKET_OPTIONS, DeadConnections, end_unanswered
 from mirrorless.kafka_python.receive_buffers import ReceiveBuffers
 from mirrorless.kafka_python.structs import TopicPartition as KafkaTopicPartition
 from mirrorless.protocol import requests
@@ -410,6 +410,10 @@ class ClusterClient:
         """Ids of all these topics, None if one of them is not known; a request names all by id or none."""
         found = {topic: known for topic in topics if (known := self.topic_id(topic)) is not None}
         return found if len(found) == len(topics) else None
+
+    def give_up_unanswered(self) -> None:
+        """End the connections with requests that are not answered: none of them reaches a broker later."""
+        end_unanswered(self._manager, "the request was given up, because it was not answered in time")
 
     def close(self) -> None:
         """Close every connection."""

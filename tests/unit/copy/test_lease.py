@@ -410,3 +410,15 @@ def test_a_halted_partition_is_tried_again_by_the_next_lease_and_the_others_cont
     }
     assert [lease._copies[place] is first[place] for place in (("t", 0), ("t", 1))] == [False, True]
     assert (flow.copied(0), flow.copied(1)) == ([b"bad"], [b"good"])
+
+
+def test_an_append_without_an_answer_is_given_up_at_the_end_of_the_lease(make_flow: Callable[..., FakeFlow]) -> None:
+    """It could reach the target after another run has begun, when a link that is cut lets it through."""
+    flow = make_flow()
+    flow.produce(b"a")
+    flow.target.faults.append(Fault.NO_ANSWER)
+    report = one(flow.run(bounded=False, seconds=1.0))
+    assert flow.target.unanswered == []
+    assert (report.state, report.records) == ("resuming", 0)
+    report = one(flow.run(bounded=False, seconds=1.0))
+    assert (report.state, flow.copied(0)) == ("caught up", [b"a"])

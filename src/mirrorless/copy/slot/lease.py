@@ -343,11 +343,16 @@ class Lease:
         self._appender.close()
 
     async def _land(self) -> None:
-        """Wait for what is in flight, then write the progress of all that was acknowledged."""
+        """Wait for what is in flight, then write the progress of all that was acknowledged.
+
+        What is not answered by then is given up: another run may copy when a link that is cut would let it through.
+        """
         self._let_go()
         until = time.monotonic() + _LANDING_S
         while self._queues.in_flight and time.monotonic() < until:
             await self._net.sleep(0.002)
+        if self._queues.in_flight:
+            self._target.give_up_unanswered()
         for copy in self._copies.values():
             copy.drop_queue()
         self._tracker.land(max(0.5, until - time.monotonic()))
