@@ -56,8 +56,8 @@ _NAMES: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 SOON_RECONNECTED: Final[Mapping[str, Any]] = {
-    "socket_timeout_ms": 8_000,
-    "socket_connection_setup_timeout_ms": 5_000,
+    "socket_timeout_ms": 6_000,
+    "socket_connection_setup_timeout_ms": 4_000,
 }
 """librdkafka's settings, with `_` for `.`, of clients that others wait for.
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.functions import engine as engine_module
 from mirrorless.copy.engines.functions.engine import FunctionsEngine, RunResult, _CurrentRun
+from mirrorless.copy.flow.memory_limits import SPARK_WORKER
 from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.copy.progress.run_marks import RunMark
 from mirrorless.errors import ClusterUnavailable, FlowPaused
@@ -258,3 +260,29 @@ def test_a_flow_of_spark_is_not_connected_to(monkeypatch: pytest.MonkeyPatch) ->
     result = engine.run(SimpleNamespace(left_s=60.0), lambda _: None)
     assert result == RunResult(note="mirrorless.engine is spark: the copy job copies the flow")
     assert Marks.made == 0
+
+
+def test_a_run_that_was_cut_off_is_followed_by_another_as_long_as_there_is_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On AWS the next invocation may be a minute away."""
+    time_left: Any = SimpleNamespace(left_s=60.0)
+    cut_off = RunResult(note="cut off", copied=True, records=3, copied_bytes=30, waited_s=1.0, cut_off=True)
+    outcomes = [cut_off, ClusterUnavailable("no answer", cluster="B"), replace(cut_off, records=2), replace(cut_off)]
+    begun = []
+
+    def run(_engine: object, _time: object, _on_lease: object, begins: Any) -> RunResult:  # noqa: ANN401
+        begins()
+        outcome = outcomes.pop(0)
+        if not outcomes:
+            time_left.left_s = 0.0
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr(FunctionsEngine, "_run", run)
+    monkeypatch.setattr(engine_module, "_PAUSE_S", 0.0)
+    engine = FunctionsEngine(cast("Any", None), control=Control(), memory=SPARK_WORKER)
+    result = engine.run(time_left, lambda _: None, begins=lambda: begun.append(True))
+    assert (result.records, result.copied_bytes, result.waited_s, outcomes) == (8, 90, 1.0, [])
+    assert len(begun) == 1

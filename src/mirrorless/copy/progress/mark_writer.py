@@ -27,7 +27,7 @@ _FUNCTION_MS: Final = 15_000
 _STALE: Final = 2 / 3
 RENEW_S: Final[dict[EngineName, float]] = {"spark": 5.0, "functions": 2.0}
 _WRITE_S: Final = 10.0
-_REQUEST_MS: Final = 8_000
+_REQUEST_MS: Final = 5_000
 """Less than a function's mark is valid: then a connection that is dead is opened again."""
 _TAKE_BACK_S: Final = 2.0
 

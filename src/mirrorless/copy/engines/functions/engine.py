@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.copy.engines.functions.run_watch import IdleTime, RunWatch, TimeLeft
+from mirrorless.copy.engines.functions.run_watch import CUT_OFF, IdleTime, RunWatch, TimeLeft
 from mirrorless.copy.engines.lease_plans import LeasePlans
 from mirrorless.copy.engines.lease_run import connect_slot, forget_slot, run_watched_lease
 from mirrorless.copy.engines.outcome import BoundedEnd
@@ -21,7 +21,7 @@ from mirrorless.copy.partition.lease_rows import summary
 from mirrorless.copy.planning.run_order import RunOrder
 from mirrorless.copy.progress.run_marks import WHOLE, Share
 from mirrorless.copy.slot.added_partitions import is_share_of
-from mirrorless.errors import ConfigurationError, FlowPaused
+from mirrorless.errors import ClusterUnavailable, ConfigurationError, FlowPaused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,7 +45,8 @@ class RunResult:
     """What a run did: `note` is why it ended, or why it copied nothing; `waited_s` how long for the run before it.
 
     `complete` and `stuck` are as in `BoundedEnd`. `lag_records` is what is left, `trouble` the last line on why a lease
-    could not be planned, or not all of it. `paused` says that the flow is.
+    could not be planned, or not all of it. `paused` says that the flow is, `cut_off` that the run's mark could not be
+    renewed, because the target did not answer.
     """
 
     note: str
@@ -57,7 +58,19 @@ class RunResult:
     complete: bool = False
     stuck: bool = False
     paused: bool = False
+    cut_off: bool = False
     trouble: str = ""
+
+    def after(self, before: RunResult) -> RunResult:
+        """Return this result with what the run before it has copied."""
+        return replace(
+            self,
+            copied=self.copied or before.copied,
+            records=self.records + before.records,
+            copied_bytes=self.copied_bytes + before.copied_bytes,
+            lag_records=self.lag_records if self.copied else before.lag_records,
+            waited_s=before.waited_s,
+        )
 
 
 class _ConnectionsChanged(Exception):
@@ -88,8 +101,22 @@ class FunctionsEngine:
         """Copy until the next run is ready, the time is over, or Spark takes over; finishes all in-flight work.
 
         `on_lease` gets the reports of each finished lease, `begins` is called when it is this run's turn to copy.
-        Returns at once if two runs exist already, the flow is paused, or Spark is to copy it. Raises `MirrorlessError`.
+        Returns at once if two runs exist already, the flow is paused, or Spark is to copy it. A run that was cut off
+        from the target is followed by another one as long as there is time. Raises `MirrorlessError`.
         """
+        result = self._run(time_left, on_lease, begins)
+        while result.cut_off and time_left.left_s > 0 and not self.is_stopping():
+            try:
+                again = self._run(time_left, on_lease, lambda: None)
+            except ClusterUnavailable:
+                time.sleep(min(_PAUSE_S, time_left.left_s))
+            else:
+                result = again.after(result)
+        return result
+
+    def _run(
+        self, time_left: TimeLeft, on_lease: Callable[[list[Report]], None], begins: Callable[[], None]
+    ) -> RunResult:
         flow = self._place.load()
         if flow.engine == "spark":
             return RunResult(note="mirrorless.engine is spark: the copy job copies the flow")
@@ -299,7 +326,7 @@ class _CurrentRun:
                 note = "everything was copied" if self._end.complete else "the copy ended"
                 return replace(self._result, note=note, complete=self._end.complete, stuck=self._end.stuck)
             if watch.stopping():
-                return replace(self._result, note=watch.ended)
+                return replace(self._result, note=watch.ended, cut_off=watch.ended == CUT_OFF)
             if not rows:
                 self._pause(watch)
             rows = self._engine.rows(self._time_left)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _LOOK_EVERY_S: Final = 0.05
 _IDLE_S: Final = 5.0
+CUT_OFF: Final = "its mark in the progress topic could not be renewed"
 
 
 class TimeLeft(Protocol):
@@ -95,7 +96,7 @@ class RunWatch:
         if (successor := self._order.successor()) is not None:
             return "the copy job takes over" if successor.engine == "spark" else "the next invocation takes over"
         if self._order.is_stale:
-            return "its mark in the progress topic could not be renewed"
+            return CUT_OFF
         if self._idle is not None and now - self._idle.since >= _IDLE_S:
             return "nothing arrives"
         return ""
