@@ -13,7 +13,7 @@ from __future__ import annotations
 import socket
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from mirrorless.kafka_python import errors as kafka_errors
 
@@ -44,7 +44,7 @@ class DeadConnections:
     """Looks at the connections of `manager` every second, until that is closed. Only Linux counts retransmissions."""
 
     def __init__(self, net: EventLoop, manager: ConnectionManager) -> None:
-        self._net: Any = net
+        self._net = net
         self._manager = manager
         if sys.platform == "linux":
             self._net.call_later(_LOOK_EVERY_S, self._look)

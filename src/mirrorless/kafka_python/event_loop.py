@@ -37,6 +37,7 @@ class EventLoop(NetworkSelector):
         # What is used of it, which the library leaves without types.
         run: Callable[..., Any]
         sleep: Callable[[float], Any]
+        call_later: Callable[..., Any]
         call_soon: Callable[..., Any]
         call_soon_with_future: Callable[..., Any]
         close: Callable[[], None]

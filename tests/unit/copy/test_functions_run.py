@@ -268,7 +268,12 @@ def test_a_run_that_was_cut_off_is_followed_by_another_as_long_as_there_is_time(
     """On AWS the next invocation may be a minute away."""
     time_left: Any = SimpleNamespace(left_s=60.0)
     cut_off = RunResult(note="cut off", copied=True, records=3, copied_bytes=30, waited_s=1.0, cut_off=True)
-    outcomes = [cut_off, ClusterUnavailable("no answer", cluster="B"), replace(cut_off, records=2), replace(cut_off)]
+    outcomes: list[RunResult | ClusterUnavailable] = [
+        cut_off,
+        ClusterUnavailable("no answer", cluster="B"),
+        replace(cut_off, records=2),
+        replace(cut_off),
+    ]
     begun = []
 
     def run(_engine: object, _time: object, _on_lease: object, begins: Any) -> RunResult:  # noqa: ANN401
