@@ -11,7 +11,8 @@ and the relays: what follows is the kernel's TCP. Without, `tests.support.link` 
 continues when what was lost is retransmitted.
 
 A partition resumes with its first new record on the target; all is normal again when the youngest record that arrives
-in every partition is as young as before the cuts. At the end both sides are compared record by record.
+in every partition is as young as before the cuts. At the end both sides are compared record by record. A compacted
+topic whose cleaner runs during a cut may be copied again from the last progress on, which is counted by the log.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import re
 import signal
 import statistics
 import sys
@@ -39,7 +41,7 @@ from bench.namespaces import FAR, NEAR, Router, run_inside
 from mirrorless.local.broker import SecureListener
 from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from tests.faults.load import COMPACTED, PARTITIONS, PLAIN, TRANSACTIONS, Load
-from tests.faults.verdict import judge
+from tests.faults.verdict import Verdict, judge_compacted, judge_whole
 from tests.support.link import Link, LinkTerms
 from tests.support.processes import Mirrorless
 from tests.support.world import World, fill
@@ -338,6 +340,7 @@ def measured(far: str, given: argparse.Namespace) -> dict[str, Any]:
                 run.process.send_signal(signal.SIGTERM)
                 status = run.wait(60)
                 arrivals.end()
+                again = sum(map(int, re.findall(r"cleaned in between; (\d+) records are copied again", run.text())))
                 troubles = [line for line in run.text().splitlines() if '"error"' in line or not line.startswith("{")]
         finally:
             load.stop()  # a second time does nothing
@@ -350,7 +353,9 @@ def measured(far: str, given: argparse.Namespace) -> dict[str, Any]:
             }
         )
         world.copy_to_the_end()
-        verdict = judge(world, load)
+        verdict, compacted = Verdict(), Verdict()
+        judge_whole(world, verdict)
+        judge_compacted(world, load, compacted)
         world.assert_equal(_LATE)
         for error in load.errors:
             print(f"the load itself failed: {error}", flush=True)
@@ -365,6 +370,8 @@ def measured(far: str, given: argparse.Namespace) -> dict[str, Any]:
         "repeated": verdict.duplicates,
         "strangers": verdict.strangers,
         "disordered": verdict.disordered,
+        "compacted": asdict(compacted),
+        "copied_again": again,
         "exit_status": status,
         "error_lines": len(troubles),
     }
@@ -389,6 +396,11 @@ def table(found: list[dict[str, Any]]) -> Iterator[str]:
             f"not from the source {one['strangers']}, partitions out of order {one['disordered']}, "
             f"exit status {one['exit_status']}"
         )
+        if one["copied_again"]:
+            yield (
+                f"the compacted topic was cleaned during cuts: {one['copied_again']} of its records were copied again, "
+                f"lost {one['compacted']['losses']}"
+            )
 
 
 def main() -> None:

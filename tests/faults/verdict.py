@@ -34,13 +34,26 @@ class Verdict:
 def judge(world: World, load: Load) -> Verdict:
     """Compare the three topics. The target is read uncommitted."""
     verdict = Verdict()
+    judge_whole(world, verdict)
+    judge_compacted(world, load, verdict)
+    return verdict
+
+
+def judge_whole(world: World, verdict: Verdict) -> None:
+    """Compare the topics that are not compacted."""
     for topic in (PLAIN, TRANSACTIONS):
         ours = read(world.source, topic, isolation="read_committed")
         theirs = read(world.target, world.remote(topic))
         for partition, expected in ours.items():
             _compare(verdict, [_whole(one) for one in expected], [_whole(one) for one in theirs[partition]])
-    # The cleaner may have been faster than the copy, or run on the target too: what is there must be in order and once,
-    # and the last value of every key must be there.
+
+
+def judge_compacted(world: World, load: Load, verdict: Verdict) -> None:
+    """Compare the compacted topic.
+
+    The cleaner may have been faster than the copy, or run on the target too: what is there must be in order and once,
+    and the last value of every key must be there.
+    """
     theirs = read(world.target, world.remote(COMPACTED))
     for partition, written in load.written.items():
         there = [(one.key or b"", one.value or b"") for one in theirs[partition]]
@@ -55,7 +68,6 @@ def judge(world: World, load: Load) -> Verdict:
         places = {pair: number for number, pair in enumerate(written)}
         order = [places[pair] for pair in there if pair in places]
         verdict.disordered += order != sorted(order)
-    return verdict
 
 
 def _whole(one: Seen) -> tuple[object, ...]:
