@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from kafka.protocol.admin.transactions import DescribeProducersResponse
@@ -18,7 +18,7 @@ from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE, AppendResult, Fetc
 from tests.support.fake_log import FakeLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
     from mirrorless.batches.stamp import Stamped
     from mirrorless.clusters.topic_partition import TopicPartition
@@ -304,6 +304,15 @@ class FakeCluster:
                 assert at in (EARLIEST, EARLIEST_LOCAL) or at >= 0
                 found[place] = Offset(log.start, 0)
         return found
+
+    async def in_order(self, node: Node, *asking: Coroutine[Any, Any, Any]) -> list[Any]:
+        """As of `ClusterClient`."""
+        return await self.side_by_side(*asking)
+
+    async def side_by_side(self, *asking: Coroutine[Any, Any, Any]) -> list[Any]:
+        """As of `ClusterClient`."""
+        under_way = [self.loop.call_soon_with_future(one) for one in asking]
+        return [await one for one in under_way]
 
     async def log_ends(self, node: int, places: Iterable[TopicPartition]) -> dict[TopicPartition, Offset]:
         """As of `ClusterClient`."""

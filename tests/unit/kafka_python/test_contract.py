@@ -309,3 +309,16 @@ def test_connections_have_our_parser_and_our_transport(loop: EventLoop) -> None:
             return type(connection.parser), type(connection.transport)
 
         assert run(loop, client, look) == (transport.Protocol, transport.Plain)
+
+
+def test_a_second_connect_uses_the_connection_that_the_first_has_opened(loop: EventLoop) -> None:
+    with FakeBroker() as broker, client_of(loop, broker) as client:
+
+        async def nothing() -> None:
+            pass
+
+        run(loop, client, nothing)
+        opened, asked = len(broker.connections), len(broker.asked)
+        run(loop, client, nothing)
+        assert opened == 2  # the bootstrap's and the leader's
+        assert (len(broker.connections), len(broker.asked)) == (opened, asked)

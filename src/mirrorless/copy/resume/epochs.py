@@ -82,8 +82,7 @@ class Epochs:
     async def begin(self, copy: PartitionCopy, announcement: Announcement) -> Announcement:
         """Announce an epoch of a copy, with the source's end as of now, and return the announcement that is stored."""
         if announcement.source_end is None and announcement.epoch not in copy.announced:
-            stable_end = await self._offset(copy.place, cluster_client.LATEST)
-            announcement = replace(announcement, source_end=max(stable_end, copy.row.source_end))
+            announcement = replace(announcement, source_end=await self.source_end(copy))
         holds = await self.announce(copy.place, announcement)
         copy.learn_epoch(holds)
         return holds
@@ -123,6 +122,15 @@ class Epochs:
         found = self._source.topic_id(copy.row.topic)
         return None if found is None else str(found)
 
+    async def source_end(self, copy: PartitionCopy) -> int:
+        """Return the source's end as of now: the last stable offset, or that of the lease's plan if it is later."""
+        return max(await self._offset(copy.place, cluster_client.LATEST), copy.row.source_end)
+
+    async def start_and_end(self, copy: PartitionCopy, *, at: int | None = None) -> tuple[int, int]:
+        """Return `first_offset` and `source_end`, which are asked for side by side."""
+        start, end = await self._source.side_by_side(self.first_offset(copy.place, at=at), self.source_end(copy))
+        return start, end
+
     async def first_offset(self, place: TopicPartition, *, at: int | None = None) -> int:
         """Return where a partition without progress begins: at the flow's start position, or at `at`."""
         # The last stable offset, or `latest` would leave out the records of a transaction that is open now.
@@ -134,8 +142,8 @@ class Epochs:
 
     async def first_left(self, copy: PartitionCopy, gap: Gap) -> int:
         """Return the source offset of the first record after a gap, or of the first that the target lost."""
-        earliest = await self._offset(copy.place, cluster_client.EARLIEST)
-        latest = await self._offset(copy.place, cluster_client.LATEST)
+        ends = (self._offset(copy.place, at) for at in (cluster_client.EARLIEST, cluster_client.LATEST))
+        earliest, latest = await self._source.side_by_side(*ends)
         match gap.kind:
             case GapKind.TRUNCATED:
                 return min(max(earliest, latest if gap.offset is None else gap.offset), latest)

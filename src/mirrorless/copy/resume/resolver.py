@@ -130,9 +130,10 @@ class PositionResolver:
         if (known := copy.announced.get(decision.epoch)) is not None:
             self._refuse_another_topic(copy, decision.epoch)
             start = known.start
+        source_end: int | None = None
         if start is None:
             start_at = cluster_client.EARLIEST if copy.row.is_new else None
-            first = await self._epochs.first_offset(copy.place, at=start_at)
+            first, source_end = await self._epochs.start_and_end(copy, at=start_at)
         else:
             first = start
         if start is not None and start > copy.source_end:
@@ -147,6 +148,7 @@ class PositionResolver:
                 kind=decision.kind,
                 reason=decision.reason,
                 topic_id=self._epochs.topic_id(copy),
+                source_end=source_end,
             ),
         )
         self._refuse_another_topic(copy, holds.epoch)

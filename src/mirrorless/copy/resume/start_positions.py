@@ -178,8 +178,9 @@ class _Fixing:
 
         async def one(place: TopicPartition) -> None:
             found = ends.source.topic_id(place[0])
-            end = await epochs.first_offset(place)
-            start = await epochs.first_offset(place, at=cluster_client.EARLIEST) if is_new(place, seen) else end
+            places = [None, cluster_client.EARLIEST] if is_new(place, seen) else [None]
+            found_at = await ends.source.side_by_side(*(epochs.first_offset(place, at=at) for at in places))
+            end, start = found_at[0], found_at[-1]
             wanted = Announcement(
                 epoch=0,
                 start=start,

@@ -32,11 +32,14 @@ async def states_of(
     Raises `TROUBLE` and kafka-python's errors where it does not answer at all.
     """
     places = [copy.remote_place for copy in copies]
-    # In this order: what the leader remembers, or has in its log, had time to be replicated before the end is read.
-    known = await target.producers(node, {copy.remote_place: copy.producer_id for copy in copies})
-    log_ends = await target.log_ends(node, places)
-    starts = await target.offsets(node, places, at=cluster_client.EARLIEST)
-    ends = await target.offsets(node, places, at=cluster_client.LATEST)
+    # In this order: what the leader remembers, or has in its log, is older than the end that is read.
+    known, log_ends, starts, ends = await target.in_order(
+        node,
+        target.producers(node, {copy.remote_place: copy.producer_id for copy in copies}),
+        target.log_ends(node, places),
+        target.offsets(node, places, at=cluster_client.EARLIEST),
+        target.offsets(node, places, at=cluster_client.LATEST),
+    )
     unknown = [
         copy for copy in copies if known[copy.remote_place] is None and not _is_at(copy, ends[copy.remote_place].offset)
     ]

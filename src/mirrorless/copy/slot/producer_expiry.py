@@ -21,9 +21,13 @@ async def producer_expiry_ms(target: ClusterClient) -> int:
 
     Reading needs DESCRIBE_CONFIGS on the cluster. A broker that does not answer is left out.
     """
-    found: list[int] = []
-    for node in target.brokers():
-        with suppress(kafka_errors.KafkaError, ValueError):
-            response = await target.ask(describe_broker(node, [_NAME]), node, timeout_ms=_ANSWER_MS)
-            found += [int(value) for value in described_configs(response).values()]
-    return min(found, default=PRODUCER_EXPIRY_MS)
+    found = await target.side_by_side(*(_expiries_ms(target, node) for node in target.brokers()))
+    return min((one for some in found for one in some), default=PRODUCER_EXPIRY_MS)
+
+
+async def _expiries_ms(target: ClusterClient, node: int) -> list[int]:
+    """What one broker answers, nothing if it does not."""
+    with suppress(kafka_errors.KafkaError, ValueError):
+        response = await target.ask(describe_broker(node, [_NAME]), node, timeout_ms=_ANSWER_MS)
+        return [int(value) for value in described_configs(response).values()]
+    return []

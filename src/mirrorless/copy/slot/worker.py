@@ -61,7 +61,12 @@ class Slot:
 
     def connect(self, rows: Sequence[LeaseRow]) -> None:
         """Connect to both ends before a lease of `rows`; raises `ClusterError` if an end cannot be reached."""
-        self._ends.run(lambda: self._connect(rows))
+
+        async def connect() -> None:
+            await self._connect(rows)
+            await self._remembered_ms()  # which the lease knows then
+
+        self._ends.run(connect)
 
     def copy(
         self,
