@@ -69,7 +69,9 @@ class Row:
 class Case:
     """A flow of one shape, whose far end is reached through its link."""
 
-    def __init__(self, clusters: Mapping[str, EmbeddedCluster], links: Mapping[str, Link], far: str, folder: Path) -> None:
+    def __init__(
+        self, clusters: Mapping[str, EmbeddedCluster], links: Mapping[str, Link], far: str, folder: Path
+    ) -> None:
         self.world = World(clusters["source"], clusters["target"], folder)
         self.counts: dict[str, int] = {}
         self.records = 0

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mirrorless.functions.invocation import Invocation
 
 _LOCAL_MB: Final = 256
+_LOOK_S: Final = 0.05
 _HEARTBEAT_S: Final = 2.0
 """Long enough for a heartbeat at the next full second."""
 _TICKS: Final = 11 / 6
@@ -89,6 +90,11 @@ def copy_partitions(invocation: Invocation) -> dict[str, Any]:
     key = f"{flow.name} {share.number}/{share.of}"
     control = Control() if given is None else given.copy.function_control
     with _warm.kept(key, (flow.connections, control), lambda: _new(invocation, share, control)) as warm:
+        if given is not None and not given.copy.wait_to_begin(0):
+            warm.engine.prepare()
+            while not given.copy.wait_to_begin(_LOOK_S):
+                if invocation.budget.is_used_up():
+                    return {"note": "the run ended before the topics were compared"}
 
         def leased(reports: list[Report]) -> None:
             if given is not None:

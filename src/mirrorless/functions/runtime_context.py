@@ -67,6 +67,9 @@ class CopyAccount(Protocol):
     def over(self) -> bool:
         """Whether a bounded copy has ended."""
 
+    def wait_to_begin(self, seconds: float) -> bool:
+        """Wait at most so long until the flow's topics were compared; returns whether they were."""
+
     def let_functions_copy(self, allowed: bool) -> None:
         """End the functions' lease if the flow is paused; let them copy if it is not."""
 

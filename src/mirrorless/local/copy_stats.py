@@ -33,6 +33,7 @@ class CopyStats:
             Path(str(control.folder)).mkdir(parents=True)
         self.watch = ProgressView(self.control, self.function_control)
         self.bounded = bounded
+        self._may_begin = threading.Event()
         self._lock = threading.Lock()
         self.closing = False
         """Whether the run is to end."""
@@ -43,6 +44,14 @@ class CopyStats:
         self.stuck = False
         self._failing: tuple[Report, ...] = ()  # of the partitions that had an error at the end of the latest lease
         self._on_lease = on_lease
+
+    def begin(self) -> None:
+        """Let the copy begin: the flow's topics were compared, and those that were missing exist."""
+        self._may_begin.set()
+
+    def wait_to_begin(self, seconds: float) -> bool:
+        """Wait at most so long for `begin`; returns whether it was called."""
+        return self._may_begin.wait(seconds)
 
     def lease_ended(self, reports: list[Report]) -> None:
         """Add the reports of a lease, one per partition; in a thread of the engine."""

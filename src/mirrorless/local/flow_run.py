@@ -61,7 +61,9 @@ class FlowRun:
         self._bounded = bounded
         self._asked = asked
         self._ended = threading.Event()
-        self._looked = False
+        self._looked = self._sync_failed = False
+        self._syncing: list[threading.Thread] = []
+        self._synced: dict[str, SyncPass] = {}
         self._display = display
         self._wiring = wiring(settings, flow)
         self.stats = CopyStats(folder / "control", bounded=bounded, on_lease=self._leased)
@@ -79,23 +81,53 @@ class FlowRun:
             for one in self._wiring.triggers
         ]
 
-    def first(self) -> list[SyncPass]:
-        """Make the first sync run, in this thread, and return the result of each enabled part.
+    def first(self) -> None:
+        """Discover topics for the first time, in this thread, while functions that copy open their connections.
 
-        Raises `MirrorlessError` before anything is written if a cluster does not answer, or if there is only one.
+        Configs and ACLs are compared afterwards, side by side, while the copy begins; `synced` has the results. Raises
+        `MirrorlessError` before anything is written if a cluster does not answer, or if there is only one.
         """
-        for name in _METADATA:
-            # Like an operator after a deployment; a copy must find all its topics.
-            self._functions[name].invoke({}, limited=False)
+        if not self.needs_spark:
+            self._start(_COPY)
+        # Like an operator after a deployment; a copy must find all its topics.
+        self._functions[_METADATA[0]].invoke({}, limited=False)
         self._looked = True
-        found = [self._functions[name].sink.found for name in _METADATA]
-        return [one for one in found if one is not None]
+        self._note(_METADATA[0])
+        for name in _METADATA[1:]:
+            thread = threading.Thread(target=self._sync, args=(name,), name=f"first {name}", daemon=True)
+            self._syncing.append(thread)
+            thread.start()
+
+    def synced(self, *, seconds: float, asked: threading.Event) -> list[SyncPass]:
+        """Wait for the first comparison of configs and ACLs; returns the result of each enabled part, topics first.
+
+        Once the run was `asked` to end, at most so long.
+        """
+        for thread in self._syncing:
+            while thread.is_alive():
+                thread.join(seconds)
+                if asked.is_set():
+                    break
+        return [self._synced[name] for name in _METADATA if name in self._synced]
+
+    @property
+    def sync_failed(self) -> bool:
+        """Whether an error ended the first comparison of configs or ACLs, which was reported."""
+        return self._sync_failed
+
+    def _sync(self, name: str) -> None:
+        went_well = self._functions[name].attempt({}, limited=False)
+        self._note(name)
+        self._sync_failed |= not went_well and name not in self._synced
+
+    def _note(self, name: str) -> None:
+        if (found := self._functions[name].sink.found) is not None:
+            self._synced[name] = found
 
     def copy(self) -> None:
         """Begin to copy: by functions at once, or as soon as Spark has started."""
-        if not self.needs_spark:
-            self._start(_COPY)
-        elif self._bounded:
+        self.stats.begin()
+        if self.needs_spark and self._bounded:
             self._job.start()
         self._start(SUPERVISOR)
 

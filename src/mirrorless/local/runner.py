@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mirrorless.local.displays import Display
-    from mirrorless.metadata.sync_pass import SyncPass
     from mirrorless.settings import Settings
 
 _LOOK_EVERY_S = 0.25
@@ -113,7 +112,7 @@ def run_flows(
         ]
         if any(run.needs_spark for run in runs):
             check_spark()
-        first, refused = _first(runs, display, together=bounded)
+        refused = _first(runs, display, together=bounded)
         runs = [run for run in runs if run not in refused]
         try:
             with spark:
@@ -122,6 +121,7 @@ def run_flows(
                     display.waiting(run.name, run.waits_for)
                 _watch(runs, display=display, stop=stop)
                 _refuse_without(spark, runs)
+                first = [found for run in runs for found in run.synced(seconds=_STOPPING_S, asked=stop.event)]
                 _land(runs, display, whole=all(found.topics_are_there for found in first))
                 for run in runs if spark.is_starting else ():
                     display.waiting(run.name, "ending Spark, which is still starting")
@@ -129,10 +129,7 @@ def run_flows(
             for run in runs:
                 run.land(until=until)  # a copy that did not end in time has no Java any more
         finally:
-            for run in runs:
-                run.ask_to_stop()
-            for run in runs:
-                run.join(seconds=_ENDING_S / len(runs))
+            _end(runs)
         _refuse_without(spark, runs)
         failed = [run for run in runs if run.failure is not None]
         for run in failed:
@@ -147,23 +144,40 @@ def run_flows(
     whole = not bounded or (not asked and all(translated) and all(run.stats.complete for run in runs))
     # A second stop request stops this too.
     in_step = all((replace(found, left=()) if asked else found).went_well for found in first)
+    failed += [run for run in runs if run.sync_failed and not asked]
     return whole and in_step and not refused and not failed and not any(run.stats.faulty for run in runs)
 
 
-def _first(runs: Sequence[FlowRun], display: Display, *, together: bool) -> tuple[list[SyncPass], list[FlowRun]]:
-    """Make each flow's first sync run; unless they end `together`, an unavailable cluster does not stop other flows.
+def _first(runs: Sequence[FlowRun], display: Display, *, together: bool) -> list[FlowRun]:
+    """Discover each flow's topics; unless they end `together`, an unavailable cluster does not stop other flows.
 
-    The second value is the flows that must not begin, because they would replicate in a loop.
+    Returns the flows that must not begin, because they would replicate in a loop.
     """
-    found: list[SyncPass] = []
+    try:
+        return _discover(runs, display, together=together)
+    except BaseException:
+        _end(runs)
+        raise
+
+
+def _end(runs: Sequence[FlowRun]) -> None:
+    """End all functions, which have a moment for it."""
+    for run in runs:
+        run.ask_to_stop()
+    for run in runs:
+        run.join(seconds=_ENDING_S / len(runs))
+
+
+def _discover(runs: Sequence[FlowRun], display: Display, *, together: bool) -> list[FlowRun]:
     away: list[tuple[str, ClusterUnavailable]] = []
     loops: dict[FlowRun, LoopError] = {}
     for run in runs:
         display.waiting(run.name, "comparing both clusters, creating topics")
         try:
-            found += run.first()
+            run.first()
         except LoopError as error:
             loops[run] = error
+            run.ask_to_stop()
         except ClusterUnavailable as error:
             if together:
                 raise
@@ -174,7 +188,7 @@ def _first(runs: Sequence[FlowRun], display: Display, *, together: bool) -> tupl
         raise next(iter(loops.values()))
     for name, reason in (*away, *((run.name, error) for run, error in loops.items())):
         display.trouble(name, str(reason))
-    return found, list(loops)
+    return list(loops)
 
 
 def _refuse_without(spark: SparkHost, runs: Sequence[FlowRun]) -> None:

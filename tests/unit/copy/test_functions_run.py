@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -200,7 +201,33 @@ def engine_of(flow: Flow, monkeypatch: pytest.MonkeyPatch, *, bounded: bool = Fa
     nothing: Any = None
     engine = FunctionsEngine(place, control=control, memory=nothing)
     monkeypatch.setattr(engine._plans, "refuse_paused", lambda _flow: None)
+    monkeypatch.setattr(engine, "_prepared", FLOW.connections)
     return engine
+
+
+def test_a_first_run_opens_its_connections_side_by_side_and_the_next_one_has_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine = engine_of(FLOW, monkeypatch)
+    monkeypatch.setattr(engine, "_prepared", None)
+    together = threading.Barrier(3, timeout=20)
+    done: list[str] = []
+
+    def meet(name: str) -> bool:
+        together.wait()
+        done.append(name)
+        return True
+
+    def refused() -> None:
+        meet("marks")
+        raise ClusterUnavailable("no answer", cluster="B")
+
+    monkeypatch.setattr(marks_of(engine), "look", refused)
+    monkeypatch.setattr(engine._plans, "prepare", lambda _: meet("plan"))
+    monkeypatch.setattr(engine_module, "connect_slot", lambda *_, **__: meet("slot"))
+    engine.prepare()
+    engine.prepare()
+    assert sorted(done) == ["marks", "plan", "slot"]
 
 
 def test_a_claim_that_fails_leaves_no_mark(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,6 +65,7 @@ class Run:
     needs_spark = False
     waits_for = "starting Spark"
     failure = None
+    sync_failed = False
 
     def __init__(self, _settings: Settings, flow: Flow, *, display: LogLines, asked: Event, **_: object) -> None:
         self.name = flow.name
@@ -74,13 +75,15 @@ class Run:
         self._sink = DisplaySink(flow.name, "checkpoint", display, ended=asked.is_set)
         self._troubles, self._complaints = iter(self.plan.troubles), iter(self.plan.complaints)
 
-    def first(self) -> list[SyncPass]:
+    def first(self) -> None:
         if self.name in self.plan.away:
             raise ClusterUnavailable("connection refused", cluster=self.name)
         if self.name in self.plan.looping:
             raise LoopError(flow=self.name, path=("A->B", "B->A"), topic="orders")
         if self.plan.asked:
             self._asked.set()
+
+    def synced(self, **_: object) -> list[SyncPass]:
         return [SyncPass(ends=Ends("a", "b"), applied=(), left_out=(), problems=(), notes=(), left=self.plan.left)]
 
     @property

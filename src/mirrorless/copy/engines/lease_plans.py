@@ -44,6 +44,7 @@ class LeasePlans:
         self._planner: LeasePlanner | None = None
         self._mistake = self._waiting = self._news = ""
         self.complaint = self.idle = ""
+        self._asked_state = False
 
     def next(self, *, stopping: Callable[[], bool], slots: int | None = None) -> list[list[LeaseRow]] | None:
         """Return one list of rows per slot, at most so many; None if no lease could be planned.
@@ -80,8 +81,16 @@ class LeasePlans:
         return None
 
     def refuse_paused(self, flow: Flow) -> None:
-        """Raise `FlowPaused` if the flow is paused, `ClusterUnavailable` if that is not known."""
+        """Raise `FlowPaused` if the flow is paused, `ClusterUnavailable` if that is not known.
+
+        The next plan does not ask again.
+        """
         self._planner_of(flow).refuse_paused()
+        self._asked_state = True
+
+    def prepare(self, flow: Flow) -> bool:
+        """Connect to both ends ahead of the first plan; returns whether the progress it needs could be read."""
+        return self._planner_of(flow).prepare()
 
     def _complain(self, text: str, *, unreachable: bool = False) -> None:
         self.complaint = text
@@ -113,7 +122,9 @@ class LeasePlans:
         if self._planner is not None and self._planner.missing:
             self._log_in_again()
         planner = self._planner_of(flow)
-        planner.refuse_paused()
+        if not self._asked_state:
+            planner.refuse_paused()
+        self._asked_state = False
         piles = planner.plan(flow, slots=slots or self._control.slots())
         self._waiting, self._news = planner.waiting, planner.news
         return piles

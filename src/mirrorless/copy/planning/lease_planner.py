@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mirrorless import client_logs
@@ -12,6 +14,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.compaction import policies
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.kafka_admin_client import admin_client
+from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts, topic_ids, undescribed
 from mirrorless.copy.flow.status import gone, line_on_gone
@@ -24,14 +27,14 @@ from mirrorless.copy.progress.recovery import create_again, write_again
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.progress.topic_ids import copied_id, is_another
 from mirrorless.copy.slot.added_partitions import LOOKING_SLOTS, PartitionCounts, planned_text, row_of
-from mirrorless.errors import ClusterError, ClusterUnavailable, FlowPaused
+from mirrorless.errors import ClusterError, ClusterUnavailable, FlowPaused, MirrorlessError
 from mirrorless.kafka_python.errors import KafkaError, RetriableError
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.state_topics import progress_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.copy.partition.lease_rows import LeaseRow
@@ -71,6 +74,21 @@ class LeasePlanner:
         self._sizes: Sizes | None = Sizes(flow)
         self._states = TargetStates(flow, admin=self._target)
         self._followable = FollowableTopics(flow, self._source)
+        self._has_planned = False
+
+    def prepare(self) -> bool:
+        """Connect to both ends and read the progress, so that the first plan takes a few round trips only.
+
+        What fails is left to the plan, which reports it. Returns whether the progress could be read.
+        """
+
+        def attempt(read: Callable[[], object]) -> None:
+            with suppress(MirrorlessError):
+                read()
+
+        reads = self._source.metadata, self._target.metadata, self._states.read, self._progress.read
+        side_by_side(*(partial(attempt, read) for read in reads))
+        return self._progress.was_read
 
     def refuse_paused(self) -> None:
         """Raise `FlowPaused` if the flow's target state is not STARTED, `ClusterUnavailable` if that is not known."""
@@ -87,16 +105,20 @@ class LeasePlanner:
         topics would be replicated in a loop, and `MirrorMaker2Runs` if MirrorMaker 2 copies the same flow, or may.
         """
         self.flow = flow
-        source, target = self._source.metadata(), self._target.metadata()
+        # Progress that is older than the source's ends makes a partition's lag longer at most.
+        source, target, read = side_by_side(self._source.metadata, self._target.metadata, self._read_progress)
         ends_of(flow, source=self._source, target=self._target, at_source=source, at_target=target)
         counts = PartitionCounts(partition_counts(source), partition_counts(target))
         refuse_loops(flow, counts.source.keys() | counts.target.keys())
         remote = replicated(flow, counts.source)
         copied = counts.copied(remote)
         places = [(topic, partition) for topic, count in copied.items() for partition in range(count)]
-        kept = self._kept_badly(counts.target)
-        ends, unknown = self._source_ends(places)
-        known, waiting = self._rival.read(self._progress, ends.keys() & set(places))
+        kept, (ends, unknown) = side_by_side(lambda: self._kept_badly(counts.target), lambda: self._source_ends(places))
+        if isinstance(read, MirrorlessError):
+            if progress_topic(flow).name in counts.target:
+                raise read
+            read = self._progress.read()  # it was deleted, and is there again
+        known, waiting = self._rival.read(self._progress, ends.keys() & set(places), read)
         kept = self._written_again() or kept
         if known and not counts.source:
             # A broker that has just started may have no topics for some seconds (2.8 and 3.9 with ZooKeeper).
@@ -132,6 +154,7 @@ class LeasePlanner:
         if not self._bounded:
             for pile in dealt[:LOOKING_SLOTS]:
                 pile[0] = replace(pile[0], planned=planned_text(copied))
+        self._has_planned = True
         return dealt
 
     def planned_again(self, rows: Iterable[LeaseRow]) -> list[LeaseRow]:
@@ -158,6 +181,12 @@ class LeasePlanner:
         if self._sizes is not None:
             self._sizes.close()
 
+    def _read_progress(self) -> dict[TopicPartition, Known] | MirrorlessError:
+        try:
+            return self._progress.read()
+        except MirrorlessError as error:
+            return error
+
     def _is_first(self, flow: Flow) -> bool:
         assert self._order is not None
         self._order.follow(flow)
@@ -183,7 +212,7 @@ class LeasePlanner:
         if policy is None:
             return ""
         line = f"topic {topic.name} has {topic.complaint(policy)}"
-        if not self._progress.was_read:
+        if not self._has_planned:
             raise ClusterError(line, cluster=self.flow.target.alias)
         return f"cluster {self.flow.target.alias}: {line}"
 
@@ -261,7 +290,7 @@ class LeasePlanner:
         self._order.log_in_again()
         planner = LeasePlanner(self.flow, bounded=self._bounded, order=self._order)
         planner._ends, planner._rival, planner._unmade = self._ends, self._rival, self._unmade
-        planner._gone = self._gone
+        planner._gone, planner._has_planned = self._gone, self._has_planned
         self._order = None
         planner._progress.follow(self._progress)
         self.close()

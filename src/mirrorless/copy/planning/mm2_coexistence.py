@@ -38,16 +38,17 @@ class CompetingMirrorMaker2:
         self._met = False
 
     def read(
-        self, progress: ProgressTopic, places: Collection[TopicPartition]
+        self, progress: ProgressTopic, places: Collection[TopicPartition], known: dict[TopicPartition, Known]
     ) -> tuple[dict[TopicPartition, Known], set[TopicPartition]]:
         """Return the content of the progress topic, for a lease of the source partitions `places`, and waiting ones.
+
+        `known` is that content as `progress` has just read it.
 
         Waiting partitions were added to an active run, and MirrorMaker 2 may still copy them: see `may_run`.
         Partitions of other flows are ignored: topics may move from one to the other step by step. Raises
         `MirrorMaker2Runs` if it recently copied a partition of this run, `MirrorMaker2MayRun` if one waits where the
         run begins, and `ClusterUnavailable` if the target does not answer.
         """
-        known = progress.read()
         now = time.monotonic()
         recent = {place for place in places if now - progress.others.get(place, -QUIET_S) < QUIET_S}
         theirs = [place for place in places if place not in self._cleared and _is_theirs(known.get(place))]

@@ -112,10 +112,9 @@ class MarkWriter:
         return claimed
 
     def be_ready(self) -> None:
-        """Tell the run before this one that it may end."""
+        """Tell the run before this one that it may end; the caller need not wait until it is written."""
         self._is_ready = True
         self._write(self._value())
-        self._producer.flush(_WRITE_S)
 
     def log_in_again(self) -> None:
         """Use a new producer from now on; raises `MirrorlessError`."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.copy.engines.functions.run_watch import CUT_OFF, IdleTime, RunWatch, TimeLeft
 from mirrorless.copy.engines.lease_plans import LeasePlans
 from mirrorless.copy.engines.lease_run import connect_slot, forget_slot, run_watched_lease
@@ -21,7 +23,7 @@ from mirrorless.copy.partition.lease_rows import summary
 from mirrorless.copy.planning.run_order import RunOrder
 from mirrorless.copy.progress.run_marks import WHOLE, Share
 from mirrorless.copy.slot.added_partitions import is_share_of
-from mirrorless.errors import ClusterUnavailable, ConfigurationError, FlowPaused
+from mirrorless.errors import ClusterUnavailable, ConfigurationError, FlowPaused, MirrorlessError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -90,6 +92,30 @@ class FunctionsEngine:
         self._plans = LeasePlans(place, control, self._order_of)
         self._meter = WorkMeter()
         self._began_with: object = None
+        self._prepared: object = None
+
+    def prepare(self) -> None:
+        """Open all connections of the first run side by side, and read what its plan needs; errors are left to `run`.
+
+        Without this each client would connect when it is first used, one after the other. `run` does it too, unless
+        this has read the progress.
+        """
+        with suppress(ConfigurationError):
+            flow = self._place.load()
+            if flow.engine != "spark" and not self._prepare(flow):
+                self._prepared = None
+
+    def _prepare(self, flow: Flow) -> bool:
+        if self._prepared == flow.connections:
+            return True
+        self._prepared = flow.connections
+        order = self._order_of(flow)
+        _, has_read, _ = side_by_side(
+            partial(_attempt, order.look),
+            partial(_attempt, lambda: self._plans.prepare(flow)),
+            partial(_attempt, lambda: connect_slot(self._place, (), memory=self._memory)),
+        )
+        return bool(has_read)
 
     def run(
         self,
@@ -120,6 +146,7 @@ class FunctionsEngine:
         flow = self._place.load()
         if flow.engine == "spark":
             return RunResult(note="mirrorless.engine is spark: the copy job copies the flow")
+        self._prepare(flow)
         order = self._order_of(flow)
         if note := self._is_not_to_copy(flow, order):
             return RunResult(note=note)
@@ -254,6 +281,12 @@ class FunctionsEngine:
     def bounded(self) -> bool:
         """Whether the copy has an end."""
         return self._place.bounded
+
+
+def _attempt(work: Callable[[], object]) -> object:
+    with suppress(MirrorlessError):
+        return work()
+    return None
 
 
 class _CurrentRun:
