@@ -21,7 +21,7 @@ from collections import Counter
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
@@ -223,7 +223,7 @@ def measure(case: Case, steps: list[str]) -> dict[str, float]:
     return found
 
 
-def trips(rows: list[Row]) -> list[dict[str, object]]:
+def trips(rows: list[Row]) -> list[dict[str, Any]]:
     """What the distance adds to each step, in seconds and in round trips."""
     near = {(row.shape, row.step): row.seconds for row in rows if row.far == "neither"}
     return [

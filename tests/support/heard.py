@@ -63,6 +63,12 @@ class Heard:
         pass
 
 
+def first_pass(run: FlowRun) -> list[SyncPass]:
+    """Make the first pass over metadata, and return its results."""
+    run.discover()
+    return run.synced(seconds=1.0, asked=threading.Event())
+
+
 @contextmanager
 def without_copy(file: Path, heard: Heard) -> Iterator[FlowRun]:
     """Run the only flow of a configuration, all but its copy; the first pass over metadata is still to be made."""

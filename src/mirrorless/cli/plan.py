@@ -11,6 +11,7 @@ import click
 
 from mirrorless.cli.options import file_argument, json_option, print_json, verbose_option, warn
 from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
+from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.plan_text import as_json as plan_fields
@@ -63,9 +64,10 @@ def planned(flow: Flow) -> Plan:
     """Plan all parts that a flow's settings ask for, and compare the retention of both ends."""
     admins = Admins.of(flow)
     with closing(CopiedTopics(flow, admins)) as copied:
-        planner = MetadataPlanner(flow, admins, copied=copied)
-        found = planner.plan([part for part, wanted in switched_on(flow).items() if wanted], thorough=True)
-    return replace(found, notes=(*found.notes, *planner.retention()))
+        planner, _ = side_by_side(lambda: MetadataPlanner(flow, admins, copied=copied), copied.prepare)
+        parts = [part for part, wanted in switched_on(flow).items() if wanted]
+        found, retention = side_by_side(lambda: planner.plan(parts, thorough=True), planner.retention)
+    return replace(found, notes=(*found.notes, *retention))
 
 
 def show(flow: str, one: Plan) -> None:

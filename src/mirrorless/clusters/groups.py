@@ -7,6 +7,7 @@ with a zero byte at its end, which Java's readers then see.
 
 from __future__ import annotations
 
+import threading
 import time
 from enum import Enum
 from functools import partial
@@ -18,6 +19,7 @@ from confluent_kafka import ConsumerGroupState, KafkaException
 from mirrorless.clusters.admin import TIMEOUT_S
 from mirrorless.clusters.connection_errors import grant
 from mirrorless.clusters.kafka_admin_client import admin_client
+from mirrorless.clusters.side_by_side import each
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.structs import OffsetAndMetadata
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 _NO_COORDINATOR: Final = (kafka_errors.CoordinatorNotAvailableError, kafka_errors.CoordinatorLoadInProgressError)
 """A new cluster creates its offsets topic at the first request; a new coordinator first loads it."""
 _GROUPS_A_REQUEST: Final = 100
+_COMMITS_AT_ONCE: Final = 16
 _PATIENCE_S: Final = 5.0
 _PAUSE_S: Final = 0.5
 
@@ -82,6 +85,7 @@ class GroupOffsets:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._client: KafkaAdminClient | None = None
+        self._lock = threading.Lock()
 
     def committed(self, groups: Iterable[str]) -> Iterator[tuple[str, dict[TopicPartition, Committed] | str]]:
         """Yield every committed offset of each group, or in one line why they could not be read.
@@ -110,44 +114,51 @@ class GroupOffsets:
         """
         outcomes: dict[str, dict[TopicPartition, str | None] | str] = {}
         until = time.monotonic() + _PATIENCE_S
-        for group, offsets in wanted.items():
+        for some in _batched(wanted, most=_COMMITS_AT_ONCE):
             if stopping():
                 break
-            commit = partial(
-                _alter,
-                group=group,
-                offsets={
-                    KafkaTopicPartition(*place): OffsetAndMetadata(one.offset, one.metadata, -1)
-                    for place, one in offsets.items()
-                },
-            )
-            try:
-                answer = self._patiently(until, commit)
-            except kafka_errors.KafkaError as error:
-                outcomes[group] = _said(error, "READ on the group")
-            else:
-                outcomes[group] = {
-                    (place.topic, place.partition): None
-                    if error is kafka_errors.NoError
-                    else f"{error.message}{grant(error.errno, 'READ on the group and its topics')}"
-                    for place, error in answer.items()
-                }
+            answers = each([partial(self._commit, until, group, wanted[group]) for group in some])
+            outcomes |= dict(zip(some, answers, strict=True))
         return outcomes
+
+    def _commit(
+        self, until: float, group: str, offsets: Mapping[TopicPartition, Committed]
+    ) -> dict[TopicPartition, str | None] | str:
+        commit = partial(
+            _alter,
+            group=group,
+            offsets={
+                KafkaTopicPartition(*place): OffsetAndMetadata(one.offset, one.metadata, -1)
+                for place, one in offsets.items()
+            },
+        )
+        try:
+            answer = self._patiently(until, commit)
+        except kafka_errors.KafkaError as error:
+            return _said(error, "READ on the group")
+        return {
+            (place.topic, place.partition): None
+            if error is kafka_errors.NoError
+            else f"{error.message}{grant(error.errno, 'READ on the group and its topics')}"
+            for place, error in answer.items()
+        }
 
     def close(self) -> None:
         """Close the connections."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
     def _connected(self) -> KafkaAdminClient:
-        if self._client is None:
-            try:
-                self._client = admin_client(self._cluster)
-            except kafka_errors.KafkaError as error:
-                reason = f"no answer from {self._cluster.bootstrap_servers}: {error}"
-                raise ClusterUnavailable(reason, cluster=self._cluster.alias) from error
-        return self._client
+        with self._lock:
+            if self._client is None:
+                try:
+                    self._client = admin_client(self._cluster)
+                except kafka_errors.KafkaError as error:
+                    reason = f"no answer from {self._cluster.bootstrap_servers}: {error}"
+                    raise ClusterUnavailable(reason, cluster=self._cluster.alias) from error
+            return self._client
 
     def _patiently(self, until: float, call: Callable[[KafkaAdminClient], Any]) -> Any:  # noqa: ANN401 -- as the library
         """Ask again if a group has no coordinator yet or any more, or has another one now.
@@ -202,9 +213,9 @@ def _readable(found: Mapping[KafkaTopicPartition, OffsetAndMetadata]) -> dict[To
     }
 
 
-def _batched(groups: Iterable[str]) -> Iterator[list[str]]:
+def _batched(groups: Iterable[str], *, most: int = _GROUPS_A_REQUEST) -> Iterator[list[str]]:
     left = iter(groups)
-    while some := list(islice(left, _GROUPS_A_REQUEST)):
+    while some := list(islice(left, most)):
         yield some
 
 

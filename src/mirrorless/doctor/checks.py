@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mirrorless import client_logs
@@ -13,6 +14,7 @@ from mirrorless.clusters.groups import list_groups
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.msk import is_serverless
 from mirrorless.clusters.replication_factors import broker_count
+from mirrorless.clusters.side_by_side import each
 from mirrorless.clusters.topics import partition_counts, replica_counts
 from mirrorless.doctor.clocks import clock_agrees
 from mirrorless.doctor.connectivity import reach
@@ -25,6 +27,7 @@ from mirrorless.doctor.probes import Probes
 from mirrorless.doctor.rights_check import Names, rights_there
 from mirrorless.doctor.running_copies import RUNNING, running_copies
 from mirrorless.doctor.serverless import serverless
+from mirrorless.doctor.socket_buffers import BUFFERS, socket_buffers
 from mirrorless.errors import ClusterError, CopiedClusterIdError, LoopError, SameClusterError
 from mirrorless.filters import group_filter_for, replicated_topics
 from mirrorless.metadata.loop_check import refuse_loops
@@ -32,7 +35,7 @@ from mirrorless.metadata.plan import came_back, replicated
 from mirrorless.rights import Function, Side, functions_of, needed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from confluent_kafka.admin import ClusterMetadata
 
@@ -56,8 +59,8 @@ def examine(flow: Flow, functions: Iterable[Function] | None = None) -> list[Fin
     wanted = {row.side for row in needed(flow, chosen)}
     found: list[Finding] = []
     ends: dict[Side, ClusterMetadata] = {}
-    for side in (side for side in Side if side in wanted):
-        steps, metadata = reach(clusters[side])
+    sides = [side for side in Side if side in wanted]
+    for side, (steps, metadata) in zip(sides, each([partial(reach, clusters[side]) for side in sides]), strict=True):
         found += steps
         if metadata is not None:
             ends[side] = metadata
@@ -92,15 +95,17 @@ class _Examination:
         if any(one.status is Status.FAILED for one in found):
             return found  # one cluster at both ends: other findings would be about another flow
         with ExitStack() as stack:
-            probes = {side: stack.enter_context(Probes(self._clusters[side])) for side in self._metadata}
-            for side in (side for side in Side if side in self._wanted):
-                found += self._one_end(side, probes.get(side))
+            opened = each([partial(Probes, self._clusters[side]) for side in self._metadata])
+            probes = {side: stack.enter_context(one) for side, one in zip(self._metadata, opened, strict=True)}
+            # Side by side: each check is a few requests that wait for each other, and clusters may be far away.
+            checks: list[Callable[[], list[Finding]]] = [
+                partial(self._one_end, side, probes.get(side)) for side in Side if side in self._wanted
+            ]
             if self._functions & _COPYING:
-                found += self._loops()
-                found += self._limits(probes)
+                checks += [self._loops, partial(self._limits, probes)]
             if self._functions & _ENGINES:
-                found += self._mirrormaker2(probes)
-                found.append(self._running())
+                checks += [partial(self._mirrormaker2, probes), lambda: [self._running()]]
+            found += [one for some in each(checks) for one in some]
         return found
 
     def _ids(self) -> Finding:
@@ -141,13 +146,22 @@ class _Examination:
         alias = self._clusters[side].alias
         if probes is None:
             reason = f"{alias} is unreachable"
-            checks = ("rights", "internal topics", "replication factors", "clock")
+            checks = ["rights", "internal topics", "replication factors", "clock"]
+            checks += [BUFFERS] if self._functions & _ENGINES else []
             return [Finding(check=one, status=Status.NOT_CHECKED, text=reason, cluster=alias) for one in checks]
         flow, end = self._flow, self._ends[side]
-        found = rights_there(flow, side, probes=probes, names=self._names(), functions=self._functions)
-        factors = replication_factors(flow, end, functions=self._functions)
-        topics = internal_topics(flow, end, admin=self._admins[side], probes=probes, functions=self._functions)
-        return [*found, factors, *topics, *self._serverless(side), clock_agrees(probes, alias)]
+        functions, admin, brokers = self._functions, self._admins[side], sorted(self._metadata[side].brokers)
+        found = each(
+            [
+                lambda: rights_there(flow, side, probes=probes, names=self._names(), functions=functions),
+                lambda: [replication_factors(flow, end, functions=functions)],
+                lambda: internal_topics(flow, end, admin=admin, probes=probes, functions=functions),
+                lambda: self._serverless(side),
+                lambda: [clock_agrees(probes, alias)],
+                lambda: [socket_buffers(probes, side, alias, brokers=brokers)] if functions & _ENGINES else [],
+            ]
+        )
+        return [one for some in found for one in some]
 
     def _serverless(self, side: Side) -> list[Finding]:
         counts = partition_counts(self._metadata[side])

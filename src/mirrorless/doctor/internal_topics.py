@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaError
@@ -11,6 +12,7 @@ from mirrorless.clusters.compaction import compacting, is_compacted
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.internal_topics import SEGMENT_BYTES
 from mirrorless.clusters.replication_factors import factor_of, reduced_factors, usable_factor
+from mirrorless.clusters.side_by_side import each
 from mirrorless.doctor.findings import Finding, Status
 from mirrorless.doctor.probes import NotSaid
 from mirrorless.doctor.replicas import MIN_INSYNC, too_few
@@ -69,12 +71,14 @@ def internal_topics(
     there = [name for name in names.values() if name in end.topics]
     configs, _ = topic_configs(admin, there)
     cluster = flow.source if end.side is Side.SOURCE else flow.target
-    return [
-        _there(end, on, name, configs.get(name), cluster)
-        if name in end.replicas
-        else _creatable(flow, end, on, name, probes)
-        for on, name in names.items()
-    ]
+    return each(
+        [
+            partial(_there, end, on, name, configs.get(name), cluster)
+            if name in end.replicas
+            else partial(_creatable, flow, end, on, name, probes)
+            for on, name in names.items()
+        ]
+    )
 
 
 def _there(end: End, on: On, name: str, configs: Configs | None, cluster: Cluster) -> Finding:

@@ -16,6 +16,7 @@ from confluent_kafka import TopicPartition as ConfluentTopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from mirrorless.clusters.configs import topic_configs
+from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.doctor.probes import NotSaid
 from mirrorless.doctor.replicas import enough_replicas
@@ -76,10 +77,11 @@ class RecordLimits:
         return [self._with_unread(one) for one in found]
 
     def _pairs(self) -> list[TopicPair]:
-        source, refused = topic_configs(self.source, self.remote)
-        self._unread.add(f"reading the configs of {{}} failed on {self.flow.source.alias}", sorted(refused))
         there = [name for name in self.remote.values() if name in self.replicas]
-        target, refused = topic_configs(self.target, there)
+        (source, unread), (target, refused) = side_by_side(
+            lambda: topic_configs(self.source, self.remote), lambda: topic_configs(self.target, there)
+        )
+        self._unread.add(f"reading the configs of {{}} failed on {self.flow.source.alias}", sorted(unread))
         self._unread.add(f"reading the configs of {{}} failed on {self.flow.target.alias}", sorted(refused))
         return list(
             topic_pairs(

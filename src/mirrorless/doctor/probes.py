@@ -8,13 +8,15 @@ whether the topic exists or not; and no right is needed to ask. Brokers report t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from mirrorless.clusters.effective_configs import ask_creation
 from mirrorless.clusters.kafka_admin_client import admin_client
+from mirrorless.clusters.side_by_side import each
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.kafka_python import errors as kafka_errors
-from mirrorless.kafka_python.admin import ACLOperation, ask_any_broker, ask_controller
+from mirrorless.kafka_python.admin import ACLOperation, ask_any_broker, ask_broker, ask_controller
 from mirrorless.kafka_python.messages import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster
 
 _A_REQUEST: Final = 500
+_AT_ONCE: Final = 100
 _TIMEOUT_MS: Final = 15_000
 _TOPIC: Final = 2
 """The protocol's number of the resource type topic."""
@@ -57,7 +60,10 @@ class NotSaid(Exception):
 
 
 class Probes:
-    """Asks one cluster, as the user of its settings; raises `ClusterUnavailable` if it does not answer at all."""
+    """Asks one cluster, as the user of its settings, also from several threads.
+
+    Raises `ClusterUnavailable` if it does not answer at all.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._alias = cluster.alias
@@ -88,11 +94,10 @@ class Probes:
                 for one in self.ask(DescribeGroupsRequest(groups=some)).groups
                 if one.error_code in _REFUSED
             ]
-        return [
-            group
-            for group in groups
-            if self.ask(HeartbeatRequest(group_id=group, generation_id=-1, member_id=_NOBODY)).error_code in _REFUSED
-        ]
+        asked = list(groups)
+        beats = [HeartbeatRequest(group_id=group, generation_id=-1, member_id=_NOBODY) for group in asked]
+        answers = each([partial(self.ask, beat) for beat in beats], at_once=_AT_ONCE)
+        return [group for group, answer in zip(asked, answers, strict=True) if answer.error_code in _REFUSED]
 
     def may_on_cluster(self, operation: Operation) -> bool:
         """Whether the user has a right on the cluster; raises `NotSaid` for brokers before 2.8.
@@ -116,9 +121,11 @@ class Probes:
 
         return ask_creation(ask, topic, partitions=partitions, replication_factor=replication_factor, config=config)
 
-    def ask(self, request: Any, *, controller: bool = False) -> Any:  # noqa: ANN401 -- the library's messages
-        """Send any request to some broker, or to the controller; raises `NotSaid`."""
+    def ask(self, request: Any, *, controller: bool = False, node: int | None = None) -> Any:  # noqa: ANN401 -- as above
+        """Send any request to some broker, to the controller or to the broker `node`; raises `NotSaid`."""
         try:
+            if node is not None:
+                return ask_broker(self._client, node, request)
             return (ask_controller if controller else ask_any_broker)(self._client, request)
         except kafka_errors.IncompatibleBrokerVersion as error:
             raise NotSaid("the brokers are too old for this check") from error

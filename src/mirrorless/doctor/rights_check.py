@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.msk import is_serverless
+from mirrorless.clusters.side_by_side import each
 from mirrorless.doctor.examples import examples, literals
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.doctor.probes import NotSaid
@@ -47,7 +49,7 @@ def rights_there(
     grouped: dict[tuple[On, Operation], list[Row]] = {}
     for row in without_implied(rows):
         grouped.setdefault((row.on, row.operation), []).append(row)
-    return [_check(flow, side, some, probes=probes, names=names) for some in grouped.values()]
+    return each([partial(_check, flow, side, some, probes=probes, names=names) for some in grouped.values()])
 
 
 def _check(flow: Flow, side: Side, rows: Sequence[Row], *, probes: Probes, names: Names) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.admin import (
     ACLFilter,
@@ -28,6 +28,7 @@ __all__ = [
     "ResourcePatternFilter",
     "ResourceType",
     "ask_any_broker",
+    "ask_broker",
     "ask_controller",
     "connect",
 ]
@@ -35,9 +36,16 @@ __all__ = [
 sockets.close_unused()
 
 
+_IN_FLIGHT: Final = 1_000
+"""By the library's default of 5, requests of several threads would be refused."""
+
+
 def connect(settings: Mapping[str, Any]) -> KafkaAdminClient:
-    """Connect an admin client; its requests for metadata create no topic. Raises kafka-python's errors."""
-    client: Any = KafkaAdminClient(**settings)
+    """Connect an admin client, which several threads may use; its requests for metadata create no topic.
+
+    Raises kafka-python's errors.
+    """
+    client: Any = KafkaAdminClient(**settings, max_in_flight_requests_per_connection=_IN_FLIGHT)
     client._manager.cluster.config["allow_auto_create_topics"] = False
     return client  # type: ignore[no-any-return]
 
@@ -45,6 +53,11 @@ def connect(settings: Mapping[str, Any]) -> KafkaAdminClient:
 def ask_any_broker(client: Any, request: Any) -> Any:  # noqa: ANN401 -- the library's messages
     """Send any request to some broker and return the response; raises kafka-python's errors."""
     return client._manager.run(client._manager.send, request)
+
+
+def ask_broker(client: Any, node: int, request: Any) -> Any:  # noqa: ANN401 -- the library's messages
+    """Send any request to one broker and return the response; raises kafka-python's errors."""
+    return client._manager.run(client._manager.send, request, node)
 
 
 def ask_controller(client: Any, request: Any) -> Any:  # noqa: ANN401 -- the library's messages

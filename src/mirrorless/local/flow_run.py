@@ -81,14 +81,17 @@ class FlowRun:
             for one in self._wiring.triggers
         ]
 
-    def first(self) -> None:
-        """Discover topics for the first time, in this thread, while functions that copy open their connections.
+    def prepare(self) -> None:
+        """Let functions that copy open their connections; they begin at `copy`."""
+        if not self.needs_spark:
+            self._start(_COPY)
+
+    def discover(self) -> None:
+        """Discover topics for the first time, in this thread.
 
         Configs and ACLs are compared afterwards, side by side, while the copy begins; `synced` has the results. Raises
         `MirrorlessError` before anything is written if a cluster does not answer, or if there is only one.
         """
-        if not self.needs_spark:
-            self._start(_COPY)
         # Like an operator after a deployment; a copy must find all its topics.
         self._functions[_METADATA[0]].invoke({}, limited=False)
         self._looked = True

@@ -174,7 +174,8 @@ def _discover(runs: Sequence[FlowRun], display: Display, *, together: bool) -> l
     for run in runs:
         display.waiting(run.name, "comparing both clusters, creating topics")
         try:
-            run.first()
+            run.prepare()
+            run.discover()
         except LoopError as error:
             loops[run] = error
             run.ask_to_stop()

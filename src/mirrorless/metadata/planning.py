@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError
@@ -13,6 +14,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.replication_factors import broker_count
+from mirrorless.clusters.side_by_side import each, side_by_side
 from mirrorless.clusters.topics import partition_counts, replica_counts, undescribed
 from mirrorless.errors import ClusterError
 from mirrorless.metadata import acl_record
@@ -90,7 +92,7 @@ class MetadataPlanner:
         self._flow = flow
         self._admins = admins
         self._copied = copied
-        source, target = admins.source.metadata(), admins.target.metadata()
+        source, target = side_by_side(admins.source.metadata, admins.target.metadata)
         self.ends = ends_of(flow, source=admins.source, target=admins.target, at_source=source, at_target=target)
         self.record = AclRecord(flow, source_id=self.ends.source_id, admin=admins.target)
         self._source, self._target = partition_counts(source), partition_counts(target)
@@ -112,10 +114,11 @@ class MetadataPlanner:
         alias = self._flow.source.alias
         blank = f"no topics are visible on {alias}; if it has any, grant the flow's user DESCRIBE on those to replicate"
         wanted = list(parts)
-        plans = [self._kept()] if internal_topics and Part.TOPICS in wanted else []
-        plans += [
-            {Part.TOPICS: self._topics, Part.CONFIGS: self._configs, Part.ACLS: self._acls}[one]() for one in wanted
+        reads = [self._kept] if internal_topics and Part.TOPICS in wanted else []
+        reads += [
+            {Part.TOPICS: self._topics, Part.CONFIGS: self._configs, Part.ACLS: self._acls}[one] for one in wanted
         ]
+        plans = each(reads)
         actions, warnings = within_brokers(
             self._flow,
             (action for one in plans for action in one.actions),
@@ -193,8 +196,10 @@ class MetadataPlanner:
 
     def _configs(self) -> Plan:
         remote = {topic: name for topic, name in self._remote.items() if name in self._target}
-        source, source_failed = topic_configs(self._admins.source, remote)
-        target, target_failed = topic_configs(self._admins.target, remote.values())
+        (source, source_failed), (target, target_failed) = side_by_side(
+            lambda: topic_configs(self._admins.source, remote),
+            lambda: topic_configs(self._admins.target, remote.values()),
+        )
         chosen = target_filter(self._flow, on_creation=False)
         actions, notes = plan_configs(chosen, remote=remote, source=source, target=target)
         notes += not_synced(self._flow, remote=remote, source=source, target=target)
@@ -209,7 +214,7 @@ class MetadataPlanner:
         )
 
     def _acls(self) -> Plan:
-        source, target = topic_acls(self._flow.source), topic_acls(self._flow.target)
+        source, target = each([partial(topic_acls, one) for one in (self._flow.source, self._flow.target)])
         for one in (source, target):
             if isinstance(one, NoAcls):
                 text = f"ACLs are not synced: {one.reason}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.configs import topic_configs
+from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.metadata.creation_probe import CreationProbe
 from mirrorless.metadata.expected_configs import Target, Unread, topic_pairs
 from mirrorless.metadata.retention import compare_retention
@@ -32,8 +33,10 @@ def retention_note(
     them. Raises `ClusterUnavailable`.
     """
     chosen = target_filter(flow, on_creation=True)
-    here, _ = topic_configs(source, remote)
-    there, _ = topic_configs(target, [name for name in remote.values() if name in replicas])
+    (here, _), (there, _) = side_by_side(
+        lambda: topic_configs(source, remote),
+        lambda: topic_configs(target, [name for name in remote.values() if name in replicas]),
+    )
     with CreationProbe(flow.target) as would_be:
         pairs = topic_pairs(
             flow,

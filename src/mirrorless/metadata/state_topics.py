@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.compaction import compacting, policies
 from mirrorless.clusters.internal_topics import checkpoints_topic, offset_syncs_topic
+from mirrorless.clusters.side_by_side import each
 from mirrorless.clusters.target_state import configs_topic
 from mirrorless.metadata.acl_record import record_topic
 from mirrorless.metadata.actions import Problem
@@ -75,9 +77,13 @@ def look_at(
     problems: list[Problem] = []
     warnings: list[str] = []
     hidden: list[str] = []
-    for cluster, admin, there in ((flow.target, target, at_target), (flow.source, source, at_source)):
-        kept = {one.name: one for one in kept_topics(flow) if one.cluster.alias == cluster.alias and one.name in there}
-        found = policies(admin, kept)
+    sides = ((flow.target, target, at_target), (flow.source, source, at_source))
+    all_kept = [
+        {one.name: one for one in kept_topics(flow) if one.cluster.alias == cluster.alias and one.name in there}
+        for cluster, _, there in sides
+    ]
+    asked = [partial(policies, admin, kept) for (_, admin, _), kept in zip(sides, all_kept, strict=True)]
+    for (cluster, _, _), kept, found in zip(sides, all_kept, each(asked), strict=True):
         hidden += found.hidden
         for name, policy in found.wrong.items():
             if kept[name].fatal:

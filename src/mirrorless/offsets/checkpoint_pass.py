@@ -11,6 +11,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic, ensure
 from mirrorless.clusters.producer import TopicProducer
+from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.topics import last_stable_offsets, log_starts
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for, topic_filter_for
@@ -114,8 +115,10 @@ class Checkpoints:
         """
         self._troubles, self._latencies_ms = [], []
         report = PassReport(troubles=self._troubles, latencies_ms=self._latencies_ms)
-        self._read_topic()
-        committed = self._committed(report)
+        # What is read of the topics here is read on below, after the target's ends.
+        _, committed, _ = side_by_side(
+            self._read_topic, lambda: self._committed(report), lambda: self.translator.prepare(stopping=stopping)
+        )
         returning = {topic for offsets in committed.values() for topic, _ in offsets if self._goes_back(topic)}
         self._listen(returning, report, stopping)
         there: dict[TopicPartition, set[int]] = defaultdict(set)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.clusters.internal_topics import offset_syncs_topic
+from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.topics import last_stable_offsets, log_starts, partition_counts, topic_ids
 from mirrorless.copy.progress.records import Known
 from mirrorless.copy.progress.topic import ProgressTopic
@@ -90,6 +91,17 @@ class Translator:
         """Name of a source topic on the target."""
         return remote_topic(topic, source=self._flow.source.alias, target=self._flow.target.alias, policy=self._policy)
 
+    def prepare(self, *, stopping: Callable[[], bool] = lambda: False) -> None:
+        """Connect, and read what `refresh` then only reads on; raises `ClusterError`."""
+        side_by_side(lambda: self.syncs.read(stopping=stopping), lambda: self._read_progress(stopping))
+
+    def _read_progress(self, stopping: Callable[[], bool]) -> bool:
+        """Read the progress where it exists; returns whether it was read to its end."""
+        if self._flow.offset_storage_topic not in partition_counts(self._target.metadata()):
+            return True
+        self.progress = self._progress.read(stopping=stopping)
+        return self._progress.complete
+
     def refresh(self, places: Iterable[TopicPartition], *, stopping: Callable[[], bool] = lambda: False) -> bool:
         """Read the current state of these source partitions; raises `ClusterError`.
 
@@ -101,14 +113,13 @@ class Translator:
         counts = partition_counts(self._target.metadata())
         remote = {place: (self.remote(place[0]), place[1]) for place in places}
         there = {place: there for place, there in remote.items() if there[1] < counts.get(there[0], 0)}
-        ends, _ = last_stable_offsets(self._target, there.values())
+        (ends, _), (starts, _) = side_by_side(
+            lambda: last_stable_offsets(self._target, there.values()),
+            lambda: log_starts(self._target, there.values() if self._inside_log else ()),
+        )
         self.target_ends = {place: ends[far] for place, far in there.items() if far in ends}
-        starts, _ = log_starts(self._target, [far for far in there.values() if far in ends and self._inside_log])
-        self._target_starts = {place: starts[far] for place, far in there.items() if far in starts}
-        whole = self.syncs.read(stopping=stopping)
-        if whole and self._flow.offset_storage_topic in counts:
-            self.progress = self._progress.read(stopping=stopping)
-            whole = self._progress.complete
+        self._target_starts = {place: starts[far] for place, far in there.items() if far in ends and far in starts}
+        whole = all(side_by_side(lambda: self.syncs.read(stopping=stopping), lambda: self._read_progress(stopping)))
         if whole:
             self._identify({topic for topic, _ in places})
         return whole

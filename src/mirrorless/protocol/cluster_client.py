@@ -1,7 +1,6 @@
 """Raw fetch and append: one cluster's connections, on an event loop that both clusters of a flow share.
 
-Uses kafka-python's protocol and network layers, the only ones in Python that hand out record batches (design,
-section 3). The messages themselves are in `requests`.
+Uses kafka-python's protocol and network layers. The messages themselves are in `requests`.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.connection_manager import ConnectionManager, Node
 from mirrorless.kafka_python.dead_connections import SOCKET_OPTIONS, DeadConnections, end_unanswered
 from mirrorless.kafka_python.receive_buffers import ReceiveBuffers
-from mirrorless.kafka_python.structs import Future
 from mirrorless.kafka_python.structs import TopicPartition as KafkaTopicPartition
 from mirrorless.protocol import requests
 from mirrorless.protocol.broker_errors import RETRIABLE, error_for, refusal
 from mirrorless.protocol.fetch_session import NOT_KNOWN, Asked
+from mirrorless.protocol.side_by_side import SideBySide, open_connections
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from uuid import UUID
 
     from mirrorless.batches.stamp import Stamped
@@ -36,20 +35,18 @@ EARLIEST = -2
 EARLIEST_LOCAL = -4
 """First offset that is not in tiered storage only (KIP-405); brokers that do not know it answer as for the first."""
 LATEST = -1
-READ_UNCOMMITTED = 0
-READ_COMMITTED = 1
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 _RESPONSE_LIMIT_BYTES = 1 << 30
 _REQUEST_TIMEOUT_MS = 35_000
 """A little more than the library's own limit as it comes, which begins when a request is written to its socket."""
 _METADATA_TIMEOUT_MS = 5_000
-_OPEN_TIMEOUT_MS = 5_000
 _ONE_BATCH_BYTES = 1 << 16
 _THROTTLED_ATTEMPTS = 10
 _TO_CONNECT = 4
 """At least so many round trips go to a first request: to connect, learn the versions, log in or not, and answer."""
 
 
-class ClusterClient:
+class ClusterClient(SideBySide):
     """Connections to one cluster; every coroutine runs on `net` and raises kafka-python's errors.
 
     Answers are read into `frames`, which no other thread may use. `config` are parameters of kafka-python's
@@ -91,7 +88,7 @@ class ClusterClient:
 
         Topics that are not there are their partitions' trouble, seen when they are asked for.
         """
-        manager, cluster = self._manager, self._manager.cluster
+        manager = self._manager
         until = time.monotonic() + timeout_ms / 1000
         try:
             # Only these: topics of earlier leases may have been deleted since. Before the bootstrap, which then tells
@@ -101,39 +98,16 @@ class ClusterClient:
                 # Perhaps all brokers have other addresses by now: those that the bootstrap servers tell (KIP-899).
                 manager.restart_bootstrap()
             await manager.wait_for(manager.bootstrap_async(timeout_ms, refresh=False), timeout_ms)
-            if any(cluster.partitions_for_topic(topic) is None for topic in manager.tracked_topics):
+            if not all(map(self.partition_count, manager.tracked_topics)):
                 await self._update(until)
-            await self._open_leaders(until)
+            places = [(one, number) for one in manager.tracked_topics for number in range(self.partition_count(one))]
+            await open_connections(self._net, manager, map(self.leader, places), until=until)
         except (kafka_errors.KafkaTimeoutError, *RETRIABLE) as error:
             manager.restart_bootstrap()  # a failed one may be tried again
             servers = ",".join(manager.config["bootstrap_servers"])
             raise ClusterUnavailable(f"no answer from {servers}: {error}", cluster=self._cluster) from error
         except kafka_errors.KafkaError as error:
             raise ClusterError(str(error), cluster=self._cluster) from error
-
-    async def _open_leaders(self, until: float) -> None:
-        """Open a connection to the leader of every topic's partitions, all side by side, and wait for the first one.
-
-        The bootstrap closes its own: without another, the next `connect` would bootstrap again.
-        """
-        manager, first = self._manager, Future()
-        topics = manager.tracked_topics
-        leaders = {self.leader((topic, one)) for topic in topics for one in range(self.partition_count(topic))} - {None}
-        waiting = set(leaders)
-
-        async def opened(node: int | None) -> None:
-            with suppress(kafka_errors.KafkaError):  # the first request to this broker meets the error
-                await manager.get_connection(node)
-            waiting.discard(node)
-            if (manager.connected or not waiting) and not first.is_done:
-                first.success(node)
-
-        for node in leaders:
-            self._net.call_soon(opened(node))
-        left_ms = min(_OPEN_TIMEOUT_MS, (until - time.monotonic()) * 1000)
-        if leaders and not manager.connected and left_ms > 0:
-            with suppress(kafka_errors.KafkaTimeoutError):
-                await manager.wait_for(first, left_ms)
 
     async def learn(self, topics: Iterable[str]) -> None:
         """Learn who leads the partitions of more topics, or of more partitions of a topic that is known."""
@@ -366,21 +340,6 @@ class ClusterClient:
         except kafka_errors.KafkaError as error:
             if not answer.is_done:  # the library has lost it
                 answer.failure(error)
-
-    async def in_order(self, node: Node, *asking: Coroutine[Any, Any, Any]) -> list[Any]:
-        """Await requests to `node` that are sent one right after the other; returns their answers.
-
-        A broker processes the requests of a connection in the order in which they were sent, so that each sees what the
-        one before saw or something newer, without a round trip for each.
-        """
-        while quiet_s := self.quiet_s(node):
-            await self._net.sleep(quiet_s)  # each would wait for itself, and might be sent before the one before it
-        return await self.side_by_side(*asking)
-
-    async def side_by_side(self, *asking: Coroutine[Any, Any, Any]) -> list[Any]:
-        """Await coroutines side by side; returns their answers, raises the first error in their order."""
-        under_way = [self._net.call_soon_with_future(one) for one in asking]
-        return [await one for one in under_way]
 
     async def producers(
         self, node: int, wanted: Mapping[TopicPartition, int]

@@ -28,7 +28,7 @@ from mirrorless.copy.planning.lease_planner import LeasePlanner
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.settings import load
-from tests.support.heard import Heard, without_copy
+from tests.support.heard import Heard, first_pass, without_copy
 from tests.support.secured import eventually
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def test_the_file_to_begin_with_works_when_pasted(first_minute: FirstMinute, tmp
 
     heard = Heard()
     with without_copy(file, heard) as run:
-        assert all(found.went_well for found in run.first())
+        assert all(found.went_well for found in first_pass(run))
         assert copied(file) == 2
         run.start()
         eventually(lambda: {("backup", "heartbeats"), ("primary", "heartbeats")} <= first_minute.replicas().keys())
@@ -166,7 +166,7 @@ def test_the_file_that_is_written_is_ready(first_minute: FirstMinute) -> None:
     assert settings.warnings == ()
     heard = Heard()
     with without_copy(first_minute.file, heard) as run:
-        assert all(found.went_well for found in run.first())
+        assert all(found.went_well for found in first_pass(run))
     assert (heard.troubles, heard.warnings) == ([], [])
     assert ("backup", "primary.clicks") in first_minute.replicas()
 
@@ -181,7 +181,7 @@ def test_a_factor_that_is_set_and_cannot_be_met_is_one_error(first_minute: First
     flow = load(file).flow(FLOW)
     heard = Heard()
     with without_copy(file, heard) as run:
-        topics, *_ = run.first()
+        topics, *_ = first_pass(run)
         progress, remote = [one.error or "" for one in topics.reported() if one.error is not None]
         assert progress.endswith(
             "set offset.storage.replication.factor to at most the number of brokers of backup, or to -1"

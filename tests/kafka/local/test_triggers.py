@@ -16,7 +16,7 @@ from mirrorless.heartbeats import look
 from mirrorless.local.msk_trigger import MskPoller
 from mirrorless.local.wiring import MskTrigger
 from tests.support.events import msk, record
-from tests.support.heard import Heard, without_copy
+from tests.support.heard import Heard, first_pass, without_copy
 from tests.support.offsets import commit
 from tests.support.secured import eventually
 from tests.support.world import fill, producer
@@ -118,7 +118,7 @@ def test_offset_syncs_wake_checkpoints_and_what_is_none_is_told_once(world: Worl
     syncs = f"mm2-offset-syncs.{world.target_alias}.internal"
     heard = Heard()
     with without_copy(world.file, heard) as run:
-        run.first()
+        first_pass(run)
         run.start()
         eventually(lambda: all(poller.is_placed for poller in run.pollers if poller.topics == (syncs,)))
         assert heard.checkpoints == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.heard import Heard, without_copy
+from tests.support.heard import Heard, first_pass, without_copy
 from tests.support.secured import eventually
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def test_what_changes_while_a_flow_runs_is_followed(secured: Secured) -> None:
     with without_copy(
         secured.file(("a", "b"), users=None, emit_heartbeats_enabled="false", **one_second), heard
     ) as run:
-        first = run.first()
+        first = first_pass(run)
         assert len(first) == 3
         assert all(found.went_well for found in first)
         secured.set_config("a", orders, "retention.ms", "1234567")
@@ -46,7 +46,7 @@ def test_that_there_is_no_authorizer_is_said_once(world: World) -> None:
     world.write_settings(**{"sync.topic.acls.interval.seconds": "1", "sync.topic.configs.enabled": "false"})
     heard = Heard()
     with without_copy(world.file, heard) as run:
-        assert all(found.went_well for found in run.first())
+        assert all(found.went_well for found in first_pass(run))
         run.start()
         eventually(lambda: len(heard.passes) >= 4)
     assert heard.troubles == []
@@ -61,9 +61,9 @@ def test_what_is_switched_off_is_not_done(secured: Secured) -> None:
     file = secured.file(("a", "b"), users=None, refresh_topics_enabled="false", **off)
     heard = Heard()
     with without_copy(file, heard) as run:
-        assert len(run.first()) == 1
+        assert len(first_pass(run)) == 1
         secured.set_config("a", orders, "retention.ms", "1234567")
         secured.grant("a", secured.acl(orders, "READ"))
-        assert len(run.first()) == 1
+        assert len(first_pass(run)) == 1
     assert [len(found.applied) for _, found in heard.passes] == [2, 0]
     assert secured.overrides("b", secured.remote("orders", "a")) == {}

@@ -75,7 +75,9 @@ class Run:
         self._sink = DisplaySink(flow.name, "checkpoint", display, ended=asked.is_set)
         self._troubles, self._complaints = iter(self.plan.troubles), iter(self.plan.complaints)
 
-    def first(self) -> None:
+    def prepare(self) -> None: ...
+
+    def discover(self) -> None:
         if self.name in self.plan.away:
             raise ClusterUnavailable("connection refused", cluster=self.name)
         if self.name in self.plan.looping:

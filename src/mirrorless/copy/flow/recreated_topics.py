@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, KafkaException
@@ -27,28 +28,37 @@ class CopiedTopics:
         self._admins = admins
         self._progress: ProgressTopic | None = None
 
+    def prepare(self) -> None:
+        """Read the progress ahead of `created_again`, which reports what fails."""
+        with suppress(ClusterUnavailable):
+            self._topic().read()
+
     def created_again(self, partitions: Mapping[str, int] | None) -> CreatedAgain:
         """Return which of the source topics in `partitions` (topic and partition count) were recreated.
 
         None is for an unavailable source: then only those are known at which the copy has halted. Raises
         `ClusterUnavailable`; a progress topic that may not be read is a result.
         """
-        if self._progress is None:
-            self._progress = ProgressTopic(self._flow, self._admins.target, must_exist=False)
+        topic = self._topic()
         try:
-            progress = self._progress.read()
+            progress = topic.read()
         except ClusterUnavailable as error:
             if not _is_refused(error):
                 raise
             return CreatedAgain(unknown=str(error))
-        if self._progress.refused is not None:
-            return CreatedAgain(unknown=self._progress.refused)
+        if topic.refused is not None:
+            return CreatedAgain(unknown=topic.refused)
         ids: Mapping[str, str] = {}
         if partitions is not None:
             copied = {topic for (topic, _), known in progress.items() if topic in partitions and copied_id(known)}
             ids, _ = topic_ids(self._admins.source, copied)
         alias = self._flow.source.alias
         return CreatedAgain(topics=created_again(progress, ids=ids, partitions=partitions, alias=alias))
+
+    def _topic(self) -> ProgressTopic:
+        if self._progress is None:
+            self._progress = ProgressTopic(self._flow, self._admins.target, must_exist=False)
+        return self._progress
 
     def close(self) -> None:
         """Close the connection."""

@@ -143,6 +143,8 @@ class Epochs:
     async def first_left(self, copy: PartitionCopy, gap: Gap) -> int:
         """Return the source offset of the first record after a gap, or of the first that the target lost."""
         ends = (self._offset(copy.place, at) for at in (cluster_client.EARLIEST, cluster_client.LATEST))
+        earliest: int
+        latest: int
         earliest, latest = await self._source.side_by_side(*ends)
         match gap.kind:
             case GapKind.TRUNCATED:
