@@ -12,7 +12,7 @@ ENV ?= dev
 .DEFAULT_GOAL := help
 .PHONY: help setup check demo test fuzz lint format requirements clean faults build-tools build deploy cost \
 	docs docs-serve reference \
-	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-first-record bench-function bench-engines bench-link-cuts plots
+	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -83,6 +83,9 @@ bench-old-records: setup  ## what a backfill of records costs that are older tha
 
 bench-first-record: setup  ## how soon a run copies, and its memory, beside MirrorMaker 2
 	$(BIN)/python -m bench.first_record
+
+bench-round-trips: setup  ## round trips of a start and of each command, with a cluster 150 ms away (30 minutes)
+	$(BIN)/python -m bench.round_trips --json docs/bench/round_trips.json
 
 bench-function: setup  ## the copy function with a function's CPU, and with every tenth invocation killed (cgroup v1, as root)
 	$(BIN)/python -m bench.function_copy

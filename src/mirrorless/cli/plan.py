@@ -13,6 +13,7 @@ from mirrorless.cli.options import file_argument, json_option, print_json, verbo
 from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
 from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.copy.flow.recreated_topics import CopiedTopics
+from mirrorless.copy.planning.backfill_note import backfill_note, distance_of
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.plan_text import as_json as plan_fields
 from mirrorless.metadata.plan_text import lines
@@ -66,8 +67,16 @@ def planned(flow: Flow) -> Plan:
     with closing(CopiedTopics(flow, admins)) as copied:
         planner, _ = side_by_side(lambda: MetadataPlanner(flow, admins, copied=copied), copied.prepare)
         parts = [part for part, wanted in switched_on(flow).items() if wanted]
-        found, retention = side_by_side(lambda: planner.plan(parts, thorough=True), planner.retention)
-    return replace(found, notes=(*found.notes, *retention))
+        found, retention, distance = side_by_side(
+            lambda: planner.plan(parts, thorough=True),
+            planner.retention,
+            lambda: distance_of(flow.target, planner.target_brokers),
+        )
+        backfill = None
+        if distance.is_far:
+            counts, known = planner.replicated, copied.known()
+            backfill = backfill_note(flow, distance, source=admins.source, counts=counts, known=known)
+    return replace(found, notes=(*found.notes, *retention, *filter(None, [backfill])))
 
 
 def show(flow: str, one: Plan) -> None:

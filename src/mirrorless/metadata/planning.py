@@ -147,6 +147,16 @@ class MetadataPlanner:
         found = copied.created_again({origin[name]: self._source[origin[name]] for name in concerned})
         return without_other_copies(plan, found, remote=self._remote)
 
+    @property
+    def target_brokers(self) -> list[int]:
+        """Ids of the target's brokers."""
+        return sorted(self._target_metadata.brokers)
+
+    @property
+    def replicated(self) -> dict[str, int]:
+        """The source topics that the flow replicates, with their partition counts."""
+        return {topic: self._source[topic] for topic in self._remote}
+
     def retention(self) -> tuple[str, ...]:
         """A note on topics with a shorter retention on the target, or none; raises `ClusterUnavailable`."""
         note = retention_note(

@@ -16,6 +16,8 @@ from mirrorless.metadata.recreated_topics import CreatedAgain
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.copy.progress.records import Known
     from mirrorless.metadata.planning import Admins
     from mirrorless.settings import Flow
 
@@ -32,6 +34,15 @@ class CopiedTopics:
         """Read the progress ahead of `created_again`, which reports what fails."""
         with suppress(ClusterUnavailable):
             self._topic().read()
+
+    def known(self) -> Mapping[TopicPartition, Known]:
+        """Return the progress of all partitions; nothing where it may not be read. Raises `ClusterUnavailable`."""
+        try:
+            return self._topic().read()
+        except ClusterUnavailable as error:
+            if not _is_refused(error):
+                raise
+            return {}
 
     def created_again(self, partitions: Mapping[str, int] | None) -> CreatedAgain:
         """Return which of the source topics in `partitions` (topic and partition count) were recreated.

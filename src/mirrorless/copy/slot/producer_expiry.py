@@ -12,7 +12,7 @@ from mirrorless.protocol.requests import describe_broker, described_configs
 if TYPE_CHECKING:
     from mirrorless.protocol.cluster_client import ClusterClient
 
-_NAME: Final = "producer.id.expiration.ms"
+EXPIRY: Final = "producer.id.expiration.ms"
 _ANSWER_MS: Final = 5_000
 
 
@@ -28,6 +28,6 @@ async def producer_expiry_ms(target: ClusterClient) -> int:
 async def _expiries_ms(target: ClusterClient, node: int) -> list[int]:
     """What one broker answers, nothing if it does not."""
     with suppress(kafka_errors.KafkaError, ValueError):
-        response = await target.ask(describe_broker(node, [_NAME]), node, timeout_ms=_ANSWER_MS)
+        response = await target.ask(describe_broker(node, [EXPIRY]), node, timeout_ms=_ANSWER_MS)
         return [int(value) for value in described_configs(response).values()]
     return []
