@@ -72,11 +72,13 @@ def planned(flow: Flow) -> Plan:
             planner.retention,
             lambda: distance_of(flow.target, planner.target_brokers),
         )
-        backfill = None
+        backfill: str | None = None
         if distance.is_far:
             counts, known = planner.replicated, copied.known()
             backfill = backfill_note(flow, distance, source=admins.source, counts=counts, known=known)
-    return replace(found, notes=(*found.notes, *retention, *filter(None, [backfill])))
+    notes = (*found.notes, *retention, *(() if backfill is None else (backfill,)))
+    whole: Plan = replace(found, notes=notes)
+    return whole
 
 
 def show(flow: str, one: Plan) -> None:

@@ -27,7 +27,7 @@ from mirrorless.doctor.probes import Probes
 from mirrorless.doctor.rights_check import Names, rights_there
 from mirrorless.doctor.running_copies import RUNNING, running_copies
 from mirrorless.doctor.serverless import serverless
-from mirrorless.doctor.socket_buffers import BUFFERS, socket_buffers
+from mirrorless.doctor.socket_buffers import BUFFERS, shortest_round_trip_s, socket_buffers
 from mirrorless.errors import ClusterError, CopiedClusterIdError, LoopError, SameClusterError
 from mirrorless.filters import group_filter_for, replicated_topics
 from mirrorless.metadata.loop_check import refuse_loops
@@ -84,6 +84,7 @@ class _Examination:
         self._wanted = wanted
         self._metadata = ends
         self._admins = {side: Admin(clusters[side]) for side in ends}
+        self._round_trips_s: dict[Side, float | None] = {}
         self._ends = {
             side: End(side, clusters[side].alias, replica_counts(metadata), broker_count(metadata))
             for side, metadata in ends.items()
@@ -97,6 +98,10 @@ class _Examination:
         with ExitStack() as stack:
             opened = each([partial(Probes, self._clusters[side]) for side in self._metadata])
             probes = {side: stack.enter_context(one) for side, one in zip(self._metadata, opened, strict=True)}
+            # Before the requests of other checks take their time.
+            self._round_trips_s = dict(
+                zip(probes, each([partial(shortest_round_trip_s, one) for one in probes.values()]), strict=True)
+            )
             # Side by side: each check is a few requests that wait for each other, and clusters may be far away.
             checks: list[Callable[[], list[Finding]]] = [
                 partial(self._one_end, side, probes.get(side)) for side in Side if side in self._wanted
@@ -146,22 +151,27 @@ class _Examination:
         alias = self._clusters[side].alias
         if probes is None:
             reason = f"{alias} is unreachable"
-            checks = ["rights", "internal topics", "replication factors", "clock"]
-            checks += [BUFFERS] if self._functions & _ENGINES else []
-            return [Finding(check=one, status=Status.NOT_CHECKED, text=reason, cluster=alias) for one in checks]
+            undone = ["rights", "internal topics", "replication factors", "clock"]
+            undone += [BUFFERS] if self._functions & _ENGINES else []
+            return [Finding(check=one, status=Status.NOT_CHECKED, text=reason, cluster=alias) for one in undone]
         flow, end = self._flow, self._ends[side]
-        functions, admin, brokers = self._functions, self._admins[side], sorted(self._metadata[side].brokers)
-        found = each(
-            [
-                lambda: rights_there(flow, side, probes=probes, names=self._names(), functions=functions),
-                lambda: [replication_factors(flow, end, functions=functions)],
-                lambda: internal_topics(flow, end, admin=admin, probes=probes, functions=functions),
-                lambda: self._serverless(side),
-                lambda: [clock_agrees(probes, alias)],
-                lambda: [socket_buffers(probes, side, alias, brokers=brokers)] if functions & _ENGINES else [],
-            ]
-        )
-        return [one for some in found for one in some]
+        functions, admin = self._functions, self._admins[side]
+        checks: list[Callable[[], list[Finding]]] = [
+            lambda: rights_there(flow, side, probes=probes, names=self._names(), functions=functions),
+            lambda: [replication_factors(flow, end, functions=functions)],
+            lambda: internal_topics(flow, end, admin=admin, probes=probes, functions=functions),
+            partial(self._serverless, side),
+            lambda: [clock_agrees(probes, alias)],
+            partial(self._socket_buffers, side, probes),
+        ]
+        return [one for some in each(checks) for one in some]
+
+    def _socket_buffers(self, side: Side, probes: Probes) -> list[Finding]:
+        if not self._functions & _ENGINES:
+            return []
+        alias, brokers = self._clusters[side].alias, sorted(self._metadata[side].brokers)
+        round_trip_s = self._round_trips_s[side]
+        return [socket_buffers(probes, side, alias, brokers=brokers, round_trip_s=round_trip_s)]
 
     def _serverless(self, side: Side) -> list[Finding]:
         counts = partition_counts(self._metadata[side])

@@ -10,7 +10,7 @@ from kafka.protocol.admin import DescribeConfigsResponse
 
 from mirrorless.doctor.findings import Finding, Status
 from mirrorless.doctor.probes import NotSaid
-from mirrorless.doctor.socket_buffers import socket_buffers
+from mirrorless.doctor.socket_buffers import shortest_round_trip_s, socket_buffers
 from mirrorless.rights import Side
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def finding(
     takes = itertools.cycle(round_trips_s)
     times = itertools.accumulate((one for took in takes for one in (took, 1.0)), initial=0.0)
     probes = cast("Probes", Answers(sizes))
-    return socket_buffers(probes, side, "B", brokers=sizes, clock=lambda: next(times))
+    round_trip_s = shortest_round_trip_s(probes, clock=lambda: next(times))
+    return socket_buffers(probes, side, "B", brokers=sizes, round_trip_s=round_trip_s)
 
 
 def test_a_far_source_whose_buffers_are_fixed_sends_little_over_a_connection() -> None:
@@ -78,10 +79,16 @@ def test_near_brokers_and_larger_buffers_are_fine(sizes: dict[int, int | None], 
     assert found.text.startswith(text)
 
 
-def test_buffers_that_are_not_visible_are_not_checked() -> None:
+def test_buffers_of_a_far_cluster_that_are_not_visible_are_not_checked() -> None:
     found = finding({1: None})
     assert found.status is Status.NOT_CHECKED
-    assert found.text == "socket.send.buffer.bytes is not visible; grant DESCRIBE_CONFIGS on the cluster"
+    assert found.text.endswith("socket.send.buffer.bytes is not visible; grant DESCRIBE_CONFIGS on the cluster")
+
+
+def test_buffers_of_a_near_cluster_need_not_be_visible() -> None:
+    found = finding({1: None}, round_trips_s=(0.001,))
+    assert found.status is Status.OK
+    assert found.text.endswith("is not visible; Kafka's default of 102400 is enough")
 
 
 def test_a_broker_that_does_not_answer_is_not_checked() -> None:
@@ -89,5 +96,9 @@ def test_a_broker_that_does_not_answer_is_not_checked() -> None:
         def ask(self, *_: object, **__: object) -> None:
             raise NotSaid("connection lost")
 
-    found = socket_buffers(cast("Probes", Silent()), Side.TARGET, "B", brokers=[1])
+    silent = cast("Probes", Silent())
+    assert shortest_round_trip_s(silent) is None
+    found = socket_buffers(silent, Side.TARGET, "B", brokers=[1], round_trip_s=0.1)
     assert (found.status, found.text) == (Status.NOT_CHECKED, "connection lost")
+    found = socket_buffers(silent, Side.TARGET, "B", brokers=[1], round_trip_s=None)
+    assert (found.status, found.text) == (Status.NOT_CHECKED, "the round trip could not be measured")
