@@ -57,6 +57,18 @@ def test_a_mark_that_is_not_renewed_does_not_count(renewed_ms: int) -> None:
     assert marks.expired(FLOW, now_ms=NOW_MS, now=1_000.0) == [key_of(FLOW, "one")]
 
 
+def test_a_renewal_that_comes_after_the_deletion_does_not_count() -> None:
+    """As behind a link that was cut; a query that was started again claims again, with the same name."""
+    marks = RunMarks("A")
+    take(marks, "one", 5)
+    marks.take(key_of(FLOW, "one"), None, 9, now=0.0, is_news=True)
+    take(marks, "one", 10, claim=5)
+    assert first(marks) is None
+    take(marks, "one", 11)
+    take(marks, "one", 12, claim=11)
+    assert first(marks) == "one"
+
+
 def test_a_mark_that_is_taken_back_does_not_count() -> None:
     marks = RunMarks("A")
     take(marks, "two", 7)

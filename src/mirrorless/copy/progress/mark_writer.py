@@ -48,7 +48,10 @@ def write_choice(flow: Flow, choice: EngineChoice, deployment: str) -> None:
 
 
 def _producer(flow: Flow) -> TopicProducer:
-    return TopicProducer(flow.target, request_timeout_ms=_REQUEST_MS, **SOON_RECONNECTED)
+    """Return a producer that keeps the order also of what it sends again: a renewal must not follow a deletion."""
+    return TopicProducer(
+        flow.target, request_timeout_ms=_REQUEST_MS, max_in_flight_requests_per_connection=1, **SOON_RECONNECTED
+    )
 
 
 class MarkWriter:
@@ -82,6 +85,7 @@ class MarkWriter:
         self._is_ready = True
         self._renewed_s = 0.0
         self._error: str | None = None
+        self._claims = 0
         self._lock = threading.Lock()
         self._released = threading.Event()
         self._thread: threading.Thread | None = None
@@ -100,11 +104,13 @@ class MarkWriter:
     def claim(self, run: str, *, ready: bool = True) -> int:
         """Write the mark, and keep renewing it; returns the claim. Raises `ClusterUnavailable`."""
         self.release()
+        self._claims += 1
         self.key, self.claimed, self._is_ready = key_of(self.flow, run), None, ready
         self._released.clear()
         claimed = self._claim()
         if claimed is None:
             reason = self._error or f"no acknowledgement in {_WRITE_S:.0f} s"
+            self._write(None)  # the mark may still be written, and nobody would renew it
             self.key = None
             raise ClusterUnavailable(f"{self._topic}: writing this run's mark failed: {reason}", cluster=self._alias)
         self._thread = threading.Thread(target=self._renew, name="run mark", daemon=True)
@@ -162,9 +168,11 @@ class MarkWriter:
         return json.dumps(said).encode()
 
     def _write(self, value: bytes | None) -> None:
-        sent_s = time.monotonic()
+        sent_s, claim = time.monotonic(), self._claims
 
         def delivered(error: str | None, message: Message) -> None:
+            if claim != self._claims:
+                return  # a mark of before, which was written late
             self._error = error
             if error is None:
                 self._renewed_s = max(self._renewed_s, sent_s)

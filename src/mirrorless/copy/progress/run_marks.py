@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MARKS_PARTITION: Final = 0
 """The partition of the progress topic that has all marks."""
 _CLOCKS_MS: Final = 600_000
+_DELETED: Final = 1_000
+"""Of so many runs it is known that their marks were deleted."""
 
 
 class Share(NamedTuple):
@@ -146,6 +148,7 @@ class RunMarks:
         self._begins = _prefix(cluster)
         self._marks: dict[bytes, RunMark] = {}
         self._changed: dict[bytes, float] = {}
+        self._deleted: dict[bytes, int] = {}
         self._choices: dict[bytes, EngineChoice] = {}
 
     def take(self, key: bytes | None, value: bytes | None, offset: int, *, now: float, is_news: bool) -> bool:
@@ -167,7 +170,13 @@ class RunMarks:
         if mark is None:
             self._marks.pop(key, None)
             self._changed.pop(key, None)
+            self._deleted.pop(key, None)
+            self._deleted[key] = offset
+            if len(self._deleted) > _DELETED:
+                del self._deleted[next(iter(self._deleted))]
             return True
+        if mark.claim < self._deleted.get(key, -1):
+            return True  # a renewal that a link held back until after the deletion
         if is_news:
             self._changed[key] = now  # it is alive, whatever its clock says
         self._marks[key] = mark
