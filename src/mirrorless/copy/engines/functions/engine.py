@@ -134,7 +134,8 @@ class FunctionsEngine:
         while result.cut_off and time_left.left_s > 0 and not self.is_stopping():
             try:
                 again = self._run(time_left, on_lease, lambda: None)
-            except ClusterUnavailable:
+            except ClusterUnavailable as error:
+                result = replace(result, trouble=str(error))
                 time.sleep(min(_PAUSE_S, time_left.left_s))
             else:
                 result = again.after(result)
