@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import threading
 import time
 import zlib
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 LOOKING_SLOTS: Final = 4
 """So many slots look, until the next lease assigns what they found: a look reads all topics of both clusters."""
 _EVERY_S: Final = 1.0
+_AGAIN_S: Final = 5.0
+"""After a look that failed, whatever time it took: it took a timeout."""
 _SHARE: Final = 50
 """Looks at clusters with very many topics are rarer, so that they take at most a fiftieth of the time."""
 _log = logging.getLogger(__name__)
@@ -118,7 +121,7 @@ class AddedPartitions:
         self._closed.set()
 
     def _run(self) -> None:
-        pause_s = _EVERY_S
+        pause_s, took_s = _EVERY_S, math.inf
         look: _Look | None = None
         while not self._closed.wait(pause_s):
             lease = self._lease
@@ -132,6 +135,9 @@ class AddedPartitions:
                     look = _Look(lease.flow)
                 for row in look.rows(lease):
                     self._found.put((lease, row))
+                # A look that waited for a link that was cut says nothing of what the next one takes.
+                before_s, took_s = took_s, time.monotonic() - began
+                pause_s = max(_EVERY_S, min(before_s, took_s) * _SHARE)
             except Exception as error:  # noqa: BLE001 -- also of a custom policy; the next look may succeed
                 _log.log(
                     logging.DEBUG if isinstance(error, MirrorlessError) else logging.WARNING,
@@ -139,7 +145,7 @@ class AddedPartitions:
                     lease.flow.name,
                     error,
                 )
-            pause_s = max(_EVERY_S, (time.monotonic() - began) * _SHARE)
+                pause_s = _AGAIN_S
         if look is not None:
             look.close()
 
