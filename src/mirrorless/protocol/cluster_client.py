@@ -15,20 +15,19 @@ from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.connection_manager import ConnectionManager, Node
 from mirrorless.kafka_python.dead_connections import SOCKET_OPTIONS, DeadConnections, end_unanswered
 from mirrorless.kafka_python.receive_buffers import ReceiveBuffers
-from mirrorless.kafka_python.structs import TopicPartition as KafkaTopicPartition
 from mirrorless.protocol import requests
 from mirrorless.protocol.broker_errors import RETRIABLE, error_for, refusal
 from mirrorless.protocol.fetch_session import NOT_KNOWN, Asked
+from mirrorless.protocol.known_metadata import KnownMetadata
 from mirrorless.protocol.side_by_side import SideBySide, open_connections
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from uuid import UUID
 
     from mirrorless.batches.stamp import Stamped
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.kafka_python.event_loop import EventLoop
-    from mirrorless.protocol.fetch_session import FetchSession, Ids
+    from mirrorless.protocol.fetch_session import FetchSession
     from mirrorless.protocol.requests import AppendResult, Fetched, Offset, ProducerState
 
 EARLIEST = -2
@@ -46,7 +45,7 @@ _TO_CONNECT = 4
 """At least so many round trips go to a first request: to connect, learn the versions, log in or not, and answer."""
 
 
-class ClusterClient(SideBySide):
+class ClusterClient(SideBySide, KnownMetadata):
     """Connections to one cluster; every coroutine runs on `net` and raises kafka-python's errors.
 
     Answers are read into `frames`, which no other thread may use. `config` are parameters of kafka-python's
@@ -161,46 +160,6 @@ class ClusterClient(SideBySide):
     def quiet_s(self, node: Node) -> float:
         """Seconds that a broker asked to be left alone for, since a quota is used up (KIP-219); 0 if it did not."""
         return self._manager.throttled_s(node)
-
-    @property
-    def cluster_id(self) -> str:
-        """The id that everything is derived from: the operator's name for the cluster, or what it reports."""
-        return self._named or self.reported_id
-
-    @property
-    def reported_id(self) -> str:
-        """The cluster's own id, known after `connect`."""
-        return str(self._manager.cluster.cluster_id)
-
-    def brokers(self) -> list[int]:
-        """Ids of the brokers that are known."""
-        return sorted(one.node_id for one in self._manager.cluster.brokers() if isinstance(one.node_id, int))
-
-    def leader(self, place: TopicPartition) -> int | None:
-        """Broker id of the partition's leader, None while there is none or it is not known."""
-        node: int | None = self._manager.cluster.leader_for_partition(KafkaTopicPartition(*place))
-        return None if node is None or node < 0 else node
-
-    def replicas(self, place: TopicPartition) -> tuple[int, int] | None:
-        """How many replicas of a partition are in sync, and how many there are; None where that is not known."""
-        return self._manager.replicas(*place)
-
-    def has_replica(self, place: TopicPartition, node: int) -> bool:
-        """Whether a broker is known, and has a replica of the partition that is not offline."""
-        return self._manager.has_replica(*place, node)
-
-    @property
-    def metadata_max_age_s(self) -> float:
-        """After how long metadata are read again (`metadata.max.age.ms`)."""
-        return float(self._manager.config["metadata_max_age_ms"]) / 1000
-
-    def partition_count(self, topic: str) -> int:
-        """Number of partitions of a topic given to `connect`, 0 if it is unknown."""
-        return len(self._manager.cluster.partitions_for_topic(topic) or ())
-
-    def refresh_leaders(self) -> None:
-        """Ask for metadata again, soon."""
-        self._manager.cluster.request_update()
 
     async def fetch(
         self,
@@ -401,16 +360,6 @@ class ClusterClient(SideBySide):
         if fetched.error_code:
             raise refusal(fetched.error_code, right="READ", topic=place[0])
         return fetched.records
-
-    def topic_id(self, topic: str) -> UUID | None:
-        """A topic's own id (KIP-516), None where brokers have none or the topic is not known."""
-        found: UUID | None = self._manager.cluster.topic_id(topic)
-        return found if found is not None and found.int else None
-
-    def _ids(self, topics: set[str]) -> Ids | None:
-        """Ids of all these topics, None if one of them is not known; a request names all by id or none."""
-        found = {topic: known for topic in topics if (known := self.topic_id(topic)) is not None}
-        return found if len(found) == len(topics) else None
 
     def give_up_unanswered(self) -> None:
         """End the connections with requests that are not answered: none of them reaches a broker later."""
