@@ -1,7 +1,8 @@
 """Reads connector configurations, as posted to Connect's REST interface, like an mm2.properties file.
 
 Accepted: one connector (`{"name": ..., "config": {...}}`, or its settings alone, as for `PUT .../config`), a list of
-connectors, and the response of `GET /connectors?expand=info` (`{"<name>": {"info": {...}}}`).
+connectors, and the response of `GET /connectors?expand=info` (`{"<name>": {"info": {...}}}`), also with
+`expand=status`.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ _PROGRESS: Final = f"{_WORKER_S}topic"
 # KIP-618: a connector's own offsets topic, which Connect reads before the worker's.
 _OWN_PROGRESS: Final = "offsets.storage.topic"
 _NAME: Final = "mirrorless.connector.name"
+_NOT_RUNNING: Final = ("PAUSED", "STOPPED")
 _EMIT_CHECKPOINTS: Final = "emit.checkpoints.enabled"
 _EMIT_HEARTBEATS: Final = "emit.heartbeats.enabled"
 
@@ -101,7 +103,9 @@ def read_connectors(texts: Sequence[tuple[str, str]]) -> Connectors:
     connectors: list[_Connector] = []
     warnings: list[str] = []
     for file, text in texts:
-        for name, settings in _found(_parsed(text, file=file), file=file):
+        value = _parsed(text, file=file)
+        warnings += _not_running(value, file=file)
+        for name, settings in _found(value, file=file):
             connector = _connector(name, settings, file=file)
             if connector is not None and connector.is_off:
                 warnings.append(f"{file}: connector {connector.called}: enabled=false, so the connector is ignored")
@@ -175,6 +179,19 @@ def _found(value: object, *, file: str) -> Iterator[tuple[str | None, Mapping[st
         raise ConfigurationError('is not a connector: it has neither "connector.class" nor "config"', file=file)
 
 
+def _not_running(value: object, *, file: str) -> Iterator[str]:
+    """Yield a warning for each connector that Connect has paused or stopped, as `expand=status` shows."""
+    for name, one in value.items() if isinstance(value, dict) else ():
+        status = one.get("status") if isinstance(one, dict) else None
+        connector = status.get("connector") if isinstance(status, dict) else None
+        state = connector.get("state") if isinstance(connector, dict) else None
+        if state in _NOT_RUNNING:
+            yield (
+                f"{file}: connector {_line(name)}: is {state} on Connect, which has no effect here; to start without "
+                "copying, use mirrorless pause"
+            )
+
+
 def _name(fields: Mapping[str, Any]) -> str | None:
     name = fields.get("name")
     return _line(str(name)) if name else None
@@ -190,7 +207,7 @@ def _connector(name: str | None, settings: Mapping[str, Any], *, file: str) -> _
     for key, value in settings.items():
         if isinstance(value, dict | list):
             raise ConfigurationError("must be a string, a number, true or false", file=where, key=_line(key))
-        if value is not None:
+        if value is not None and not (key.strip() == "enabled" and not str(value).strip()):
             texts[key.strip()] = (str(value).lower() if isinstance(value, bool) else str(value)).strip()
     kind = texts.get("connector.class", "").rpartition(".")[2]
     if kind not in _CONNECTORS:
@@ -256,10 +273,11 @@ def _add(connector: _Connector, entries: dict[str, PropertyEntry], *, only_heart
 
 
 def _with_own_progress(connector: _Connector) -> Mapping[str, str]:
-    if connector.kind != _COPIES or _OWN_PROGRESS not in connector.settings:
+    own = connector.settings.get(_OWN_PROGRESS)
+    if connector.kind != _COPIES or own is None:
         return connector.settings
     others = {key: value for key, value in connector.settings.items() if key != _OWN_PROGRESS}
-    return others | {_PROGRESS: connector.settings[_OWN_PROGRESS]}
+    return others | {_PROGRESS: own} if own else others
 
 
 def _add_absent(connectors: Sequence[_Connector], aliases: Iterable[str], entries: dict[str, PropertyEntry]) -> None:

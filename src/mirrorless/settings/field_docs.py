@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
-from mirrorless.settings.model import FLOW_KEYS, Cluster, Flow
-from mirrorless.settings.values import PATTERNS, ValueType
+from mirrorless.settings.model import Cluster, Flow
+from mirrorless.settings.values import ValueType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,11 +40,6 @@ def as_text(value: object) -> str | None:
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def pattern_keys() -> frozenset[str]:
-    """Return the keys of a flow whose values are lists of patterns."""
-    return frozenset(key for key, field in FLOW_KEYS.items() if kind_of(field) == PATTERNS.words)
 
 
 def _marks(annotation: Any) -> Iterator[object]:  # noqa: ANN401 -- a type as typing has it

@@ -15,12 +15,15 @@ from mirrorless.settings.masking import MASK, is_secret, shown, shown_name
 from mirrorless.settings.patterns import tidy_patterns, unquoted
 from mirrorless.settings.properties import ARROW
 from mirrorless.settings.references import refers
+from mirrorless.settings.unsupported_keys import foreign
+from mirrorless.settings.value_forms import ValueForm, form_of, is_unset_if_empty
 from mirrorless.settings.vocabulary import OWN_PREFIX, cluster_vocabulary, flow_vocabulary, top_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from mirrorless.settings.properties import PropertyEntry
+    from mirrorless.settings.vocabulary import Vocabulary
 
 CLUSTERS: Final = "clusters"
 
@@ -53,13 +56,10 @@ class Tidied:
 
 
 class KeyNormalizer:
-    """Knows the keys of flows and of the worker, and which of the flows' settings are lists of patterns."""
+    """Knows the keys of flows and of the worker."""
 
-    def __init__(
-        self, *, flow_keys: Collection[str], worker_keys: Collection[str], pattern_keys: Collection[str]
-    ) -> None:
+    def __init__(self, *, flow_keys: Collection[str], worker_keys: Collection[str]) -> None:
         self._worker_keys = worker_keys
-        self._pattern_keys = pattern_keys
         self._top = top_vocabulary(flow_keys, worker_keys)
         self._flow = flow_vocabulary(flow_keys)
         self._cluster = cluster_vocabulary(worker_keys)
@@ -74,6 +74,10 @@ class KeyNormalizer:
             key, value, remarks = self._read(name, entry.value.strip(), aliases)
             if key.full == CLUSTERS:
                 value, remarks = _tidy_clusters(value, remarks, aliases)
+            if not value and self._is_known(key) and is_unset_if_empty(key.setting):
+                if key.setting in self._worker_keys or foreign(key.setting) is None:
+                    warnings.append(_remark(name, entry, "is empty, which is read as not set", right=key.full))
+                continue
             if key.full != name and key.full in exact:
                 remarks = [f"is ignored, because {key.full} is set too"]
             else:
@@ -92,8 +96,7 @@ class KeyNormalizer:
         key = take_apart(name, aliases)
         if key.setting.startswith(OWN_PREFIX):
             return key, _without_quotes(key, value)[0], []
-        vocabulary = self._flow if ARROW in key.scope else self._cluster if key.scope else self._top
-        reading = vocabulary.read(key.setting)
+        reading = self._vocabulary(key).read(key.setting)
         if reading is None:
             return key, value, [self._unknown(key, aliases)]
         remarks = []
@@ -112,19 +115,24 @@ class KeyNormalizer:
     def _tidy_value(self, key: Key, value: str) -> tuple[str, list[str]]:
         if refers(value) or key.full == CLUSTERS:
             return value, []
-        if key.setting in self._pattern_keys:
+        if form_of(key.setting) is ValueForm.PATTERNS:
             value, remarks = tidy_patterns(value)
             return value, list(remarks)
         if key.setting.endswith(BOOTSTRAP_SERVERS):
             return _tidy_servers(value)
         return _without_quotes(key, value)
 
+    def _vocabulary(self, key: Key) -> Vocabulary:
+        return self._flow if ARROW in key.scope else self._cluster if key.scope else self._top
+
+    def _is_known(self, key: Key) -> bool:
+        return key.setting.startswith(OWN_PREFIX) or self._vocabulary(key).read(key.setting) is not None
+
     def _unknown(self, key: Key, aliases: tuple[str, ...]) -> str:
         if key.scope and ARROW not in key.scope and self._flow.read(key.setting) is not None:
             other = next((alias for alias in aliases if alias != key.scope), "B")
             return f"has no effect, because it is a setting of flows; write {key.scope}{ARROW}{other}.{key.setting}"
-        vocabulary = self._flow if ARROW in key.scope else self._cluster if key.scope else self._top
-        close = vocabulary.suggestion(key.setting)
+        close = self._vocabulary(key).suggestion(key.setting)
         advice = f"; did you mean {Key(key.scope, close).full}?" if close else ""
         return f"is not known and has no effect{advice}"
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings import connect_json, locations, mirrormaker1, properties
-from mirrorless.settings.field_docs import pattern_keys
 from mirrorless.settings.key_normalizer import KeyNormalizer
 from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
 from mirrorless.settings.reader import Reader, Understanding
@@ -67,4 +66,4 @@ def _entries(location: str) -> tuple[Mapping[str, PropertyEntry], tuple[str, ...
 
 @cache
 def _spelling() -> KeyNormalizer:
-    return KeyNormalizer(flow_keys=FLOW_KEYS, worker_keys=WORKER_KEYS, pattern_keys=pattern_keys())
+    return KeyNormalizer(flow_keys=FLOW_KEYS, worker_keys=WORKER_KEYS)

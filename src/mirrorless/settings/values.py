@@ -141,6 +141,8 @@ class Scope(Enum):
 
 
 PATTERNS = ValueType("list of patterns")
+ACL_PATTERNS = ValueType("literal, prefixed or both")
+TEXT = ValueType("text")
 
 Patterns = Annotated[tuple[str, ...], PATTERNS, BeforeValidator(_split), AfterValidator(_compilable)]
 Boolean = Annotated[bool, ValueType("true or false"), BeforeValidator(boolean)]
@@ -177,10 +179,8 @@ BytesPerSecond = Annotated[int, ValueType("bytes per second"), BeforeValidator(_
 DefaultsFrom = Annotated[
     Literal["source", "target"], ValueType("source or target"), BeforeValidator(_one_of("source", "target"))
 ]
-AclPatterns = Annotated[
-    tuple[Literal["literal", "prefixed"], ...], ValueType("literal, prefixed or both"), BeforeValidator(_acl_patterns)
-]
-Text = Annotated[str, ValueType("text"), AfterValidator(_not_empty)]
+AclPatterns = Annotated[tuple[Literal["literal", "prefixed"], ...], ACL_PATTERNS, BeforeValidator(_acl_patterns)]
+Text = Annotated[str, TEXT, AfterValidator(_not_empty)]
 ClientSettings = Annotated[
     Mapping[str, str], AfterValidator(MaskedMapping), PlainSerializer(lambda settings: MaskedMapping(settings).masked())
 ]

@@ -198,8 +198,8 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
             id="own key like no other",
         ),
         pytest.param(
-            f"{BASE}B->A.emit.heartbeats.enabled = ",
-            "B->A.emit.heartbeats.enabled=: must be true or false",
+            f"{BASE}B->A.emit.heartbeats.enabled = yes",
+            "B->A.emit.heartbeats.enabled=yes: must be true or false",
             id="of a pair that is not enabled",
         ),
         pytest.param(
