@@ -6,13 +6,16 @@ it was meant if there is exactly one meaning, and reported if there is none.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS
+from mirrorless.settings.comments import without_comment
+from mirrorless.settings.impossible_patterns import never_in_a_name
 from mirrorless.settings.masking import MASK, is_secret, shown, shown_name
-from mirrorless.settings.patterns import tidy_patterns, unquoted
+from mirrorless.settings.patterns import compile_patterns, split_list, tidy_patterns, unquoted
 from mirrorless.settings.properties import ARROW
 from mirrorless.settings.references import refers
 from mirrorless.settings.unsupported_keys import foreign
@@ -20,7 +23,7 @@ from mirrorless.settings.value_forms import ValueForm, form_of, is_unset_if_empt
 from mirrorless.settings.vocabulary import OWN_PREFIX, cluster_vocabulary, flow_vocabulary, top_vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from mirrorless.settings.properties import PropertyEntry
     from mirrorless.settings.vocabulary import Vocabulary
@@ -94,13 +97,15 @@ class KeyNormalizer:
 
     def _read(self, name: str, value: str, aliases: tuple[str, ...]) -> tuple[Key, str, list[str]]:
         key = take_apart(name, aliases)
+        remarks: list[str] = []
         if key.setting.startswith(OWN_PREFIX):
-            return key, _without_quotes(key, value)[0], []
+            value = _uncommented(key, value, remarks)
+            return key, _without_quotes(key, value)[0], remarks
         reading = self._vocabulary(key).read(key.setting)
         if reading is None:
             return key, value, [self._unknown(key, aliases)]
-        remarks = []
         right = Key(key.scope, reading.key)
+        value = _uncommented(right, value, remarks)
         if reading.ms_per_unit is not None:
             seconds = reading.in_seconds(unquoted(value))
             if seconds is None:
@@ -117,7 +122,7 @@ class KeyNormalizer:
             return value, []
         if form_of(key.setting) is ValueForm.PATTERNS:
             value, remarks = tidy_patterns(value)
-            return value, list(remarks)
+            return value, [*remarks, *(_without_match(value) if key.setting == "topics" else ())]
         if key.setting.endswith(BOOTSTRAP_SERVERS):
             return _tidy_servers(value)
         return _without_quotes(key, value)
@@ -167,7 +172,7 @@ def _aliases(written: Mapping[str, PropertyEntry]) -> tuple[str, ...]:
     name = CLUSTERS if CLUSTERS in written else name
     if name is None:
         return ()
-    parts = re.split(r"[,;\s]+", written[name].value.strip().strip("[]"))
+    parts = re.split(r"[,;\s]+", without_comment(written[name].value.strip())[0].strip("[]"))
     return tuple(alias for part in parts if (alias := unquoted(part)))
 
 
@@ -215,6 +220,24 @@ def _without_quotes(key: Key, value: str) -> tuple[str, list[str]]:
     if value[-1] in inner:
         return value, []
     return inner, ["quotes are ignored"]
+
+
+def _uncommented(key: Key, value: str, remarks: list[str]) -> str:
+    """Return the value without a comment, of which a remark is added."""
+    if form_of(key.setting) is ValueForm.TEXT:
+        return value
+    plain, comment = without_comment(value)
+    if comment is not None:
+        remarks.append(f"read as {plain}: Java's properties have no comments after values; move it to a separate line")
+    return plain
+
+
+def _without_match(patterns: str) -> Iterator[str]:
+    for pattern in split_list(patterns):
+        with contextlib.suppress(ValueError):  # a pattern that does not compile is an error later
+            compile_patterns([pattern])
+            if (sign := never_in_a_name(pattern)) is not None:
+                yield f"{pattern!r} matches no topic, because topic names cannot have {sign!r}"
 
 
 def _remark(name: str, entry: PropertyEntry, remark: str, *, right: str) -> str:

@@ -20,6 +20,7 @@ from mirrorless.settings.values import (
     CountOrDefault,
     DefaultsFrom,
     Engine,
+    ExcludedTopics,
     Interval,
     Location,
     NotNegativeInt,
@@ -87,7 +88,7 @@ class Flow(_Frozen):
     target: Cluster
     topics: Patterns = Field((".*",), alias="topics")
     """Source topics to replicate: patterns, separated by commas, each for the whole name."""
-    topics_exclude: Patterns = Field((r"mm2.*\.internal", r".*\.replica", "__.*"), alias="topics.exclude")
+    topics_exclude: ExcludedTopics = Field((r"mm2.*\.internal", r".*\.replica", "__.*"), alias="topics.exclude")
     """Source topics to exclude, whatever `topics` says."""
     groups: Patterns = Field((".*",), alias="groups")
     """Consumer groups whose offsets are translated: patterns, as for topics."""

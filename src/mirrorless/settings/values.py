@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 
+from mirrorless.settings.impossible_patterns import never_in_a_name
 from mirrorless.settings.masking import MaskedMapping
 from mirrorless.settings.patterns import compile_patterns, split_list
 
@@ -26,6 +27,16 @@ def _split(value: object) -> object:
 
 def _compilable(patterns: tuple[str, ...]) -> tuple[str, ...]:
     compile_patterns(patterns)
+    return patterns
+
+
+def _excluding(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    for pattern in patterns:
+        if (sign := never_in_a_name(pattern)) is not None:
+            raise ValueError(
+                f"pattern {pattern!r} excludes nothing, because topic names cannot have {sign!r}; in a properties file "
+                "a backslash is written twice, elements are separated by commas, and comments have their own line"
+            )
     return patterns
 
 
@@ -145,6 +156,7 @@ ACL_PATTERNS = ValueType("literal, prefixed or both")
 TEXT = ValueType("text")
 
 Patterns = Annotated[tuple[str, ...], PATTERNS, BeforeValidator(_split), AfterValidator(_compilable)]
+ExcludedTopics = Annotated[Patterns, AfterValidator(_excluding)]
 Boolean = Annotated[bool, ValueType("true or false"), BeforeValidator(boolean)]
 PositiveInt = Annotated[
     int, ValueType("whole number, 1 or more"), BeforeValidator(_whole), AfterValidator(_at_least(1))
