@@ -11,6 +11,7 @@ import click
 
 from mirrorless.cli.options import json_option, print_json, verbose_option, warn
 from mirrorless.cli.status_codes import FINE, FOUND
+from mirrorless.doctor.aliases import one_cluster_twice
 from mirrorless.doctor.aws.examination import examine_aws
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
@@ -81,6 +82,8 @@ def _flows(settings: Settings, functions: Sequence[Function]) -> dict[str, list[
         pairs = (pair.model_copy(update={"engine": "spark"}) for pair in settings.heartbeats)
         others = [pair for pair in pairs if pair.name not in found]
         found |= {f"{pair.name} (heartbeats only)": examine(pair, [Function.HEARTBEAT]) for pair in others}
+    if chosen is None and (twice := one_cluster_twice(settings)):
+        found["clusters"] = twice
     return found
 
 

@@ -5,12 +5,16 @@ Source: reference, sections 2.2 and 2.3.
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Final
+
+from mirrorless.settings.key_normalizer import addresses
+from mirrorless.settings.references import refers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mirrorless.settings.model import Flow
+    from mirrorless.settings.model import Cluster, Flow
 
 _ISOLATION: Final = "consumer.isolation.level"
 _IDENTITY: Final = "IdentityReplicationPolicy"
@@ -62,6 +66,23 @@ def ambiguous_aliases(flows: Sequence[Flow]) -> Iterator[str]:
                     f"{alias.split(separator)[0] or 'no cluster'} by MirrorMaker 2's clients and by flows of files "
                     "that do not list the alias; use another separator or another alias"
                 )
+
+
+def shared_addresses(clusters: Sequence[Cluster]) -> Iterator[str]:
+    """Yield one warning for each pair of aliases that have a broker's address in common."""
+    for one, other in combinations(clusters, 2):
+        common = _addresses(one) & _addresses(other)
+        if common:
+            yield (
+                f"aliases {one.alias} and {other.alias} have the same address {min(common)}; if they are one cluster, "
+                "use one alias: a flow between them does not start, and flows from both replicate each topic twice"
+            )
+
+
+def _addresses(cluster: Cluster) -> set[str]:
+    if refers(cluster.bootstrap_servers):
+        return set()
+    return {address.lower() for address in addresses(cluster.bootstrap_servers)}
 
 
 def _adds(flow: Flow) -> bool:

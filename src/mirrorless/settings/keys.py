@@ -72,7 +72,7 @@ class Keys:
             yield Remark("error", name, f"unknown setting; {advice}")
 
     def impossible(self, is_on: IsOn) -> Iterator[Remark]:
-        """Yield keys of flows that cannot exist, which MirrorMaker 2 ignores; those of disabled flows are accepted."""
+        """Yield keys of flows that cannot exist, which have no effect; those of disabled flows are not mentioned."""
         told: set[str] = set()
         for name, key in self._keys:
             if ARROW not in key.scope or key.scope in told or not is_on(f"{key.scope}.{ENABLED}", default=True):
@@ -83,11 +83,11 @@ class Keys:
                 listed = ", ".join(self._aliases)
                 reason = f"cluster {missing[0]} is not in clusters = {listed}; add it there or correct the flow"
             elif source == target:
-                reason = "source and target are the same cluster; remove this flow"
+                reason = "source and target are the same cluster; remove these keys"
             else:
                 continue
             told.add(key.scope)
-            yield Remark("error", name, reason)
+            yield Remark("warning", name, f"keys of {key.scope} have no effect, nor in MirrorMaker 2: {reason}")
 
     def without_effect(self, is_on: IsOn) -> Iterator[Remark]:
         """Yield the keys that have no effect here; an error for those that would change what is replicated."""
@@ -95,8 +95,12 @@ class Keys:
             of_a_flow = ARROW in key.scope
             if key.setting in self._flow_keys and (not key.scope or of_a_flow):
                 continue
-            if of_a_flow and not is_on(f"{key.scope}.{ENABLED}", default=False):
+            if of_a_flow and not (self._may_exist(key.scope) and is_on(f"{key.scope}.{ENABLED}", default=False)):
                 continue
             found = has_no_effect(key, aliases=self._aliases, worker_keys=self._worker_keys)
             if found is not None:
                 yield Remark(found.severity, name, found.reason)
+
+    def _may_exist(self, flow: str) -> bool:
+        source, _, target = flow.partition(ARROW)
+        return source != target and source in self._aliases and target in self._aliases

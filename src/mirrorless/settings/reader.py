@@ -11,7 +11,12 @@ from pydantic import ValidationError
 from mirrorless.errors import ConfigurationError, FlowNotEnabled, one_line
 from mirrorless.settings import precedence
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, CLUSTER_ID, is_client_key
-from mirrorless.settings.contradictions import ambiguous_aliases, contradictions, rivalries
+from mirrorless.settings.contradictions import (
+    ambiguous_aliases,
+    contradictions,
+    rivalries,
+    shared_addresses,
+)
 from mirrorless.settings.declared_providers import DeclaredProviders
 from mirrorless.settings.field_docs import as_text
 from mirrorless.settings.key_normalizer import CLUSTERS, without_port
@@ -119,6 +124,7 @@ class Reader:
         if self._errors:
             return None
         clusters = [cluster for alias in aliases if (cluster := self._cluster(alias, flows)) is not None]
+        self._warnings += [f"{self._location}: {line}" for line in shared_addresses(clusters)]
         heartbeats = tuple(self._heartbeats(clusters, flows))
         if self._errors:
             return None

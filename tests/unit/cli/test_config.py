@@ -78,7 +78,10 @@ def test_check_as_json(file: Path) -> None:
 
 
 def test_check_names_every_error_and_fails(file: Path) -> None:
-    file.write_text(FILE + "replication.factor = many\nA->B.groups = (\nA->C.topics = x\nB.bootstrap.servers = b\n")
+    file.write_text(
+        FILE
+        + "replication.factor = many\nA->B.groups = (\nA->C.topics = x\nB.bootstrap.servers = b\nmirrorless.x = 1\n"
+    )
     result = config("check", str(file))
 
     errors = [line for line in result.output.splitlines() if line.startswith("error: ")]
