@@ -107,7 +107,8 @@ class DefaultReplicationPolicy:
         known = [alias for alias in self.aliases if self._begins_with(alias, topic)]
         if known:
             return max(known, key=len)
-        parts = topic.split(self.separator)
+        # With an empty separator Java's split returns single characters.
+        parts = topic.split(self.separator) if self.separator else list(topic)
         while parts and not parts[-1]:  # Java drops empty strings at the end
             parts.pop()
         return parts[0] if len(parts) > 1 else None
@@ -216,7 +217,8 @@ def _separators(flow: Flow) -> dict[str, str]:
 
 
 def _with_separator(flow: Flow) -> tuple[str, ...]:
-    return tuple(alias for alias in flow.aliases if flow.replication_policy_separator in alias)
+    separator = flow.replication_policy_separator
+    return tuple(alias for alias in flow.aliases if separator and separator in alias)
 
 
 _BUILT_IN: Final[Mapping[str, _Buildable]] = {

@@ -213,6 +213,9 @@ def _connector(name: str | None, settings: Mapping[str, Any], *, file: str) -> _
     if kind not in _CONNECTORS:
         return None
     source, target = texts.get("source.cluster.alias", ""), texts.get("target.cluster.alias", "target")
+    if not source and not texts.get("replication.policy.separator", "."):
+        advice = "to keep topic names, name both clusters and set replication.policy.class to IdentityReplicationPolicy"
+        raise ConfigurationError(f"is empty, and so is the separator; {advice}", file=where, key="source.cluster.alias")
     if not source:
         raise ConfigurationError("is missing; name the source cluster", file=where, key="source.cluster.alias")
     for key, alias in (("source.cluster.alias", source), ("target.cluster.alias", target)):

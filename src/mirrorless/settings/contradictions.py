@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mirrorless.settings.model import Cluster, Flow
 
 _ISOLATION: Final = "consumer.isolation.level"
+_DEFAULT: Final = "DefaultReplicationPolicy"
 _IDENTITY: Final = "IdentityReplicationPolicy"
 
 
@@ -40,6 +41,17 @@ def contradictions(flow: Flow) -> Iterator[str]:
         yield f"{flow.name}: sync.group.offsets.enabled=true has no effect with {reason}"
 
 
+def unnamed_source(flow: Flow) -> str | None:
+    """Return why the separator of a flow cannot be empty; None if it is not, or if its policy keeps topic names."""
+    name = flow.replication_policy_class.strip().rpartition(".")[2]
+    if flow.replication_policy_separator or name != _DEFAULT:
+        return None
+    return (
+        f"must not be empty with {_DEFAULT}, whose topic names would not show where the alias {flow.source.alias} ends; to "
+        f"keep topic names, set replication.policy.class to {_IDENTITY}"
+    )
+
+
 def rivalries(flows: Sequence[Flow]) -> Iterator[str]:
     """Yield one warning for each flow that reverts what others do to the same remote topics."""
     for flow in flows:
@@ -58,7 +70,7 @@ def ambiguous_aliases(flows: Sequence[Flow]) -> Iterator[str]:
     for flow in flows:
         separator = flow.replication_policy_separator
         for alias in (flow.source.alias, flow.target.alias):
-            if separator in alias and (alias, separator) not in said:
+            if separator and separator in alias and (alias, separator) not in said:
                 said.add((alias, separator))
                 yield (
                     f"{flow.name}: alias {alias} contains the separator {separator} (replication.policy.separator): "

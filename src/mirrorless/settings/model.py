@@ -30,6 +30,7 @@ from mirrorless.settings.values import (
     PositiveInt,
     Scope,
     Seconds,
+    Separator,
     Text,
     TimestampMs,
     Tolerance,
@@ -107,8 +108,9 @@ class Flow(_Frozen):
     replication_policy_class: Text = Field(DEFAULT_POLICY_CLASS, alias="replication.policy.class")
     """Names remote topics: this class prepends the source's alias, `IdentityReplicationPolicy` keeps the name; with or
     without Java's package; or a custom Python class."""
-    replication_policy_separator: Text = Field(".", alias="replication.policy.separator")
-    """Separator between alias and topic in the names of remote topics."""
+    replication_policy_separator: Separator = Field(".", alias="replication.policy.separator")
+    """Separator between alias and topic in the names of remote topics; it may be empty with
+    `IdentityReplicationPolicy`."""
     replication_policy_internal_topic_separator_enabled: Boolean = Field(
         True, alias="replication.policy.internal.topic.separator.enabled"
     )

@@ -16,6 +16,7 @@ from mirrorless.settings.contradictions import (
     contradictions,
     rivalries,
     shared_addresses,
+    unnamed_source,
 )
 from mirrorless.settings.declared_providers import DeclaredProviders
 from mirrorless.settings.field_docs import as_text
@@ -220,6 +221,9 @@ class Reader:
         except ValidationError as errors:
             self._collect(errors, found)
             return None
+        separator = found.get("replication_policy_separator")
+        if separator is not None and (reason := unnamed_source(flow)) is not None:
+            self._note(reason, key=separator.key, entry=separator.entry)
         self._warnings += [f"{self._location}: {line}" for line in contradictions(flow)]
         self._flows[name] = tuple(
             Effective(key, _effective(flow, field, setting), *_origin(setting))

@@ -193,6 +193,7 @@ DefaultsFrom = Annotated[
 ]
 AclPatterns = Annotated[tuple[Literal["literal", "prefixed"], ...], ACL_PATTERNS, BeforeValidator(_acl_patterns)]
 Text = Annotated[str, TEXT, AfterValidator(_not_empty)]
+Separator = Annotated[str, TEXT]
 ClientSettings = Annotated[
     Mapping[str, str], AfterValidator(MaskedMapping), PlainSerializer(lambda settings: MaskedMapping(settings).masked())
 ]

@@ -122,7 +122,9 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
         pytest.param(f"{BASE}B->A.enabled = on", "B->A.enabled=on: must be true or false", id="enabled"),
         pytest.param(
             f"{BASE}replication.policy.separator =",
-            "replication.policy.separator=: must not be empty",
+            "replication.policy.separator=: must not be empty with DefaultReplicationPolicy, whose topic names would "
+            "not show where the alias A ends; to keep topic names, set replication.policy.class to "
+            "IdentityReplicationPolicy",
             id="empty separator",
         ),
         pytest.param(
