@@ -47,8 +47,8 @@ def unnamed_source(flow: Flow) -> str | None:
     if flow.replication_policy_separator or name != _DEFAULT:
         return None
     return (
-        f"must not be empty with {_DEFAULT}, whose topic names would not show where the alias {flow.source.alias} ends; to "
-        f"keep topic names, set replication.policy.class to {_IDENTITY}"
+        f"must not be empty with {_DEFAULT}, whose topic names would not show where the alias {flow.source.alias} "
+        f"ends; to keep topic names, set replication.policy.class to {_IDENTITY}"
     )
 
 

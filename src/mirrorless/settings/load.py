@@ -7,7 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
-from mirrorless.settings import connect_json, locations, mirrormaker1, properties
+from mirrorless.settings import locations, mirrormaker1
+from mirrorless.settings.file_forms import read_files
 from mirrorless.settings.key_normalizer import KeyNormalizer
 from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
 from mirrorless.settings.reader import Reader, Understanding
@@ -55,13 +56,7 @@ def understand(*files: str | PathLike[str]) -> Understanding:
 def _entries(location: str) -> tuple[Mapping[str, PropertyEntry], tuple[str, ...]]:
     if location.startswith(mirrormaker1.PREFIX):
         return mirrormaker1.read_mirrormaker1(location)
-    texts = [(file, locations.read(file)) for file in locations.apart(location)]
-    if any(connect_json.is_json(text) for _, text in texts):
-        found = connect_json.read_connectors(texts)
-        return found.entries, found.warnings
-    if len(texts) > 1:
-        raise ConfigurationError("several files must be Connect's JSON; give one mm2.properties", file=texts[1][0])
-    return properties.parse(texts[0][1], file=texts[0][0]), ()
+    return read_files([(file, locations.read(file)) for file in locations.apart(location)])
 
 
 @cache
