@@ -94,9 +94,12 @@ def throughput(regions: Regions, cell: Cell, backlog: Backlog, *, settle_s: floa
     """
     with regions.world(cell, [backlog.topic]) as world:
         with _engine(cell, world) as (family, ends, began):
-            first = _first_record(ends, world)
-            look_s = _LOOK_S if WORKLOADS[cell.workload].partitions < 100 else _MANY_LOOK_S
-            begin_records = _until(ends, family, until=first + settle_s, records=_SETTLED_SHARE * backlog.records)
+            few = WORKLOADS[cell.workload].partitions < 100
+            first = _first_record(ends, world, look_s=_FIRST_LOOKS_S if few else _MANY_LOOK_S)
+            look_s = _LOOK_S if few else _MANY_LOOK_S
+            begin_records = _until(
+                ends, family, until=first + settle_s, records=_SETTLED_SHARE * backlog.records, look_s=look_s
+            )
             begins, cpu, relay = time.monotonic(), family.look(), regions.relay_cpu_s(cell)
             end_records = _until(
                 ends, family, until=begins + window_s, records=_ENDED_SHARE * backlog.records, look_s=look_s
@@ -153,11 +156,11 @@ def latency(regions: Regions, cell: Cell, *, rate: int, settle_s: float, window_
     admin.create_topics([NewTopic(topic, partitions, 1, config=config)])[topic].result()
     with regions.world(cell, [topic]) as world:
         with Stream(source, topic, rate, partitions=partitions), _engine(cell, world) as (_, ends, _):
-            _first_record(ends, world)
+            _first_record(ends, world, look_s=_MANY_LOOK_S)
             there = Ends(source, {topic: partitions})
             until = time.monotonic() + _CATCHING_UP_S
             while not (keeps_up := there.total() - ends.total() < rate * _CAUGHT_UP_S) and time.monotonic() < until:
-                time.sleep(_LOOK_S)
+                time.sleep(_MANY_LOOK_S)
             time.sleep(settle_s)
             found = latencies_ms(world.target, world.remote(topic), window_s, partitions=partitions)
         tidy(world.target, [world.remote(topic)])
@@ -187,7 +190,7 @@ def _engine(cell: Cell, world: World) -> Iterator[tuple[Family, Ends, float]]:
         yield now.family, ends, began
 
 
-def _first_record(ends: Ends, world: World) -> float:
+def _first_record(ends: Ends, world: World, *, look_s: float) -> float:
     until = time.monotonic() + _PATIENCE_S
     while not ends.total():
         if time.monotonic() > until:
@@ -195,11 +198,11 @@ def _first_record(ends: Ends, world: World) -> float:
                 file.read_text()[-_LAST_WORDS:] for kind in ("*.out", "peer-*.log") for file in world.folder.glob(kind)
             ]
             raise NothingCopied("\n".join(said))
-        time.sleep(_FIRST_LOOKS_S)
+        time.sleep(look_s)
     return time.monotonic()
 
 
-def _until(ends: Ends, family: Family, *, until: float, records: float, look_s: float = _LOOK_S) -> int:
+def _until(ends: Ends, family: Family, *, until: float, records: float, look_s: float) -> int:
     """Look until a time, or until so many records are there; returns how many are."""
     while (there := ends.total()) < records and (left := until - time.monotonic()) > 0:
         family.look()
