@@ -59,10 +59,17 @@ _EMIT_HEARTBEATS: Final = "emit.heartbeats.enabled"
 
 
 @dataclass(frozen=True, slots=True)
+class Worker:
+    """The settings of a Connect worker, with their places."""
+
+    settings: Mapping[str, PropertyEntry] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Connector:
     """A connector of MirrorMaker 2; `name` is Connect's, None if the file has only the settings.
 
-    `where` names it in messages; `settings` have their place in the file.
+    `where` names it in messages; `settings` have their place in the file. `worker` is set if it is a part of the file.
     """
 
     kind: str
@@ -72,6 +79,7 @@ class Connector:
     target: str
     where: str
     settings: Mapping[str, PropertyEntry]
+    worker: Worker | None = None
 
     @property
     def called(self) -> str:
@@ -95,13 +103,6 @@ class Connector:
     def may_say(self, key: str) -> bool:
         """Whether a setting applies to it: to the other connectors, their own settings and client settings."""
         return self.kind == _COPIES or key.startswith((*_OF_OTHERS[self.kind], *_OF_CONNECTIONS, _WORKER_S))
-
-
-@dataclass(frozen=True, slots=True)
-class Worker:
-    """The settings of a Connect worker, with their places."""
-
-    settings: Mapping[str, PropertyEntry] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ def merge(
     for connector in connectors:
         told += _add(connector, entries, only_heartbeats=connector.flow not in copied)
     for connector in copying:
-        told += _of_worker(connector, worker or Worker(), entries)
+        told += _of_worker(connector, connector.worker or worker or Worker(), entries)
     for connector in copying:
         told += _go_on(connector, entries)
     _add_absent(connectors, aliases, entries)
@@ -198,7 +199,7 @@ def _of_worker(connector: Connector, worker: Worker, entries: dict[str, Property
     for key, entry in worker.settings.items():
         if key == _FILE_OF_OFFSETS:
             continue
-        new = PropertyEntry(entry.value, entry.line, entry.file, key)
+        new = PropertyEntry(entry.value, entry.line, entry.file, entry.written or key)
         if key.startswith("config.providers"):
             entries.setdefault(key, new)
         elif is_connection_key(key):

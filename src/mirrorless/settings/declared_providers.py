@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings.patterns import split_list
-from mirrorless.settings.references import CLASSES, providers, rename
+from mirrorless.settings.references import BUILT_IN, CLASSES, providers, rename
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,9 +41,9 @@ class DeclaredProviders:
             return entry
         for provider, rest in found:
             known = self._kinds.get(provider, provider)
-            if known.partition("@")[0] not in CLASSES.values():
+            if known.partition("@")[0] not in BUILT_IN:
                 raise ConfigurationError(
-                    f"config provider {provider} is not declared; built in: {', '.join(CLASSES.values())}",
+                    f"config provider {provider} is not declared; built in: {', '.join(BUILT_IN)}",
                     file=entry.file or self._file,
                     key=entry.written or name,
                 )

@@ -2,44 +2,125 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
-from mirrorless.settings import connect_json, connectors, properties, standalone
+from mirrorless.errors import ConfigurationError
+from mirrorless.settings import connect_json, connectors, migrator, msk_replicator, properties, standalone, strimzi
+from mirrorless.settings.kubernetes_secrets import each, secret_keys
+from mirrorless.settings.strimzi_clusters import Secrets
+from mirrorless.settings.yaml_text import documents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mirrorless.settings.connectors import Connector, Worker
     from mirrorless.settings.properties import PropertyEntry
+    from mirrorless.settings.yaml_text import YamlValue
+
+_KUBERNETES: Final = re.compile(
+    r"^[ \t-]*[\"']?kind[\"']?\s*:\s*[\"']?(?:KafkaMirrorMaker2|KafkaConnector|Secret|\w*List)\b", re.MULTILINE
+)
+_JSON_KIND: Final = re.compile(r"[{,]\s*\"kind\"\s*:\s*\"(?:KafkaMirrorMaker2|KafkaConnector|Secret|\w*List)\"")
+_Entries = tuple["Mapping[str, PropertyEntry]", tuple[str, ...]]
 
 
-def read_files(texts: Sequence[tuple[str, str]]) -> tuple[Mapping[str, PropertyEntry], tuple[str, ...]]:
-    """Read files, given as name and text, of which several have to be connectors and their worker.
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A file with its content: documents of YAML, JSON, or a properties file."""
+
+    file: str
+    kubernetes: list[YamlValue] | None = None
+    json: object = None
+    entries: Mapping[str, PropertyEntry] | None = None
+
+
+def read_files(texts: Sequence[tuple[str, str]]) -> _Entries:
+    """Read files, given as name and text, of which several have to be connectors, a worker and Secrets.
 
     Returns the entries and warnings. Raises ConfigurationError for files that cannot be read, or not together.
     """
+    if len(texts) == 1 and (alone := _alone(*texts[0])) is not None:
+        return alone
+    parts = [_part(file, text) for file, text in texts]
+    if len(parts) == 1 and parts[0].entries is not None and not standalone.is_connector(parts[0].entries):
+        return parts[0].entries, ()
+    secrets = Secrets(_secrets(parts))
     found: list[Connector] = []
     warnings: list[str] = []
     worker: Worker | None = None
-    parsed: Mapping[str, PropertyEntry] = {}
-    for file, text in texts:
-        if connect_json.is_json(text):
-            of_file, told = connect_json.read_json(connect_json.parsed(text, file=file), file=file)
+    for part in parts:
+        if part.kubernetes is not None:
+            of_file, told = _resources(part.file, part.kubernetes, secrets)
             found += of_file
             warnings += told
-            continue
-        parsed = properties.parse(text, file=file)
-        if standalone.is_connector(parsed):
-            connector = standalone.connector(parsed, file=file)
+        elif part.entries is None:
+            of_file, told = connect_json.read_json(part.json, file=part.file)
+            found += of_file
+            warnings += told
+        elif standalone.is_connector(part.entries):
+            connector = standalone.connector(part.entries, file=part.file)
             if connector is None:
-                warnings.append(f"{file}: ignored, not a connector of MirrorMaker 2")
+                warnings.append(f"{part.file}: ignored, not a connector of MirrorMaker 2")
             else:
                 found.append(connector)
-        elif len(texts) == 1:
-            return parsed, ()
-        elif standalone.is_worker(parsed) and worker is None:
-            worker = standalone.worker(parsed)
+        elif standalone.is_worker(part.entries) and worker is None:
+            worker = standalone.worker(part.entries)
         else:
-            raise standalone.refuse_other(file)
+            raise standalone.refuse_other(part.file)
+    warnings += secrets.warnings(texts[0][0])
     merged = connectors.merge(found, file=texts[0][0], worker=worker, warnings=warnings)
     return merged.entries, merged.warnings
+
+
+def _alone(file: str, text: str) -> _Entries | None:
+    """Read a form of which there is only one file."""
+    if migrator.is_migrator(text):
+        return migrator.read_migrator(text, file=file)
+    if connect_json.is_json(text) and not _is_kubernetes(text):
+        value = connect_json.parsed(text, file=file)
+        if msk_replicator.is_replicator(value):
+            return msk_replicator.read_replicator(value, file=file)
+    return None
+
+
+def _part(file: str, text: str) -> _Part:
+    if _is_kubernetes(text):
+        return _Part(file, kubernetes=list(each(documents(text, file=file))))
+    if connect_json.is_json(text):
+        return _Part(file, json=connect_json.parsed(text, file=file))
+    return _Part(file, entries=properties.parse(text, file=file))
+
+
+def _is_kubernetes(text: str) -> bool:
+    if connect_json.is_json(text):
+        return _JSON_KIND.search(text) is not None
+    return _KUBERNETES.search(text) is not None
+
+
+def _secrets(parts: Sequence[_Part]) -> dict[str, tuple[str, frozenset[str]]]:
+    found = {}
+    for part in parts:
+        for document in part.kubernetes or ():
+            if (named := secret_keys(document)) is not None:
+                found[named[0]] = (part.file, named[1])
+    return found
+
+
+def _resources(file: str, found: list[YamlValue], secrets: Secrets) -> tuple[list[Connector], list[str]]:
+    made: list[Connector] = []
+    warnings: list[str] = []
+    for document in found:
+        kind = document.get("kind") if isinstance(document, dict) else None
+        if isinstance(document, dict) and kind in strimzi.KINDS:
+            resource = strimzi.Resource(document, file=file, secrets=secrets)
+            worker = resource.worker()
+            of_resource = [replace(one, worker=worker) for one in resource.connectors()]
+            made += of_resource
+            warnings += resource.warnings
+        elif kind != "Secret":
+            warnings.append(f"{file}: a document of kind {connectors.line(str(kind or 'unknown'))} is ignored")
+    if not made and not any(secret_keys(one) for one in found):
+        raise ConfigurationError(f"has no resource of kind {' or '.join(strimzi.KINDS)} with connectors", file=file)
+    return made, warnings

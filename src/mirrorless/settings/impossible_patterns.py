@@ -29,10 +29,10 @@ def never_in_a_name(pattern: str) -> str | None:
 
     The pattern has to compile. Patterns that match nothing for another reason are not found.
     """
-    return _Pattern(pattern).required()
+    return _RequiredReader(pattern).required()
 
 
-class _Pattern:
+class _RequiredReader:
     """A pattern and a position in it; each method reads one construct and returns what it requires."""
 
     def __init__(self, text: str) -> None:

@@ -28,6 +28,9 @@ _LOGIN: Final = re.compile(r"LoginModule|(?:password|secret)\s*=", re.IGNORECASE
 _OF_A_PEM_TEXT: Final = re.compile(r"-----(?:BEGIN|END)|^(?=.*[0-9+/])[A-Za-z0-9+/]{16,}=*$|[A-Za-z0-9+/]{40,}")
 
 
+_FIELD: Final = re.compile(r"[A-Za-z_][A-Za-z_.-]{0,80}")
+
+
 def is_secret(key: str) -> bool:
     """Whether the value of this setting must never be shown, with any prefix.
 
@@ -53,6 +56,11 @@ def shown_name(name: str) -> str:
     In the properties syntax each such line is a key without a value; Kafka's keys all have dots.
     """
     return MASK if _OF_A_PEM_TEXT.search(name) is not None else name
+
+
+def shown_field(name: str) -> str:
+    """Return a field's name as a message may show it: masked if it may be a value that is in the wrong place."""
+    return name if _FIELD.fullmatch(name) is not None and shown_name(name) == name else MASK
 
 
 class MaskedMapping(Mapping[str, str]):

@@ -222,8 +222,8 @@ class Reader:
             self._collect(errors, found)
             return None
         separator = found.get("replication_policy_separator")
-        if separator is not None and (reason := unnamed_source(flow)) is not None:
-            self._note(reason, key=separator.key, entry=separator.entry)
+        if separator is not None and (refused := unnamed_source(flow)) is not None:
+            self._note(refused, key=separator.key, entry=separator.entry)
         self._warnings += [f"{self._location}: {line}" for line in contradictions(flow)]
         self._flows[name] = tuple(
             Effective(key, _effective(flow, field, setting), *_origin(setting))

@@ -1,6 +1,7 @@
 """References to values stored elsewhere, in Kafka's own syntax: `${provider:path:key}` (KIP-297).
 
     ${env:NAME}  ${file:/path:key}  ${directory:/path:name}  ${secretsmanager:id:key}  ${ssm:/path}
+    ${secret:/path/of.yaml:name/key}, a Kubernetes Secret in a file, which Kafka does not have
 
 They stay as they are in everything that is loaded, shown or sent to workers, and are resolved only when a client is
 created, by the process that creates it.
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings.aws import client
+from mirrorless.settings.kubernetes_secrets import secret_value
 from mirrorless.settings.properties import parse
 
 if TYPE_CHECKING:
@@ -96,6 +98,13 @@ def _directory(rest: str, region: str | None) -> str:  # noqa: ARG001 -- all loo
     return _text(f"{folder}/{name}")
 
 
+def _kubernetes(rest: str, region: str | None) -> str:  # noqa: ARG001 -- all lookups have the same signature
+    path, colon, name = rest.rpartition(":")
+    if not colon or not path or "/" not in name:
+        raise ValueError("must be ${secret:path:name/key}")
+    return secret_value(_text(path), *name.split("/", 1), file=path)
+
+
 def _text(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
@@ -140,4 +149,6 @@ _LOOKUPS: Final[dict[str, Callable[[str, str | None], str]]] = {
     "directory": _directory,
     "secretsmanager": _secrets_manager,
     "ssm": _parameter_store,
+    "secret": _kubernetes,
 }
+BUILT_IN: Final = tuple(_LOOKUPS)
