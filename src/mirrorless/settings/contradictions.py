@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from mirrorless.settings.model import Cluster, Flow
 
+SEPARATOR: Final = "replication.policy.separator"
 _ISOLATION: Final = "consumer.isolation.level"
 _DEFAULT: Final = "DefaultReplicationPolicy"
 _IDENTITY: Final = "IdentityReplicationPolicy"

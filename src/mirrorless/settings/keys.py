@@ -9,11 +9,13 @@ from mirrorless.settings.client_keys import CLUSTER_ID
 from mirrorless.settings.key_normalizer import take_apart
 from mirrorless.settings.misplaced_keys import has_no_effect
 from mirrorless.settings.properties import ARROW
+from mirrorless.settings.transforms import TRANSFORMS
 from mirrorless.settings.vocabulary import OWN_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from mirrorless.settings.key_normalizer import Key
     from mirrorless.settings.unsupported_keys import Severity
 
 ENABLED: Final = "enabled"
@@ -98,8 +100,18 @@ class Keys:
             if of_a_flow and not (self._may_exist(key.scope) and is_on(f"{key.scope}.{ENABLED}", default=False)):
                 continue
             found = has_no_effect(key, aliases=self._aliases, worker_keys=self._worker_keys)
-            if found is not None:
+            if found is None or (found.severity == "error" and self._belongs_to_transforms(key)):
+                continue
+            if found.severity == "error" and key.setting != TRANSFORMS:
+                yield Remark("warning", name, f"has no effect without {TRANSFORMS}, nor in MirrorMaker 2")
+            else:
                 yield Remark(found.severity, name, found.reason)
+
+    def _belongs_to_transforms(self, key: Key) -> bool:
+        """Whether this is a setting of transforms, which are reported by the key that lists them."""
+        if key.setting == TRANSFORMS:
+            return False
+        return any(one.setting == TRANSFORMS and one.scope in ("", key.scope) for _, one in self._keys)
 
     def _may_exist(self, flow: str) -> bool:
         source, _, target = flow.partition(ARROW)

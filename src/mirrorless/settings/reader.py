@@ -12,6 +12,7 @@ from mirrorless.errors import ConfigurationError, FlowNotEnabled, one_line
 from mirrorless.settings import precedence
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, CLUSTER_ID, is_client_key
 from mirrorless.settings.contradictions import (
+    SEPARATOR,
     ambiguous_aliases,
     contradictions,
     rivalries,
@@ -28,6 +29,7 @@ from mirrorless.settings.patterns import split_list
 from mirrorless.settings.properties import ARROW, NOBODYS
 from mirrorless.settings.references import refers, resolve
 from mirrorless.settings.replication_cycles import together
+from mirrorless.settings.transforms import TRANSFORMS, refusal
 from mirrorless.settings.values import boolean
 
 if TYPE_CHECKING:
@@ -111,7 +113,9 @@ class Reader:
             line = f"{entry.place}: {shown_name(one.name)}={shown(one.name, entry.value)}: {one.reason}"
             match one.severity:
                 case "error":
-                    self._note(one.reason, key=one.name, entry=entry)
+                    listed = one.name.rpartition(".")[2] == TRANSFORMS
+                    reason = refusal(self._entries, one.name) if listed else one.reason
+                    self._note(reason, key=one.name, entry=entry)
                 case "warning":
                     self._warnings.append(line)
                 case "note" if entry.line != NOBODYS:
@@ -221,7 +225,7 @@ class Reader:
         except ValidationError as errors:
             self._collect(errors, found)
             return None
-        separator = found.get("replication_policy_separator")
+        separator = found.get(FLOW_KEYS[SEPARATOR])
         if separator is not None and (refused := unnamed_source(flow)) is not None:
             self._note(refused, key=separator.key, entry=separator.entry)
         self._warnings += [f"{self._location}: {line}" for line in contradictions(flow)]

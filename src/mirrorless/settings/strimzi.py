@@ -12,7 +12,7 @@ from mirrorless.errors import ConfigurationError
 from mirrorless.settings.connectors import Worker, called, connector_of, line
 from mirrorless.settings.masking import shown_field
 from mirrorless.settings.properties import PropertyEntry
-from mirrorless.settings.strimzi_clusters import StrimziCluster, Secrets
+from mirrorless.settings.strimzi_clusters import Secrets, StrimziCluster
 from mirrorless.settings.yaml_text import YamlText, YamlValue, line_of
 
 if TYPE_CHECKING:

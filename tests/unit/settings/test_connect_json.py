@@ -209,7 +209,10 @@ def test_the_target_s_alias_has_a_default_and_spelling_is_put_right(tmp_path: Pa
         (connector(SOURCE | {"source.cluster.alias": "a b"}), "must be one word without -> and commas"),
         (connector(SOURCE | {"topics": ["a"]}), "topics: must be a string, a number, true or false"),
         (connector(SOURCE | {"tasks.max": "x"}), "tasks.max=x: must be a whole number in the range of 32 bits"),
-        (connector(SOURCE | {"transforms": "mask"}), "transforms=mask: records are copied unchanged"),
+        (
+            connector(SOURCE | {"transforms": "mask"}),
+            "transforms=mask: mask has no class: records are copied unchanged",
+        ),
         (connector(SOURCE | {"source.cluster.bootstrap.servers": "a"}), "bootstrap.servers=a: a is not host:port"),
     ],
 )

@@ -282,12 +282,19 @@ def test_what_does_nothing_is_said(folder: Path, written: str, line: str) -> Non
     assert warnings(settings) == [f"6: {key}={value}: {line}"]
 
 
-@pytest.mark.parametrize("key", ["transforms", "A->B.transforms", "A->B.transforms.mask.type", "predicates"])
+@pytest.mark.parametrize("key", ["transforms", "A->B.transforms"])
 def test_what_would_change_records_is_refused(folder: Path, key: str) -> None:
     with pytest.raises(
-        ConfigurationError, match=rf"{key}=x: records are copied unchanged, so no transformation can change"
+        ConfigurationError, match=rf"{key}=x: x has no class: records are copied unchanged, so no transformation can"
     ):
         loaded(folder, f"{BASE}{key} = x")
+
+
+@pytest.mark.parametrize("key", ["A->B.transforms.mask.type", "predicates", "A->B.predicates.is.type"])
+def test_settings_of_transforms_that_are_not_listed_have_no_effect(folder: Path, key: str) -> None:
+    settings = loaded(folder, f"{BASE}{key} = x\n")
+
+    assert warnings(settings) == [f"6: {key}=x: has no effect without transforms, nor in MirrorMaker 2"]
 
 
 def test_a_password_keeps_its_quotes_and_no_warning_shows_it(folder: Path) -> None:
