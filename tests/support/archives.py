@@ -13,13 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyspark
 from confluent_kafka.admin import AdminClient, NewTopic
+from py4j.protocol import Py4JJavaError
 
 from mirrorless.local.broker import TRIAL_JVM
 from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
@@ -61,7 +62,8 @@ def variables(folder: Path) -> dict[str, str]:
     for (kind, _), maker in zip(missing, makers, strict=True):
         output, _ = maker.communicate()
         if maker.returncode:
-            warnings.warn(f"no archive of the classes of {kind}: JVMs start more slowly\n{output}", stacklevel=1)
+            # Not a warning, which would be an error.
+            print(f"no archive of the classes of {kind}: JVMs start more slowly\n{output}", file=sys.stderr)
     # The first is for all JVMs; of two archives the later one counts, and Spark's script puts its own behind. Where the
     # class path is another, as that of the program that puts Spark's command together, a warning must not be an output.
     options = {
@@ -105,10 +107,11 @@ def _spark(dump: Callable[[int | None], None]) -> None:
         query = stream.foreachBatch(_take).start()
         while len(query.recentProgress) < 2:
             time.sleep(0.1)
-        query.stop()
         gateway = spark.sparkContext._gateway
         assert gateway is not None
         dump(gateway.proc.pid)
+        with suppress(Py4JJavaError):  # on a busy machine it takes longer than it may
+            query.stop()
 
 
 def _take(frame: DataFrame, _number: int) -> None:
