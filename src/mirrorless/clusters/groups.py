@@ -11,7 +11,7 @@ import threading
 import time
 from enum import Enum
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from confluent_kafka import ConsumerGroupState, KafkaException
@@ -114,9 +114,7 @@ class GroupOffsets:
         """
         outcomes: dict[str, dict[TopicPartition, str | None] | str] = {}
         until = time.monotonic() + _PATIENCE_S
-        for some in _batched(wanted, most=_COMMITS_AT_ONCE):
-            if stopping():
-                break
+        for some in _batched(takewhile(lambda _: not stopping(), wanted), most=_COMMITS_AT_ONCE):
             answers = each([partial(self._commit, until, group, wanted[group]) for group in some])
             outcomes |= dict(zip(some, answers, strict=True))
         return outcomes
