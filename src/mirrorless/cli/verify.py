@@ -25,7 +25,8 @@ from mirrorless.verify.comparison import ComparisonTerms, first_line
 from mirrorless.verify.findings import DIFFERENT, NOT_COMPARED
 from mirrorless.verify.page import page
 from mirrorless.verify.repair import repair_plan as steps_for
-from mirrorless.verify.report import to_json, write, write_parquet
+from mirrorless.verify.report import to_json, write_parquet
+from mirrorless.verify.report_file import write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

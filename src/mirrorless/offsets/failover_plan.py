@@ -13,12 +13,11 @@ from confluent_kafka.admin import OffsetSpec
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic
-from mirrorless.clusters.topics import held_back, last_stable_offsets
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.progress.topic_ids import NOT_COPIED, is_another
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import group_filter_for, topic_filter_for
-from mirrorless.log_walk import Walk, Walker
+from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.checkpoints import CheckpointTopic, remote_topic
 from mirrorless.offsets.translation import Translated, Unknown
 from mirrorless.offsets.translation_service import Translator
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.offsets.backlog import Backlog
     from mirrorless.settings import Flow
 
 _WALKING_S: Final = 20.0
@@ -39,7 +39,8 @@ class Forecast:
 
     `source_offset` is its offset on the source, `target_offset` where it would continue; None without an answer, and
     `how` says why. `read_again` is the maximum number of records that it would read again, 0 if the answer is exact.
-    `checkpoint_offset` is the offset in the checkpoints topic, None if none. `not_copied` are committed records
+    `checkpoint_offset` is the offset in the checkpoints topic, None if none, and `checkpoint_source_offset` the source
+    offset that it was translated from. `not_copied` are committed records
     that the target does not have; `not_copied_exact` says whether they were counted or are offsets, which include
     markers and gaps. `newest_ms` is the timestamp of the target's newest record, None if it has none. If the source is
     unavailable, offsets are those of the last checkpoint and it is not known what was not copied.
@@ -54,6 +55,7 @@ class Forecast:
     how: str
     read_again: int | None
     checkpoint_offset: int | None
+    checkpoint_source_offset: int | None
     not_copied: int | None
     not_copied_exact: bool
     newest_ms: int | None
@@ -101,7 +103,7 @@ class _Forecaster:
         self._translator = Translator(flow, source=source, target=target)
         self._source_groups = GroupOffsets(flow.source)
         self._troubles: list[str] = []
-        self._lost: Mapping[TopicPartition, tuple[int, bool]] = {}
+        self._lost: Mapping[TopicPartition, Backlog] = {}
         self._newest: Mapping[TopicPartition, int] = {}
 
     def plan(self, wants_group: Callable[[str], bool]) -> FailoverPlan:
@@ -115,7 +117,10 @@ class _Forecaster:
             self._translator.refresh(wanted)
             answers = self._translator.translate(wanted, deadline=deadline)
             self._troubles += self._translator.walked.troubles
-            self._lost = self._not_copied(wanted, deadline)
+            self._lost, troubles = backlogs(
+                self._flow, self._translator, source=self._source, places=wanted, deadline=deadline
+            )
+            self._troubles += troubles
             self._newest = newest_timestamps(
                 self._target, [(self._translator.remote(topic), partition) for topic, partition in wanted]
             )
@@ -146,58 +151,11 @@ class _Forecaster:
                 chosen[group] = {place: one for place, one in offsets.items() if selects(place[0])}
         return chosen
 
-    def _not_copied(self, places: Iterable[TopicPartition], deadline: float) -> dict[TopicPartition, tuple[int, bool]]:
-        """Records between the known end of the copy and the source's end, and whether they were counted."""
-        places = list(places)
-        ends, missing = last_stable_offsets(self._source, places)
-        self._troubles += [f"{topic}-{partition}: {reason}" for (topic, partition), reason in missing.items()]
-        for (topic, partition), offsets in held_back(self._source, ends).items():
-            self._troubles.append(
-                f"{topic}-{partition}: a transaction is open at offset {ends[topic, partition]}; "
-                f"the next {offsets} offsets are not copied, and not counted here"
-            )
-        reached = {place: self._reached(place) for place in ends}
-        walks = [
-            Walk(place, self._translator.counter(place, reached[place][0], [end]))
-            for place, end in ends.items()
-            if end > reached[place][0]
-        ]
-        walker = Walker(self._flow.source)
-        try:
-            walker.walk(walks, deadline=deadline)
-        finally:
-            walker.close()
-        counted = {walk.place: walk.counter.counts.get(ends[walk.place]) for walk in walks}
-        found: dict[TopicPartition, tuple[int, bool]] = {}
-        for place, end in ends.items():
-            copied_to, ahead, sure = reached[place]
-            records = counted.get(place)
-            most = max(0, end - copied_to) if records is None else records
-            found[place] = (max(0, most - ahead), end <= copied_to or (records is not None and sure))
-        return found
-
-    def _reached(self, place: TopicPartition) -> tuple[int, int, bool]:
-        """Upstream offset up to which all was copied, records that the target has beyond, and whether both are certain.
-
-        Records on the target beyond the last progress may be another writer's; nothing is known about MirrorMaker 2's.
-        """
-        if self._translator.why_not(place) is not None:
-            return 0, 0, True  # the target has a copy of another topic
-        known = self._translator.progress.get(place)
-        if known is not None and known.progress is not None and known.progress.epoch is None:
-            return known.progress.last_offset + 1, 0, False
-        line = self._translator.line(place)
-        if not line.runs:
-            return 0, self._translator.target_ends.get(place, 0), False
-        last = line.runs[-1]
-        ahead = max(0, self._translator.target_ends.get(place, 0) - last.end_downstream)
-        return last.end_upstream, ahead, ahead == 0 and line.countable(last, None)
-
     def _forecast(self, group: str, place: TopicPartition, one: Committed, answer: Translated | Unknown) -> Forecast:
         remote = (self._translator.remote(place[0]), place[1])
         checkpoint = self._topic.last(group, remote)
         translated = answer if isinstance(answer, Translated) else None
-        not_copied, exact = self._lost.get(place, (None, False))
+        lost = self._lost.get(place)
         return Forecast(
             group=group,
             topic=place[0],
@@ -208,8 +166,9 @@ class _Forecaster:
             how=str(answer.how) if isinstance(answer, Translated) else answer.reason,
             read_again=None if translated is None else self._read_again(place, one.offset, translated),
             checkpoint_offset=None if checkpoint is None else checkpoint.downstream,
-            not_copied=not_copied,
-            not_copied_exact=exact,
+            checkpoint_source_offset=None if checkpoint is None else checkpoint.upstream,
+            not_copied=None if lost is None else lost.records,
+            not_copied_exact=lost is not None and lost.exact,
             newest_ms=self._newest.get(remote),
         )
 
@@ -241,6 +200,7 @@ def _from_checkpoints(flow: Flow, topic: CheckpointTopic, target: Admin, reason:
                 how=NOT_COPIED if place in halted else "checkpoint",
                 read_again=None,
                 checkpoint_offset=one.downstream,
+                checkpoint_source_offset=one.upstream,
                 not_copied=None,
                 not_copied_exact=False,
                 newest_ms=newest.get(place),

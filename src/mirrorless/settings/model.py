@@ -229,6 +229,11 @@ class Flow(_Frozen):
     """How often heartbeats are emitted."""
     heartbeats_topic_replication_factor: CountOrDefault = Field(3, alias="heartbeats.topic.replication.factor")
     """Replicas of the heartbeats topic."""
+    rpo_seconds: Seconds | None = Field(None, alias="mirrorless.rpo.seconds")
+    """Limit for `mirrorless drill`: how old the oldest record that is not copied yet, and the last heartbeat, may be;
+    no limit if not set."""
+    rto_seconds: Seconds | None = Field(None, alias="mirrorless.rto.seconds")
+    """Limit for `mirrorless drill`: how long the measured part of a failover may take; no limit if not set."""
     # From the rest of the file: not settings of this flow, so neither shown nor explained with them.
     _other_aliases: tuple[str, ...] = PrivateAttr(default=())
     _circle: tuple[Flow, ...] = PrivateAttr(default=())

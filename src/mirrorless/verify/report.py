@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mirrorless.settings.aws import client
 from mirrorless.verify.findings import by_topic
+from mirrorless.verify.report_file import write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +24,6 @@ RESULTS: Final = ("identical", "differences", "could not compare")
 METRICS: Final = ("records-compared", "differences", "not-compared")
 """Values of `summary` that are metrics."""
 
-_S3: Final = "s3://"
 _PARTITIONS: Final[dict[str, pa.DataType]] = {
     "flow": pa.string(),
     "topic": pa.string(),
@@ -119,21 +117,6 @@ def to_json(verdicts: Sequence[VerificationResult], plans: Sequence[Sequence[Ste
     for fields, steps in zip(flows, plans, strict=False):
         fields["repair"] = [asdict(step) for step in steps]
     return json.dumps({"flows": flows}, indent=2) + "\n"
-
-
-def write(location: str, content: bytes) -> None:
-    """Write a file, on disk or at `s3://bucket/key`; raises `OSError`, with the error of S3."""
-    if location.startswith(_S3):
-        bucket, _, key = location.removeprefix(_S3).partition("/")
-        # pyarrow's own S3 client queries the bucket's region and existence: rights that nothing else here needs.
-        try:
-            with client("s3", region=None) as s3:
-                s3.put_object(Bucket=bucket, Key=key, Body=content)
-        except ValueError as error:
-            raise OSError(f"writing {location} failed: {error}") from None
-        return
-    Path(location).parent.mkdir(parents=True, exist_ok=True)
-    Path(location).write_bytes(content)
 
 
 def write_parquet(location: str, verdicts: Sequence[tuple[VerificationResult, Sequence[ComparedWindow]]]) -> None:

@@ -19,7 +19,7 @@ from mirrorless.cli import root
 from mirrorless.local.jars import SPARK_KAFKA, class_path
 from mirrorless.verify.comparison import ComparisonTerms, verify_flow
 from mirrorless.verify.findings import NOT_COMPARED
-from mirrorless.verify.report import write as write_report
+from mirrorless.verify.report_file import write as write_report
 from tests.support.aws import aws_server
 from tests.support.planted import plant, record, write
 from tests.support.world import World
