@@ -33,8 +33,9 @@ LAYERS = (
     "client",
     "doctor",
     "publishing",
-    "functions",
     "verify",
+    "operations",
+    "functions",
     "local",
     "cli",
 )

@@ -17,6 +17,7 @@ _COMMANDS = {
     "consume": ("mirrorless.cli.consume", "consume"),
     "demo": ("mirrorless.cli.demo", "demo"),
     "doctor": ("mirrorless.cli.doctor", "doctor"),
+    "drill": ("mirrorless.cli.drill", "drill"),
     "failover-plan": ("mirrorless.cli.failover_plan", "failover_plan"),
     "kafka": ("mirrorless.cli.kafka", "group"),
     "offsets": ("mirrorless.cli.offsets", "group"),

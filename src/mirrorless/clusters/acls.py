@@ -1,9 +1,10 @@
-"""Reads, adds and removes ACLs of topics, in batches."""
+"""Reads ACLs, and adds and removes those of topics, in batches."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from enum import Enum
+from typing import TYPE_CHECKING
 
 from confluent_kafka.admin import AclBinding, AclBindingFilter, ResourceType
 
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
     from mirrorless.clusters.admin import Admin, Refusal
     from mirrorless.settings import Cluster
 
-_ANY: Final = ACLFilter(
-    principal=None,
-    host=None,
-    operation=ACLOperation.ANY,
-    permission_type=ACLPermissionType.ANY,
-    resource_pattern=ResourcePatternFilter(TypeOfResource.TOPIC, None, ACLResourcePatternType.ANY),
-)
+
+class AclResource(Enum):
+    """Types of resources that ACLs are on."""
+
+    TOPIC = TypeOfResource.TOPIC
+    GROUP = TypeOfResource.GROUP
+    TRANSACTIONAL_ID = TypeOfResource.TRANSACTIONAL_ID
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -70,7 +71,12 @@ class NoAcls:
 
 
 def topic_acls(cluster: Cluster) -> frozenset[Acl] | NoAcls:
-    """Read all ACLs of topics in one request.
+    """Read all ACLs of topics; see `acls_of`."""
+    return acls_of(cluster, AclResource.TOPIC)
+
+
+def acls_of(cluster: Cluster, resource: AclResource) -> frozenset[Acl] | NoAcls:
+    """Read all ACLs of a type of resource in one request; `topic` of each is the resource's name.
 
     No authorizer, no right to describe ACLs, and any other refusal of the cluster is a result; raises
     `ClusterUnavailable` if there is none. MSK Serverless is not asked: its answer may be that a right is missing.
@@ -81,7 +87,7 @@ def topic_acls(cluster: Cluster) -> frozenset[Acl] | NoAcls:
     try:
         client = admin_client(cluster)
         try:
-            found, _ = client.describe_acls(_ANY)
+            found, _ = client.describe_acls(_any(resource))
         finally:
             client.close()
     except SecurityDisabledError:
@@ -106,6 +112,16 @@ def topic_acls(cluster: Cluster) -> frozenset[Acl] | NoAcls:
             permission=one.permission_type.name,
         )
         for one in found
+    )
+
+
+def _any(resource: AclResource) -> ACLFilter:
+    return ACLFilter(
+        principal=None,
+        host=None,
+        operation=ACLOperation.ANY,
+        permission_type=ACLPermissionType.ANY,
+        resource_pattern=ResourcePatternFilter(resource.value, None, ACLResourcePatternType.ANY),
     )
 
 

@@ -76,6 +76,40 @@ def list_groups(admin: Admin) -> tuple[dict[str, Activity], list[str]]:
     return groups, [refused + _text(error) for error in listed.errors or ()]
 
 
+class GroupListing(NamedTuple):
+    """A group of any kind: its `kind` (classic, consumer, share, streams) and state in lower case.
+
+    `has_protocol` is false if no member ever joined it: its offsets were committed without membership. Brokers before
+    3.8 do not report kinds.
+    """
+
+    name: str
+    kind: str
+    state: str
+    has_protocol: bool
+
+
+def list_every_group(cluster: Cluster) -> list[GroupListing]:
+    """List groups of all kinds, also those that are no consumer groups; raises `ClusterUnavailable`."""
+    try:
+        client = admin_client(cluster)
+        try:
+            found = client.list_groups()
+        finally:
+            client.close()
+    except (kafka_errors.KafkaError, OSError) as error:
+        raise ClusterUnavailable(str(error) or type(error).__name__, cluster=cluster.alias) from error
+    return [
+        GroupListing(
+            name=one["group_id"],
+            kind=str(one.get("group_type") or "").lower(),
+            state=str(one.get("group_state") or "").lower(),
+            has_protocol=bool(one.get("protocol_type")),
+        )
+        for one in found
+    ]
+
+
 class GroupOffsets:
     """Committed offsets of the groups of one cluster; connects at the first request.
 

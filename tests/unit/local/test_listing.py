@@ -80,6 +80,7 @@ def print_forecast() -> None:
         how="run",
         read_again=1_500_000,
         checkpoint_offset=None,
+        checkpoint_source_offset=None,
         not_copied=2_600_000,
         not_copied_exact=True,
         newest_ms=None,

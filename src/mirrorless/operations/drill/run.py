@@ -1,0 +1,28 @@
+"""Runs the drill of one flow."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING, Final
+
+from mirrorless import client_logs
+from mirrorless.operations.drill.gather import gather
+from mirrorless.operations.drill.report import report_of
+
+if TYPE_CHECKING:
+    from mirrorless.operations.drill.report import DrillReport
+    from mirrorless.settings import Flow
+
+MOST_POSITIONS: Final = 500
+
+
+def drill_flow(flow: Flow, *, location: str, most_positions: int = MOST_POSITIONS) -> DrillReport:
+    """Rehearse a failover of one flow; `location` is that of its configuration. Writes nothing to a cluster.
+
+    Raises `ClusterError` if an end does not answer.
+    """
+    client_logs.set_up()
+    began_ms = int(time.time() * 1000)
+    facts = gather(flow, location=location, most_positions=most_positions, chance=random.Random())  # noqa: S311 -- a sample
+    return report_of(facts, began_ms=began_ms, ended_ms=int(time.time() * 1000))
