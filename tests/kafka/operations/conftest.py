@@ -1,0 +1,31 @@
+"""Two clusters that check ACLs, whose clients without a login may do everything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
+from tests.support.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
+
+
+@pytest.fixture(scope="session")
+def authorizing_clusters() -> Iterator[Mapping[str, EmbeddedCluster]]:
+    settings = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    with start_clusters([ClusterSpec(name=name, settings=settings) for name in ("source", "target")]) as started:
+        yield started
+
+
+@pytest.fixture
+def world(authorizing_clusters: Mapping[str, EmbeddedCluster], tmp_path: Path) -> World:
+    return World(authorizing_clusters["source"], authorizing_clusters["target"], tmp_path)
