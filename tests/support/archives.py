@@ -63,7 +63,7 @@ def variables(folder: Path) -> dict[str, str]:
         output, _ = maker.communicate()
         if maker.returncode:
             # Not a warning, which would be an error.
-            print(f"no archive of the classes of {kind}: JVMs start more slowly\n{output}", file=sys.stderr)
+            sys.stderr.write(f"no archive of the classes of {kind}: JVMs start more slowly\n{output}\n")
     # The first is for all JVMs; of two archives the later one counts, and Spark's script puts its own behind. Where the
     # class path is another, as that of the program that puts Spark's command together, a warning must not be an output.
     options = {
