@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
@@ -104,7 +105,9 @@ def _secrets(parts: Sequence[_Part]) -> dict[str, tuple[str, frozenset[str]]]:
     for part in parts:
         for document in part.kubernetes or ():
             if (named := secret_keys(document)) is not None:
-                found[named[0]] = (part.file, named[1])
+                # The reference is also resolved by processes in other folders.
+                file = part.file if ":" in part.file else str(Path(part.file).absolute())
+                found[named[0]] = (file, named[1])
     return found
 
 

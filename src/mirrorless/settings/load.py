@@ -14,7 +14,7 @@ from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
 from mirrorless.settings.reader import Reader, Understanding
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from os import PathLike
 
     from mirrorless.settings.model import Settings
@@ -49,6 +49,15 @@ def understand(*files: str | PathLike[str]) -> Understanding:
             _spelling().tidy(entries),
             warnings=warnings,
         ).understand()
+    except ConfigurationError as error:
+        return Understanding(settings=None, errors=(error,))
+
+
+def understand_texts(texts: Sequence[tuple[str, str]]) -> Understanding:
+    """Read texts, given with names, as `understand` reads files."""
+    try:
+        entries, warnings = read_files(texts)
+        return Reader(texts[0][0], _spelling().tidy(entries), warnings=warnings).understand()
     except ConfigurationError as error:
         return Understanding(settings=None, errors=(error,))
 

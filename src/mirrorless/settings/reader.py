@@ -57,7 +57,9 @@ class Effective:
 class Understanding:
     """Everything that was read from a configuration. `settings` is None if `errors` leave nothing usable.
 
-    `flows` has the effective settings of each flow, `clients` those of its two ends, by flow and side.
+    `flows` has the effective settings of each flow, `clients` those of its two ends, by flow and side. `set_for` has
+    what the files set for a flow (its side is empty) and its ends, `entries` what has an effect at all; both may have
+    secrets, which repr leaves out.
     """
 
     settings: Settings | None
@@ -66,6 +68,8 @@ class Understanding:
     notes: tuple[str, ...] = ()
     flows: Mapping[str, tuple[Effective, ...]] = field(default_factory=dict)
     clients: Mapping[tuple[str, str], tuple[Effective, ...]] = field(default_factory=dict)
+    set_for: Mapping[tuple[str, str], Mapping[str, Found]] = field(default_factory=dict, repr=False)
+    entries: Mapping[str, PropertyEntry] = field(default_factory=dict, repr=False)
 
 
 class Reader:
@@ -86,6 +90,8 @@ class Reader:
         self._errors: list[ConfigurationError] = []
         self._flows: dict[str, tuple[Effective, ...]] = {}
         self._clients: dict[tuple[str, str], tuple[Effective, ...]] = {}
+        self._set_for: dict[tuple[str, str], Mapping[str, Found]] = {}
+        self._without_effect: set[str] = set()
 
     def understand(self) -> Understanding:
         """Read everything."""
@@ -101,6 +107,8 @@ class Reader:
             tuple(map(one_line, self._notes)),
             self._flows,
             self._clients,
+            self._set_for,
+            {key: entry for key, entry in self._entries.items() if key not in self._without_effect},
         )
 
     def _settings(self) -> Settings | None:
@@ -108,6 +116,7 @@ class Reader:
         aliases = self._aliases()
         keys = Keys(self._entries, aliases, flow_keys=FLOW_KEYS, worker_keys=WORKER_KEYS)
         told = [*keys.unknown(), *keys.impossible(self._is_on), *keys.without_effect(self._is_on)]
+        self._without_effect = {one.name for one in told}
         for one in told:
             entry = self._entries[one.name]
             line = f"{entry.place}: {shown_name(one.name)}={shown(one.name, entry.value)}: {one.reason}"
@@ -233,7 +242,9 @@ class Reader:
             Effective(key, _effective(flow, field, setting), *_origin(setting))
             for key, (field, setting) in by_key.items()
         )
+        self._set_for[name, ""] = {key: setting for key, (_, setting) in by_key.items() if setting is not None}
         for side, ends in settings.items():
+            self._set_for[name, side] = ends
             self._clients[name, side] = tuple(
                 Effective(key, shown(key, setting.value), *_origin(setting)) for key, setting in sorted(ends.items())
             )

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings.aws import client
 from mirrorless.settings.kubernetes_secrets import secret_value
+from mirrorless.settings.locations import read
 from mirrorless.settings.properties import parse
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ CLASSES: Final = {
 def refers(text: str) -> bool:
     """Whether a text contains a reference."""
     return _REFERENCE.search(text) is not None
+
+
+def without_references(text: str) -> str:
+    """Return a text without its references."""
+    return _REFERENCE.sub("", text)
 
 
 def providers(text: str) -> list[tuple[str, str]]:
@@ -102,7 +108,11 @@ def _kubernetes(rest: str, region: str | None) -> str:  # noqa: ARG001 -- all lo
     path, colon, name = rest.rpartition(":")
     if not colon or not path or "/" not in name:
         raise ValueError("must be ${secret:path:name/key}")
-    return secret_value(_text(path), *name.split("/", 1), file=path)
+    try:
+        text = read(path)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from None
+    return secret_value(text, *name.split("/", 1), file=path)
 
 
 def _text(path: str) -> str:

@@ -36,7 +36,7 @@ _PATTERNS: Final = {
     "groupsExcludePattern": "groups.exclude",
 }
 _DEFAULT_OFFSETS: Final = "mirrormaker2-cluster-offsets"
-_OF_WORKERS: Final = ("config.storage.", "status.storage.", "offset.storage.", "producer.", "consumer.", "admin.")
+_OF_WORKERS: Final = ("config.storage.", "status.storage.", "offset.storage.", "producer.")
 
 
 class Resource:

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
+from mirrorless.settings.client_keys import ROLE_PREFIXES
 from mirrorless.settings.connectors import line
 from mirrorless.settings.masking import shown_field
 from mirrorless.settings.properties import PropertyEntry
@@ -97,7 +98,12 @@ class StrimziCluster:
         found["security.protocol"] = self._made(protocol, self._spec, "tls" if with_tls else "")
         config = self._spec.get("config")
         for key, value in (config if isinstance(config, dict) else {}).items():
-            if isinstance(value, YamlText) and not key.startswith(_OF_WORKERS):
+            if key.startswith(ROLE_PREFIXES) and not key.startswith("producer."):
+                self.warnings.append(
+                    f"{self._file}: {self._path}.config.{shown_field(key)}: has no effect, nor with Strimzi; set it in "
+                    "the config of a connector"
+                )
+            elif isinstance(value, YamlText) and not key.startswith((*_OF_WORKERS, "producer.")):
                 text = self._secrets.replaced(str(value))
                 found[key] = PropertyEntry(text, value.line, self._file, f"{self._path}.config.{shown_field(key)}")
         return found

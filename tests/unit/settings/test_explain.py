@@ -34,7 +34,7 @@ def test_no_other_module_of_the_settings_declares_which_field_a_key_sets() -> No
     """A key with words in another order than its field's stands beside the field in the model only."""
     fields = {*FLOW_KEYS.values(), *WORKER_KEYS.values(), *SOURCE_CLIENT_KEYS.values()} - {"topics", "groups"}
     for module in Path(settings.__file__).parent.glob("*.py"):
-        if module.name != "model.py":
+        if module.name not in ("model.py", "migrator.py"):  # the latter has fields of another tool
             strings = {node.value for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Constant)}
             assert not fields & strings, module.name
 

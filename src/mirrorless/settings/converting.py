@@ -1,0 +1,252 @@
+"""Writes a configuration in any form as one mm2.properties, or as Connect's JSON, with the same flows.
+
+What has no effect is left out. Secrets become references. What was written is read again and compared before it is
+returned. A file that was written keeps its comments, so converting it again changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.errors import ConfigurationError
+from mirrorless.settings import locations
+from mirrorless.settings.key_normalizer import CLUSTERS, take_apart
+from mirrorless.settings.load import understand_texts
+from mirrorless.settings.masking import shown_name
+from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
+from mirrorless.settings.plain_secrets import EnvironmentSecrets
+from mirrorless.settings.properties import ARROW
+from mirrorless.settings.vocabulary import cluster_vocabulary, flow_vocabulary, top_vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mirrorless.settings.properties import PropertyEntry
+    from mirrorless.settings.reader import Understanding
+
+MARK: Final = "# Written by mirrorless config convert. A comment names the origin of the next line."
+_ENABLED, _NAME = "enabled", "mirrorless.connector.name"
+_BEATS: Final = ("emit.heartbeats", "heartbeats.topic")
+_PACKAGE: Final = "org.apache.kafka.connect.mirror."
+_OF_CHECKPOINTS: Final = (
+    "groups",
+    "group.",
+    "checkpoints.",
+    "emit.checkpoints.",
+    "sync.group.offsets.",
+    "refresh.groups.",
+)
+_ESCAPES: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """The text of a file, and the environment variables that have to be set, by the settings that refer to them."""
+
+    text: str
+    variables: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    value: str
+    origin: str
+
+
+def to_properties(understood: Understanding) -> Converted:
+    """Return an mm2.properties; raises the first error of a configuration that has any."""
+    for with_common in (True, False):
+        secrets = EnvironmentSecrets()
+        text = _Properties(understood, secrets, with_common=with_common).text()
+        if _same(understood, text):
+            return Converted(text, secrets.names)
+    raise ConfigurationError("cannot be written as mm2.properties with the same flows")
+
+
+def to_json(understood: Understanding) -> Converted:
+    """Return a list of connectors as JSON; raises the first error of a configuration that has any."""
+    if understood.settings is None:
+        raise understood.errors[0]
+    secrets = EnvironmentSecrets()
+    connectors = list(_connectors(understood, secrets))
+    text = json.dumps(connectors, indent=2) + "\n"
+    if not _same(understood, text):
+        raise ConfigurationError("cannot be written as connectors with the same flows; convert it to properties")
+    return Converted(text, secrets.names)
+
+
+def _same(understood: Understanding, text: str) -> bool:
+    again = understand_texts([("converted", text)])
+    return again.settings is not None and _meaning(again) == _meaning(understood)
+
+
+def _meaning(understood: Understanding) -> dict[str, Any]:
+    """Return everything that has an effect, with masked secrets."""
+    found: dict[str, Any] = {name: {one.key: one.value for one in table} for name, table in understood.flows.items()}
+    for (name, side), table in understood.clients.items():
+        found[f"{name} {side}"] = {one.key: one.value for one in table}
+    beats = understood.settings.heartbeats if understood.settings is not None else ()
+    found["heartbeats"] = {
+        pair.name: (pair.emit_heartbeats_interval_seconds, pair.heartbeats_topic_replication_factor) for pair in beats
+    }
+    return found
+
+
+class _Properties:
+    """The lines of an mm2.properties; `with_common` writes what all flows of a cluster share once, for the cluster."""
+
+    def __init__(self, understood: Understanding, secrets: EnvironmentSecrets, *, with_common: bool) -> None:
+        if understood.settings is None:
+            raise understood.errors[0]
+        self._settings = understood.settings
+        self._flows = tuple(flow.name for flow in understood.settings.flows)
+        self._aliases = tuple(
+            dict.fromkeys(
+                [cluster.alias for cluster in understood.settings.clusters]
+                + [alias for name in self._flows for alias in name.split(ARROW)]
+            )
+        )
+        self._origins = _Origins()
+        self._secrets = secrets
+        self._entries = self._kept(understood.entries)
+        if with_common:
+            self._share()
+
+    def text(self) -> str:
+        """Return the whole file."""
+        scopes: dict[str, dict[str, _Written]] = {scope: {} for scope in (*self._aliases, "", *self._flows)}
+        for (scope, setting), entry in self._entries.items():
+            scopes.setdefault(scope, {})[setting] = entry
+        lines = [MARK, f"{CLUSTERS} = {', '.join(self._aliases)}"]
+        for scope, settings in scopes.items():
+            enabled = [f"{scope}.{_ENABLED} = true"] if scope in self._flows else []
+            if settings or enabled:
+                lines += ["", *enabled]
+            for setting, entry in settings.items():
+                key = f"{scope}.{setting}" if scope else setting
+                value = _escaped(self._secrets.replaced(key, entry.value))
+                lines += [f"# {entry.origin}", f"{key} = {value}".rstrip(" ")]
+        return "\n".join(lines) + "\n"
+
+    def _kept(self, entries: Mapping[str, PropertyEntry]) -> dict[tuple[str, str], _Written]:
+        """Return the entries that have an effect, by scope and setting."""
+        found = {}
+        for name, entry in entries.items():
+            key = take_apart(name, self._aliases)
+            if self._has_effect(key.scope, key.setting):
+                found[key.scope, key.setting] = _Written(entry.value, self._origins.of(entry, name))
+        return found
+
+    def _has_effect(self, scope: str, setting: str) -> bool:
+        if setting in (CLUSTERS, _ENABLED) or setting.endswith("cluster.alias"):
+            return False
+        if ARROW in scope:
+            source, _, target = scope.partition(ARROW)
+            exists = source in self._aliases and target in self._aliases and source != target
+            known = flow_vocabulary(FLOW_KEYS).read(setting) is not None
+            return exists and known and (scope in self._flows or setting.startswith(_BEATS))
+        if scope:
+            return setting.startswith("mirrorless.") or cluster_vocabulary(WORKER_KEYS).read(setting) is not None
+        return setting.startswith("mirrorless.") or top_vocabulary(FLOW_KEYS, WORKER_KEYS).read(setting) is not None
+
+    def _share(self) -> None:
+        """Write `A.key` instead of `A->B.source.cluster.key` where each flow of A has the same value."""
+        shared: dict[tuple[str, str], list[tuple[tuple[str, str], _Written]]] = {}
+        for (scope, setting), entry in self._entries.items():
+            for side, alias in zip(("source", "target"), scope.split(ARROW), strict=False) if ARROW in scope else ():
+                prefix = f"{side}.cluster."
+                if setting.startswith(prefix):
+                    shared.setdefault((alias, setting.removeprefix(prefix)), []).append(((scope, setting), entry))
+        for (alias, setting), found in shared.items():
+            flows = [name for name in self._flows if alias in name.split(ARROW)]
+            values = {entry.value for _, entry in found}
+            if len(values) == 1 and len(found) == len(flows) and (alias, setting) not in self._entries:
+                for place, _ in found:
+                    del self._entries[place]
+                self._entries[alias, setting] = found[0][1]
+
+
+class _Origins:
+    """Where entries come from; for files that were written by a conversion, where it found them."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[str]] = {}
+
+    def of(self, entry: PropertyEntry, name: str) -> str:
+        """Return the origin of an entry in one line."""
+        if entry.line > 0 and (comment := self._comment(entry)) is not None:
+            return comment
+        written = "" if entry.written in (None, name) else f" {shown_name(entry.written or '')}"
+        text = f"{entry.place}{written}"
+        return text if text.isprintable() else repr(text)
+
+    def _comment(self, entry: PropertyEntry) -> str | None:
+        file = entry.file or ""
+        if file not in self._lines:
+            text = locations.read(file)
+            self._lines[file] = text.splitlines() if text.startswith(MARK) else []
+        lines = self._lines[file]
+        above = lines[entry.line - 2] if 2 <= entry.line <= len(lines) else ""
+        return above.removeprefix("# ") if above.startswith("# ") else None
+
+
+def _escaped(value: str) -> str:
+    text = "".join(_ESCAPES.get(sign) or (sign if " " <= sign <= "~" else _unicode(sign)) for sign in value)
+    return re.sub(r"^ ", r"\\ ", text)
+
+
+def _unicode(sign: str) -> str:
+    units = sign.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
+
+
+def _connectors(understood: Understanding, secrets: EnvironmentSecrets) -> Iterator[dict[str, Any]]:
+    settings = understood.settings
+    assert settings is not None
+    for flow in sorted(settings.flows, key=lambda flow: flow.name):
+        own = {key: found.value for key, found in understood.set_for[flow.name, ""].items() if key != _NAME}
+        reset = f"{flow.source.alias}.consumer.auto.offset.reset"
+        if reset in own:
+            own["source.consumer.auto.offset.reset"] = own.pop(reset)
+        ends = _ends(understood, flow.name, secrets)
+        beats = {key: own.pop(key) for key in tuple(own) if key.startswith(_BEATS)}
+        checkpoints = {key: value for key, value in own.items() if key.startswith(_OF_CHECKPOINTS)}
+        rest = {key: value for key, value in own.items() if key not in checkpoints}
+        yield _connector(flow.connector_name, "MirrorSourceConnector", ends | rest)
+        if flow.emit_checkpoints_enabled:
+            yield _connector(f"{flow.name}.checkpoint", "MirrorCheckpointConnector", ends | checkpoints)
+        if flow.emit_heartbeats_enabled:
+            yield _connector(f"{flow.name}.heartbeat", "MirrorHeartbeatConnector", ends | beats)
+    names = {flow.name for flow in settings.flows}
+    # In an order that does not depend on that of the clusters, which this form does not have.
+    for pair in sorted(settings.heartbeats, key=lambda pair: pair.name):
+        if pair.name not in names:
+            ends = {"source.cluster.alias": pair.source.alias, "target.cluster.alias": pair.target.alias}
+            for side, cluster in (("source", pair.source), ("target", pair.target)):
+                ends[f"{side}.cluster.bootstrap.servers"] = cluster.bootstrap_servers
+            beats = {
+                "emit.heartbeats.interval.seconds": str(pair.emit_heartbeats_interval_seconds),
+                "heartbeats.topic.replication.factor": str(pair.heartbeats_topic_replication_factor),
+            }
+            yield _connector(f"{pair.name}.heartbeat", "MirrorHeartbeatConnector", ends | beats)
+
+
+def _ends(understood: Understanding, name: str, secrets: EnvironmentSecrets) -> dict[str, str]:
+    found = dict(zip(("source.cluster.alias", "target.cluster.alias"), name.split(ARROW), strict=True))
+    for side in ("source", "target"):
+        for key, setting in understood.set_for[name, side].items():
+            role, _, inner = key.partition(".")
+            full = f"{side}.cluster.{key}"
+            if role in ("consumer", "admin", "producer"):
+                full = f"producer.override.{inner}" if (side, role) == ("target", "producer") else f"{side}.{key}"
+            alias = found[f"{side}.cluster.alias"]
+            value = secrets.replaced(f"{alias}.{key}", setting.value)
+            found[full] = value
+    return found
+
+
+def _connector(name: str, kind: str, config: Mapping[str, str]) -> dict[str, Any]:
+    return {"name": name, "config": {"connector.class": f"{_PACKAGE}{kind}", **config}}
