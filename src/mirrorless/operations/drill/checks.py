@@ -164,6 +164,10 @@ def configs(facts: DrillFacts) -> CheckResult:
 
 def acls(facts: DrillFacts) -> CheckResult:
     """Whether the ACLs that topic ACL sync derives from source topics exist on remote topics."""
+    if not isinstance(facts.acls, UnreadPart):
+        for one in (facts.acls.source, facts.acls.target):
+            if isinstance(one, NoAcls) and not one.lacks_right:
+                return CheckResult(check="topic ACLs", status=Status.OK, text=f"not applicable: {one.reason}")
     return _metadata(facts, "topic ACLs", DifferenceKind.ACL, enabled=facts.flow.sync_topic_acls_enabled)
 
 
@@ -186,8 +190,7 @@ def _metadata(facts: DrillFacts, check: str, kind: DifferenceKind, *, enabled: b
     if metadata.troubles:
         text = f"{count_of(len(metadata.troubles), 'topic')} could not be compared"
         return CheckResult(check=check, status=Status.NOT_CHECKED, text=text, lines=tuple(metadata.troubles))
-    text = "the same, apart from what is not replicated"
-    return CheckResult(check=check, status=Status.OK, text=text, lines=tuple(metadata.notes))
+    return CheckResult(check=check, status=Status.OK, text="the same, apart from what is not replicated")
 
 
 def principals(facts: DrillFacts) -> CheckResult:
@@ -253,6 +256,7 @@ def _compared(check: str, compared: Sequence[Compared], done: str, lines: Sequen
     unread = sum(one.outcome is Outcome.UNREAD for one in compared)
     unsure = sum(one.outcome in NOT_COMPARABLE for one in compared)
     skipped = sum(one.outcome is Outcome.SKIPPED_BY_POLICY for one in compared)
+    waiting = sum(one.outcome is Outcome.NOT_COPIED for one in compared)
     again = sum(one.outcome is Outcome.READ_AGAIN for one in compared)
     also = [
         f"{number:,} {what}"
@@ -261,6 +265,7 @@ def _compared(check: str, compared: Sequence[Compared], done: str, lines: Sequen
             (unread, "not read"),
             (again, "inexact, records are read again"),
             (skipped, "after records that the copy skipped on purpose"),
+            (waiting, "before records that are not copied yet"),
             (unsure, "not comparable (retention, compaction)"),
         )
         if number

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.doctor.findings import Status
 from mirrorless.offsets.translation import How
 from mirrorless.operations.results import CheckResult, UnreadPart, count_of, not_checked
+from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,7 @@ def translations(facts: DrillFacts) -> CheckResult:
         for one in plan.forecasts
         if one.target_offset is not None and one.how == How.NEAREST and one.read_again
     ]
-    done = f"{count_of(len(groups), 'group')} on {count_of(len(plan.forecasts), 'partition')}"
+    done = f"{count_of(len(groups), 'group')} with {count_of(len(plan.forecasts), 'offset')}"
     lines = (*none, *again, *plan.troubles)
     if none:
         text = f"{done}: {len(none):,} without an offset on the target"
@@ -112,7 +113,9 @@ def not_movable(facts: DrillFacts) -> CheckResult:
             for name in groups.unselected
         ),
     ]
-    unread = sorted(set(facts.remote) - {one.topic for one in facts.plan.forecasts})
+    policy = policy_for(facts.flow)
+    read = {one.topic for one in facts.plan.forecasts}
+    unread = [topic for topic in facts.remote if topic not in read and not policy.is_heartbeats_topic(topic)]
     note = f"{count_of(len(unread), 'topic')} that no selected group reads" if unread else ""
     if lines:
         text = f"{count_of(len(lines), 'group')}{f'; {note}' if note else ''}"

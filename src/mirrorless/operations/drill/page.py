@@ -65,6 +65,8 @@ def _flow(report: DrillReport) -> Iterator[str]:
         )
         left = len(report.groups) - MOST_GROUPS
         yield f"<p>{count_of(left, 'group')} more are in the JSON report.</p>" if left > 0 else ""
+    if report.notes:
+        yield f"<h3>Notes</h3>{bullets(report.notes)}"
     yield "<h3>Durations</h3>"
     yield grid(
         ("step", "#seconds", "part of the RTO"),

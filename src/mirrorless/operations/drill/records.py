@@ -30,10 +30,12 @@ _TIMEOUT_S: Final = 30.0
 _POLL_S: Final = 0.5
 _AT_ONCE: Final = 1_000
 _PARTITIONS_AT_ONCE: Final = 200
-_FETCH_BYTES: Final = 256 << 10
+_FETCH_BYTES: Final = 64 << 10
 _BUFFER_KB: Final = 8_192
 _BUFFER_RECORDS: Final = 100
 _WAIT_MS: Final = 20
+_BACKOFF_MS: Final = 10
+"""By the library's default, a partition whose queue is full waits a second, even for its next position."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -85,6 +87,7 @@ def read_slices(cluster: Cluster, admin: Admin, wanted: Iterable[Wanted]) -> dic
         fetch_message_max_bytes=_FETCH_BYTES,
         queued_max_messages_kbytes=_BUFFER_KB,
         queued_min_messages=_BUFFER_RECORDS,
+        fetch_queue_backoff_ms=_BACKOFF_MS,
         fetch_wait_max_ms=_WAIT_MS,  # the records exist
     )
     try:

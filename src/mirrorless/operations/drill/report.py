@@ -47,7 +47,8 @@ class GroupForecast:
 class DrillReport:
     """The report of one flow. Times are ms since 1970.
 
-    `rpo_records` and `rpo_seconds` are what would be lost if the source was lost now; None is unknown.
+    `notes` are about what was not compared. `rpo_records` and `rpo_seconds` are what would be lost if the source was
+    lost now; None is unknown.
     """
 
     flow: str
@@ -66,6 +67,7 @@ class DrillReport:
     rto_limit_s: float | None = None
     versions: tuple[tuple[str, str], ...] = ()
     configuration: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def rto_seconds(self) -> float:
@@ -116,6 +118,7 @@ def report_of(facts: DrillFacts, *, began_ms: int, ended_ms: int) -> DrillReport
         rto_limit_s=flow.rto_seconds,
         versions=tuple((name, version(name)) for name in _PACKAGES),
         configuration=configuration_hash(flow),
+        notes=() if isinstance(facts.metadata, UnreadPart) else tuple(facts.metadata.notes),
     )
 
 
@@ -150,6 +153,7 @@ def as_fields(report: DrillReport) -> dict[str, Any]:
         "checks": [asdict(one) for one in report.results],
         "groups": [asdict(one) for one in report.groups],
         "steps": [asdict(one) for one in report.steps],
+        "notes": list(report.notes),
         "versions": dict(report.versions),
         "configuration_sha256": report.configuration,
     }
@@ -175,6 +179,7 @@ def _lines(report: DrillReport) -> Iterator[str]:
             yield f"  {'':11}  -> {one.fix}"
     yield f"  RPO now: {report.rpo_text}{_limit(report.rpo_limit_s)}"
     yield f"  RTO at least: {report.rto_seconds:,.1f} s{_limit(report.rto_limit_s)}; without {'; '.join(RTO_EXCLUDES)}"
+    yield from (f"  note: {note}" for note in report.notes)
     versions = ", ".join(f"{name} {number}" for name, number in report.versions)
     yield f"  {versions}; configuration {report.configuration[:16]}"
 
