@@ -37,12 +37,12 @@ for module in sys.argv[2].split(","):
 @pytest.mark.parametrize(
     ("modules", "refused"),
     [
-        (["mirrorless.cli", "mirrorless.cli.run"], (*SPARKS, POWERTOOLS)),
+        (["mirrorless.cli", "mirrorless.cli.run", "mirrorless.cli.drill"], (*SPARKS, POWERTOOLS)),
         ([one for one in FUNCTIONS if one != "mirrorless.functions.powertools"], (*SPARKS, POWERTOOLS)),
         (["mirrorless.functions.powertools"], SPARKS),
         (ENGINES, (*SPARKS, POWERTOOLS)),
     ],
-    ids=["run", "functions", "powertools", "engines"],
+    ids=["commands", "functions", "powertools", "engines"],
 )
 def test_it_is_imported_without_spark(modules: list[str], refused: tuple[str, ...]) -> None:
     assert modules

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mirrorless.cli.options import file_argument, json_option, target_option, verbose_option
+from mirrorless.cli.options import file_argument, json_option, output_option, target_option, verbose_option
 from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import ClusterError, ConfigurationError
@@ -43,13 +43,7 @@ class _Form(StrEnum):
     help="Compare the records at so many positions of groups at most, chosen at random.",
 )
 @click.option("--html", "as_html", is_flag=True, help="Print the report as one HTML page on standard output.")
-@click.option(
-    "--output",
-    "outputs",
-    metavar="FILE",
-    multiple=True,
-    help="Write the report to FILE, on disk or in S3: .json, .html or .txt; repeat it for several.",
-)
+@output_option
 @json_option
 @verbose_option
 def drill(
@@ -59,7 +53,7 @@ def drill(
 
     Forecasts every group, compares the records at the groups' positions and in samples on both sides, compares topics,
     configs, ACLs and the rights of principals, and measures lag and time against mirrorless.rpo.seconds and
-    mirrorless.rto.seconds. Writes to no cluster.
+    mirrorless.rto.seconds. Writes to no cluster. Forms of --output are .json, .html and .txt.
 
     Exit status 0: no check failed; 1: a check failed; 2: a flow, or a check, could not be done, or no flow leads there.
     """

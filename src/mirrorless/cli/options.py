@@ -25,6 +25,14 @@ flow_option: Final = click.option(
 json_option: Final = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON document on standard output, and nothing else there."
 )
+output_option: Final = click.option(
+    "--output",
+    "outputs",
+    metavar="FILE",
+    multiple=True,
+    help="Write the report to FILE, on disk or in S3, in the form of its suffix, such as .json or .html; repeat it for "
+    "several.",
+)
 spark_master_option: Final = click.option(
     "--spark-master",
     metavar="URL",

@@ -13,6 +13,7 @@ from mirrorless.cli.options import (
     file_argument,
     flow_option,
     json_option,
+    output_option,
     spark_master_option,
     verbose_option,
     warn,
@@ -74,14 +75,7 @@ class _Verify(click.Command):
 @click.option(
     "--sample", metavar="PERCENT", type=click.FloatRange(0, 100, min_open=True), help="Only this share of the records."
 )
-@click.option(
-    "--output",
-    "outputs",
-    metavar="FILE",
-    multiple=True,
-    help="Write the result to FILE, on disk or in S3: .json, .html, or .parquet (a folder of tables); repeat it for "
-    "several.",
-)
+@output_option
 @click.option("--html", hidden=True)
 @click.option("--parquet", hidden=True)
 @click.option("--repair-plan", is_flag=True, help="Add for each difference what would repair it. Repairs nothing.")
@@ -107,8 +101,9 @@ def verify(
     """Compare both sides of each flow, record by record.
 
     Compares records (key, value, headers, timestamp, order), topics, configs, ACLs and group offsets of the flows of
-    FILE, and lists each difference at its offset. Writes to no cluster. Records
-    that are not copied yet, or that retention deleted on one side, are no difference.
+    FILE, and lists each difference at its offset. Writes to no cluster. Records that are not copied yet, or that
+    retention deleted on one side, are no difference. Forms of --output are .json, .html and .parquet (a folder of
+    tables).
 
     Exit status 0: both sides are identical; 1: there are differences; 2: something could not be compared.
     """
