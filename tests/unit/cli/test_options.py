@@ -12,8 +12,8 @@ from mirrorless.cli import root
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-WITHOUT_JSON: Final = {"mirrorless demo", "mirrorless kafka up", "mirrorless run"}
-"""They print as they go, for people or a log."""
+WITHOUT_JSON: Final = {"mirrorless config convert", "mirrorless demo", "mirrorless kafka up", "mirrorless run"}
+"""They print as they go, for people or a log, or a configuration file."""
 
 
 def commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 FILE = """\
 clusters = primary, backup
 primary.bootstrap.servers = 127.0.0.1:1
-backup.bootstrap.servers = 127.0.0.1:1
+backup.bootstrap.servers = 127.0.0.1:2
 primary->backup.enabled = true
 mirrorless.engine = spark
 """

@@ -68,7 +68,7 @@ def test_it_is_clean_and_names_origins(file: Path) -> None:
 
 
 def test_as_json_without_secrets(file: Path) -> None:
-    result = convert(file, "--to", "json")
+    result = convert(file, "--format", "json")
 
     found = json.loads(result.stdout)
     assert [one["name"] for one in found] == [

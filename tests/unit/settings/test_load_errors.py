@@ -181,7 +181,8 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
             "mirrorless.spark.stop.caught.up.seconds, mirrorless.copy.tick.seconds, mirrorless.copy.idle.exit, "
             "mirrorless.start.timestamp, "
             "mirrorless.on.gap, mirrorless.max.bytes.per.second, mirrorless.cloudwatch.topics, "
-            "mirrorless.acls.patterns, mirrorless.acls.prune, mirrorless.sync.index.records",
+            "mirrorless.acls.patterns, mirrorless.acls.prune, mirrorless.sync.index.records, "
+            "mirrorless.rpo.seconds, mirrorless.rto.seconds",
             id="own key like no other",
         ),
         pytest.param(

@@ -15,7 +15,7 @@ from mirrorless.settings.load import understand
 @click.command
 @files_argument
 @click.option(
-    "--to",
+    "--format",
     "form",
     type=click.Choice(["properties", "json"]),
     default="properties",
@@ -23,7 +23,7 @@ from mirrorless.settings.load import understand
     help="An mm2.properties, or connectors in the JSON of Kafka Connect's REST API.",
 )
 def convert(files: tuple[str, ...], *, form: str) -> None:
-    """Write configuration files in any form as one file with the same flows.
+    """Write any configuration as one file with the same flows.
 
     Prints an mm2.properties, with the origin of each setting in a comment, or connectors as JSON. What has no effect is
     left out. Secrets are written as references to environment variables, which are listed on standard error.
