@@ -188,6 +188,9 @@ def test_two_processes_on_the_same_flow_at_once(world: World) -> None:
 def test_the_same_cluster_at_both_ends_is_one_line_and_nothing_is_written(world: World) -> None:
     same = World(world.source, world.source, world.folder)
     same.topic()
+    # Equal addresses have a warning beside it.
+    other_name = world.source.bootstrap_servers.replace("127.0.0.1", "localhost")
+    same.write_settings(**{f"{same.target_alias}.bootstrap.servers": other_name})
     with Mirrorless(same.file) as running:
         assert running.wait() == 2
         (line,) = running.strays()
