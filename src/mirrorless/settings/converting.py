@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings import locations
+from mirrorless.settings.client_keys import ROLE_PREFIXES, is_client_key
 from mirrorless.settings.key_normalizer import CLUSTERS, take_apart
 from mirrorless.settings.load import understand_texts
 from mirrorless.settings.masking import shown_name
@@ -158,8 +159,9 @@ class _Properties:
         for (scope, setting), entry in self._entries.items():
             for side, alias in zip(("source", "target"), scope.split(ARROW), strict=False) if ARROW in scope else ():
                 prefix = f"{side}.cluster."
-                if setting.startswith(prefix):
-                    shared.setdefault((alias, setting.removeprefix(prefix)), []).append(((scope, setting), entry))
+                inner = setting.removeprefix(prefix)
+                if inner != setting and is_client_key(inner) and not inner.startswith(ROLE_PREFIXES):
+                    shared.setdefault((alias, inner), []).append(((scope, setting), entry))
         for (alias, setting), found in shared.items():
             flows = [name for name in self._flows if alias in name.split(ARROW)]
             values = {entry.value for _, entry in found}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 CLUSTERS: Final = "clusters"
 
+_UNKNOWN: Final = "is not known and has no effect"
 _QUOTES: Final = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019"}
 _HOST_AND_PORT: Final = re.compile(
     r"(?:[\w%.-]*://)?(?P<address>(?:\[[0-9A-Fa-f:%.]+\]|[\w%.-]+):[0-9]{1,5})", re.ASCII
@@ -139,7 +140,7 @@ class KeyNormalizer:
             return f"has no effect, because it is a setting of flows; write {key.scope}{ARROW}{other}.{key.setting}"
         close = self._vocabulary(key).suggestion(key.setting)
         advice = f"; did you mean {Key(key.scope, close).full}?" if close else ""
-        return f"is not known and has no effect{advice}"
+        return f"{_UNKNOWN}{advice}"
 
 
 def take_apart(name: str, aliases: tuple[str, ...]) -> Key:
@@ -246,5 +247,8 @@ def _remark(name: str, entry: PropertyEntry, remark: str, *, right: str) -> str:
         return (
             f"{entry.place}: {name}: looks like a part of a PEM text, whose lines, except the last, must end in \\n\\"
         )
+    if remark.startswith(_UNKNOWN) and not entry.value.strip() and "." not in name:
+        # One word alone on its line, which may be the rest of a secret whose line was not continued.
+        return f"{entry.place}: {MASK}: {_UNKNOWN}"
     value = MASK if is_secret(right) else shown(name, entry.value.strip())
     return f"{entry.place}: {name}={value}: {remark}"

@@ -6,11 +6,13 @@ import re
 from typing import Final
 
 from mirrorless.settings.masking import MASK, is_secret, shown
-from mirrorless.settings.references import without_references
+from mirrorless.settings.references import refers, without_references
 
-_OPTION: Final = re.compile(r"(\w+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s;]*)")
+_OPTION: Final = re.compile(r"\s+(\w+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[^\s;\"']*)")
+_LOGIN: Final = re.compile(rf"\s*[\w.]+LoginModule\s+required((?:{_OPTION.pattern})*)\s*;?\s*")
+_USERS: Final = ("username", "clientid")
 _NOT_SECRET: Final = frozenset(
-    ["username", "clientid", "scope", "awsprofilename", "awsrolearn", "awsstsregion", "awsrolesessionname", "required"]
+    ["username", "clientid", "scope", "awsprofilename", "awsrolearn", "awsstsregion", "awsrolesessionname"]
 )
 
 
@@ -38,15 +40,12 @@ def is_plain_secret(key: str, value: str) -> bool:
     """Whether a value contains a secret, and not only references to it."""
     if shown(key, value) != MASK and not is_secret(key):
         return False
-    rest = without_references(value)
-    if not key.lower().endswith("jaas.config") or "=" not in value:
-        return bool(rest.strip()) and not _is_login_without_options(key, value)
-    return any(
-        name.lower() not in _NOT_SECRET and without_references(text).strip("\"' ")
-        for name, text in _OPTION.findall(value)
-    )
-
-
-def _is_login_without_options(key: str, value: str) -> bool:
-    """Whether this is a login module that needs no options, such as Amazon's for IAM."""
-    return key.lower().endswith("jaas.config") and re.fullmatch(r"\s*[\w.]+\s+required\s*;?\s*", value) is not None
+    if not key.lower().endswith("jaas.config"):
+        return bool(without_references(value).strip())
+    login = _LOGIN.fullmatch(value)
+    if login is None:
+        return bool(without_references(value).strip())
+    options = [(name.lower(), text.strip("\"'")) for name, text in _OPTION.findall(login[1])]
+    if any(name in _USERS for name, _ in options) and not refers(value):
+        return True  # the secret of this user is missing, or is where the name should be
+    return any(name not in _NOT_SECRET and without_references(text).strip() for name, text in options)

@@ -36,6 +36,10 @@ CLASSES: Final = {
 }
 
 
+class _WrongFormError(ValueError):
+    """A reference that names no provider, or is not of its provider's form."""
+
+
 def refers(text: str) -> bool:
     """Whether a text contains a reference."""
     return _REFERENCE.search(text) is not None
@@ -72,8 +76,11 @@ def resolve(text: str, *, key: str, file: str | None = None) -> str:
         lookup = _LOOKUPS.get(provider)
         try:
             if lookup is None:
-                raise ValueError(f"unknown config provider; known: {', '.join(_LOOKUPS)}")
+                raise _WrongFormError(f"unknown config provider; known: {', '.join(_LOOKUPS)}")
             return lookup(rest, region)
+        except _WrongFormError as error:
+            # What is not a reference of this form may be a part of a secret.
+            raise ConfigurationError(str(error), file=file, key=key, value=f"${{{provider}:***}}") from None
         except ValueError as error:
             raise ConfigurationError(str(error), file=file, key=key, value=match[0]) from None
 
@@ -90,7 +97,7 @@ def _environment(rest: str, region: str | None) -> str:  # noqa: ARG001 -- all l
 def _file(rest: str, region: str | None) -> str:  # noqa: ARG001 -- all lookups have the same signature
     path, colon, key = rest.rpartition(":")
     if not colon or not path or not key:
-        raise ValueError("must be ${file:path:key}")
+        raise _WrongFormError("must be ${file:path:key}")
     entries = parse(_text(path), file=path)
     if key not in entries:
         raise ValueError(f"{path} has no key {key}")
@@ -100,14 +107,14 @@ def _file(rest: str, region: str | None) -> str:  # noqa: ARG001 -- all lookups 
 def _directory(rest: str, region: str | None) -> str:  # noqa: ARG001 -- all lookups have the same signature
     folder, colon, name = rest.rpartition(":")
     if not colon or not folder or not name or "/" in name:
-        raise ValueError("must be ${directory:path:name}")
+        raise _WrongFormError("must be ${directory:path:name}")
     return _text(f"{folder}/{name}")
 
 
 def _kubernetes(rest: str, region: str | None) -> str:  # noqa: ARG001 -- all lookups have the same signature
     path, colon, name = rest.rpartition(":")
     if not colon or not path or "/" not in name:
-        raise ValueError("must be ${secret:path:name/key}")
+        raise _WrongFormError("must be ${secret:path:name/key}")
     try:
         text = read(path)
     except ConfigurationError as error:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import javaproperties
 import pytest
+import yaml
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,17 +23,22 @@ from hypothesis import strategies as st
 from mirrorless.cli.config import group
 from mirrorless.clusters import jaas, jks, pem
 from mirrorless.clusters.client_settings import Role, check
-from mirrorless.errors import MirrorlessError
+from mirrorless.errors import ConfigurationError, MirrorlessError
 from mirrorless.filters import replicated_topics
 from mirrorless.settings import Settings, load
 from mirrorless.settings.client_keys import COMMON_CLIENT_KEYS, CONSUMER_KEYS, PRODUCER_KEYS, SECURITY_KEYS
 from mirrorless.settings.client_meanings import CLIENT_MEANINGS
+from mirrorless.settings.converting import to_json, to_properties
 from mirrorless.settings.explain import explain
 from mirrorless.settings.load import understand
 from mirrorless.settings.mirrormaker1 import location
 from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
 from mirrorless.settings.patterns import compile_patterns, tidy_patterns
 from mirrorless.settings.unsupported_keys import NAMES
+from tests.support.understood import cases, files_of
+
+if TYPE_CHECKING:
+    from mirrorless.settings.reader import Understanding
 
 pytestmark = pytest.mark.fuzz
 
@@ -147,6 +154,19 @@ def read_it(content: bytes) -> None:
             result = CliRunner().invoke(group, ["check", *arguments, str(path)])
             assert isinstance(result.exception, SystemExit | None), result.exc_info
         json.loads(result.output)
+        convert_it(path, understood)
+
+
+def convert_it(path: Path, understood: Understanding) -> None:
+    """What can be read is converted, or refused in one line, and the result is read again."""
+    if understood.settings is None:
+        return
+    for convert in (to_properties, to_json):
+        with contextlib.suppress(ConfigurationError):
+            converted = convert(understood)
+            again = path.with_name("again")
+            again.write_text(converted.text, encoding="utf-8", errors="surrogatepass")
+            assert convert(understand(again)).text == converted.text
 
 
 @fuzzed
@@ -216,6 +236,83 @@ def test_connectors(found: dict[str, Any], shape: str) -> None:
     elif shape == "expanded":
         content = {"n": {"info": content}}
     read_it(json.dumps(content).encode("utf-8", "surrogatepass"))
+
+
+@fuzzed
+@given(st.dictionaries(st.one_of(bare, st.sampled_from(sorted(CONNECTOR))), values, max_size=8), st.text(max_size=60))
+def test_a_connector_as_properties_and_its_worker(found: dict[str, str], worker: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder) / name for name in ("connector", "worker")]
+        text = javaproperties.dumps(CONNECTOR | found, timestamp=False)
+        paths[0].write_bytes(text.encode("utf-8", "surrogatepass"))
+        paths[1].write_bytes(b"key.converter=x\n" + worker.encode("utf-8", "surrogatepass"))
+        for files in (paths, paths[:1]):
+            understood = understand(*files)
+            assert (understood.settings is None) == bool(understood.errors)
+
+
+CASES = {case.name: case for case in cases()}
+DOCUMENTS = {
+    name: next(path for path in files_of(case) if path.suffix in (".yaml", ".json")).read_text()
+    for name, case in CASES.items()
+    if not name.startswith(("properties-", "standalone-"))
+}
+
+
+@fuzzed
+@given(st.sampled_from(sorted(DOCUMENTS)), st.data())
+def test_a_document_with_a_part_changed(name: str, data: st.DataObject) -> None:
+    document: Any = next(iter(yaml.safe_load_all(DOCUMENTS[name])))
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = document
+        while isinstance(at, dict | list) and at:
+            key = data.draw(st.sampled_from(sorted(at, key=str) if isinstance(at, dict) else range(len(at))))
+            if data.draw(st.booleans()) or not isinstance(at[key], dict | list):
+                at[key] = data.draw(json_values | values)
+                break
+            at = at[key]
+    text = json.dumps(document) if data.draw(st.booleans()) else yaml.safe_dump(document)
+    read_it(text.encode("utf-8", "surrogatepass"))
+
+
+@fuzzed
+@given(st.sampled_from(sorted(DOCUMENTS)), st.data())
+def test_a_document_with_lines_changed(name: str, data: st.DataObject) -> None:
+    lines = DOCUMENTS[name].split("\n")
+    at = data.draw(st.integers(0, len(lines) - 1))
+    lines[at : at + data.draw(st.integers(0, 2))] = [
+        data.draw(st.text(alphabet=" -:{}[]&*!|>'\"%@`#,?\nab", max_size=20))
+    ]
+    read_it("\n".join(lines).encode())
+
+
+@fuzzed
+@given(st.sampled_from(sorted(CASES)), st.data())
+def test_no_secret_of_any_form_comes_out(name: str, data: st.DataObject) -> None:
+    """A line that may hold a secret is never printed: wherever it is, and whatever is broken around it."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = []
+        for file in files_of(CASES[name]):
+            lines = file.read_text().split("\n")
+            # Strimzi's resources name Secrets and their keys, which are shown.
+            named = name.startswith("strimzi") and file.name != "secrets.yaml"
+            holds = re.compile(r"(?i)jaas" if named else r"(?i)jaas|password|crt: ")
+            secret = [at for at, line in enumerate(lines) if holds.search(line) and "passwordSecret" not in line]
+            if secret:
+                at = data.draw(st.sampled_from(secret))
+                end = data.draw(st.sampled_from(["", '"', "'", ": x", "  # x", "\t", "]", "}", "*"]))
+                head, sign, _ = lines[at].partition(data.draw(st.sampled_from([":", "=", " ", "assword"])))
+                # A word on a line of its own is a key like any other.
+                before = data.draw(words.filter(lambda word: "\n" not in word))
+                lines[at] = f"{head}{sign} {before if data.draw(st.booleans()) else ''}{SECRET}{end}"
+            path = Path(folder) / file.name
+            path.write_text("\n".join(lines), encoding="utf-8", errors="surrogatepass")
+            paths.append(str(path))
+        for arguments in (("check",), ("check", "--json"), ("convert",), ("convert", "--format", "json")):
+            result = CliRunner().invoke(group, [*arguments, *paths])
+            assert isinstance(result.exception, SystemExit | MirrorlessError | None), result.exc_info
+            assert SECRET not in result.output + str(result.exception or "")
+        assert SECRET not in repr(understand(*paths))
 
 
 @fuzzed

@@ -321,6 +321,12 @@ def test_a_key_in_pem_that_is_not_continued_is_not_shown(folder: Path) -> None:
     assert not any(line[:20] in said for line in lines)
 
 
+def test_a_word_alone_on_its_line_is_not_shown(folder: Path) -> None:
+    settings = loaded(folder, f"{BASE}A.ssl.key.password = sword\nfish\n")
+
+    assert warnings(settings) == ["7: ***: is not known and has no effect"]
+
+
 def test_no_two_keys_consist_of_the_same_words() -> None:
     vocabulary = flow_vocabulary([*FLOW_KEYS, *WORKER_KEYS])
     words = [_words(key) for key in vocabulary._keys if not key.startswith("mirrorless.")]
