@@ -25,7 +25,7 @@ VERSION: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 FILE: Final = """\
 clusters = primary, backup
 primary.bootstrap.servers = 127.0.0.1:1
-backup.bootstrap.servers = 127.0.0.1:1
+backup.bootstrap.servers = 127.0.0.1:2
 primary->backup.enabled = true
 """
 pytestmark = pytest.mark.timeout(600)

@@ -28,7 +28,7 @@ PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 FILE: Final = """\
 clusters = primary, backup
 primary.bootstrap.servers = 127.0.0.1:1
-backup.bootstrap.servers = 127.0.0.1:1
+backup.bootstrap.servers = 127.0.0.1:2
 primary->backup.enabled = true
 """
 ON_SPARK: Final = f"{FILE}mirrorless.engine = spark\n"
