@@ -149,6 +149,7 @@ class Fetcher:
         if broker is None:
             self._events.retry_later(copy, f"{copy.row.topic}-{copy.row.partition} has no leader at the moment")
             return
+        self._parallel.keep(copy, broker)
         self._led.setdefault(broker, FetchQueue()).join(copy)
         if broker not in self._sessions:
             self._sessions[broker] = FetchSession()

@@ -109,13 +109,19 @@ class ParallelReads:
     def served(self, copy: PartitionCopy, broker: ServingBroker, *, offsets: int, size_bytes: int) -> None:
         """Note so many offsets and bytes of a partition over the first connection; it may be read ahead from here."""
         count = self.connections(broker).count
-        if count == 1 or offsets <= 0 or size_bytes * 2 < self._read_bytes:
-            return
+        if count == 1 or offsets <= 0 or not self._read_bytes // 2 <= size_bytes <= self._read_bytes:
+            return  # a batch larger than a read comes whole, and again with the next read
         if len(self._ahead) >= _PARTITIONS_PER_CONNECTION * count:
             return  # more of them would not be faster
         lag_bytes = (copy.source_end - copy.fetch_from) * size_bytes / offsets
         if lag_bytes > _READS_LEFT * self._read_bytes:
             self._ahead[copy] = ReadAhead(copy, broker, offsets=offsets, size_bytes=size_bytes)
+
+    def keep(self, copy: PartitionCopy, broker: ServingBroker) -> None:
+        """Leave a partition to the first connection, unless it is read from this broker."""
+        ahead = self._ahead.get(copy)
+        if ahead is not None and ahead.broker != broker:
+            self.drop(copy)
 
     def drop(self, copy: PartitionCopy) -> None:
         """Leave a partition to the first connection; answers to its reads in flight are dropped."""

@@ -114,8 +114,8 @@ class SendQueues:
     def take_request(self, queue: SendQueue) -> Batches:
         """Take the oldest batch of as many copies as fit a request and may have one more in flight."""
         taken: Batches = {}
-        if self.in_flight_bytes >= self._most_in_flight_bytes:
-            return taken
+        if queue.in_flight and self.in_flight_bytes >= self._most_in_flight_bytes:
+            return taken  # its next answer has more sent: a queue with nothing in flight would wait for ever
         size = 0
         now_ms = int(time.time() * 1000)
         for copy in list(queue.ready):
