@@ -10,6 +10,11 @@ _BEFORE_EPOCH_BYTES: Final = 12
 _MAGIC_WITH_EPOCH: Final = 2
 
 
+def has_epochs(records: bytes | memoryview) -> bool:
+    """Whether the first batch is of message format 2, and so has a leader epoch."""
+    return len(records) >= _HEAD.size and _HEAD.unpack_from(records)[3] >= _MAGIC_WITH_EPOCH
+
+
 def continues(records: bytes | memoryview, *, position: int, leader_epoch: int) -> bool:
     """Whether `records` are of the same log as the record before the offset `position`, which has `leader_epoch`.
 

@@ -29,23 +29,28 @@ def test_then_there_are_twice_as_many_each_time_up_to_the_most() -> None:
     assert grown(0).count == 1
 
 
-def test_each_extra_one_is_handed_out_once() -> None:
+def test_each_extra_one_is_used_once() -> None:
     connections = grown(4)
-    assert [connections.take(now=0.0) for _ in range(4)] == [3, 4, 5, None]
+    for number in (3, 4, 5):
+        assert connections.idle(now=0.0) == number
+        connections.take(number)
+    assert connections.idle(now=0.0) is None
     assert not connections.has_idle
     connections.give_back(3, now=0.0)
-    assert connections.take(now=0.0) == 3
+    assert connections.idle(now=0.0) == 3
 
 
-def test_one_that_failed_is_not_used_for_a_while() -> None:
+def test_one_that_failed_is_not_used_for_a_while_also_if_it_was_not_needed_then() -> None:
     connections = grown(2, times=2)
     now = 0.0
     for pause_s in (0.5, 1.0, 2.0):
-        assert connections.take(now=now) == 3
+        assert connections.idle(now=now) == 3
+        connections.take(3)
         connections.give_back(3, now=now, failed=True)
-        assert connections.take(now=now + pause_s - 0.1) is None
+        assert connections.idle(now=now + pause_s - 0.1) is None
         assert connections.has_idle
         now += pause_s
-    assert connections.take(now=now) == 3
+        assert connections.idle(now=now) == 3  # and there is nothing to read
+    connections.take(3)
     connections.give_back(3, now=now)
-    assert connections.take(now=now) == 3
+    assert connections.idle(now=now) == 3

@@ -213,6 +213,7 @@ class Fetcher:
     ) -> list[Fetched]:
         """Fetch once and queue the records; returns the partitions of the response that were looked at."""
         asked = {copy.place: copy.fetch_from for copy in wanted}
+        lagging = {copy.place for copy in wanted if copy.is_behind}
         followed = {copy for copy in wanted if self._replicas.is_follower(copy, broker)}
         self._replicas.asked(broker, now=time.monotonic())
         try:
@@ -236,9 +237,9 @@ class Fetcher:
             _note_silence(wanted, fetched)
         # A lease that was renewed meanwhile may not have all of them.
         known = [part for part in fetched if part.place in asked and part.place in self._copies]
-        sizes = [len(part.records) for part in known]
-        self._budget.spend(sum(sizes))
-        self._parallel.answered(broker, broker.connection, max(sizes, default=0))
+        self._budget.spend(sum(len(part.records) for part in known))
+        lagged = (len(part.records) for part in known if part.place in lagging)
+        self._parallel.answered(broker, broker.connection, max(lagged, default=0))
         outside: list[PartitionCopy] = []
         for part in known:
             copy = self._copies[part.place]
@@ -249,8 +250,9 @@ class Fetcher:
             # By now it may follow: since version 11, brokers answer consumers also of partitions that they do not lead.
             shows_end = copy not in followed and (part.records or self._source.leader(copy.place) == broker.node)
             self._take(copy, part, broker, from_follower=not shows_end)
-            offsets = copy.fetch_from - asked[part.place]
-            self._parallel.served(copy, broker, offsets=offsets, size_bytes=len(part.records))
+            if shows_end:
+                offsets = copy.fetch_from - asked[part.place]
+                self._parallel.served(copy, broker, offsets=offsets, records=part.records)
             if part.error_code == OFFSET_OUT_OF_RANGE and shows_end:
                 outside.append(copy)
         self._send()
@@ -267,11 +269,10 @@ class Fetcher:
             and self._source.topic_id(copy.row.topic) == copy.source_id
         )
 
-    def take_part(self, copy: PartitionCopy, part: Fetched, broker: ServingBroker) -> None:
+    def take_part(self, copy: PartitionCopy, part: Fetched) -> None:
         """As of `AnswerIntake`."""
-        followed = self._replicas.is_follower(copy, broker)
-        copy.stats.fetched(len(part.records), follower=followed)
-        self._take(copy, part, broker, from_follower=followed)
+        copy.stats.fetched(len(part.records), follower=False)
+        self._intake.take(copy, part)
 
     def _take(self, copy: PartitionCopy, fetched: Fetched, broker: ServingBroker, *, from_follower: bool) -> None:
         if fetched.replica >= 0 and not fetched.error_code and not fetched.records:

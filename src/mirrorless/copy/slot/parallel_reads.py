@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from mirrorless.batches.continuity import continues
+from mirrorless.batches.continuity import continues, has_epochs
 from mirrorless.copy.partition.lifecycle import READABLE
 from mirrorless.copy.slot.read_ahead import ReadAhead
 from mirrorless.copy.slot.read_connections import ReadConnections
@@ -44,12 +44,14 @@ class AnswerIntake(Protocol):
     def is_readable(self, copy: PartitionCopy, broker: ServingBroker) -> bool:
         """Whether a partition may be read from a broker: it is copied, and its topic is the one it was resumed with."""
 
-    def take_part(self, copy: PartitionCopy, part: Fetched, broker: ServingBroker) -> None:
-        """Queue the records of an answer that begins at the copy's position, or before it."""
+    def take_part(self, copy: PartitionCopy, part: Fetched) -> None:
+        """Queue the records of a leader's answer that begins at the copy's position, or before it."""
 
 
 class ParallelReads:
     """The reads of one fetcher over extra connections. Partitions in `owns` are not read over the first one.
+
+    Only leaders are read so: a follower is near (KIP-392).
 
     Memory: what was asked for and what waits for the target are at most three quarters of `memory.queued`, so that
     partitions on the first connection always have some.
@@ -100,17 +102,23 @@ class ParallelReads:
         return self._connections[broker]
 
     def answered(self, broker: ServingBroker, connection: Node, size_bytes: int) -> None:
-        """Note an answer before its records are taken: a full one shows whether the target waits for this broker."""
+        """Note an answer before its records are taken: a full one shows whether the target waits for this broker.
+
+        `size_bytes` are the most of a partition that lagged when the request was sent; otherwise the broker waited for
+        producers.
+        """
         now = time.monotonic()
         throttled = self._budget.pause_s(now) or self._source.quiet_s(connection)
         if size_bytes * 2 >= self._read_bytes and not throttled:
             self.connections(broker).answered(waited_s=self._queues.idle_s(now))
 
-    def served(self, copy: PartitionCopy, broker: ServingBroker, *, offsets: int, size_bytes: int) -> None:
-        """Note so many offsets and bytes of a partition over the first connection; it may be read ahead from here."""
-        count = self.connections(broker).count
+    def served(self, copy: PartitionCopy, broker: ServingBroker, *, offsets: int, records: bytes | memoryview) -> None:
+        """Note so many offsets of a partition from its leader, with their records; it may be read ahead from here."""
+        count, size_bytes = self.connections(broker).count, len(records)
         if count == 1 or offsets <= 0 or not self._read_bytes // 2 <= size_bytes <= self._read_bytes:
             return  # a batch larger than a read comes whole, and again with the next read
+        if not has_epochs(records):
+            return  # no answer would be known to continue the log
         if len(self._ahead) >= _PARTITIONS_PER_CONNECTION * count:
             return  # more of them would not be faster
         lag_bytes = (copy.source_end - copy.fetch_from) * size_bytes / offsets
@@ -134,11 +142,13 @@ class ParallelReads:
         if self._stopped or connections.count == 1:
             return
         now = time.monotonic()
-        while (number := connections.take(now=now)) is not None:
-            found = None if self._budget.pause_s(now) else self._next(broker)
-            if found is None:
-                connections.give_back(number, now=now)
-                break
+        while (
+            (number := connections.idle(now=now)) is not None
+            and not self._budget.pause_s(now)
+            and (found := self._next(broker)) is not None
+        ):
+            connections.take(number)
+            self._budget.spend(found[1].size_bytes)
             self._spawn(self._read(broker, number, *found))
         if connections.has_idle and broker not in self._blocked and self._has_work(broker):
             self._blocked.add(broker)
@@ -192,22 +202,21 @@ class ParallelReads:
                 max_wait_ms=_WAIT_MS,
                 max_bytes=read.size_bytes,
                 partition_max_bytes=read.size_bytes,
-                rack="" if broker.alone else self._source.rack,
             )
             answer = answers[0] if answers else None  # none if a quota is used up
         except (*TROUBLE, kafka_errors.KafkaError):
             self._source.refresh_leaders()
         connections.give_back(number, now=time.monotonic(), failed=answer is None)
-        if answer is not None:
-            self._budget.spend(len(answer.records))
-            self.answered(broker, connection, len(answer.records))
+        asked_bytes, got_bytes = read.size_bytes, 0 if answer is None else len(answer.records)
+        self._budget.spend(got_bytes - asked_bytes)
+        self.answered(broker, connection, got_bytes)
         if self._ahead.get(copy) is not ahead:
-            self._dropped_bytes -= read.size_bytes
+            self._dropped_bytes -= asked_bytes
         elif answer is None:
             if not ahead.failed(read):
                 self.drop(copy)
         else:
-            read.answer = answer
+            read.answer, read.size_bytes = answer, max(asked_bytes, got_bytes)
             self._take_answers(ahead)
         self.pump(broker)
 
@@ -223,7 +232,7 @@ class ParallelReads:
             ):
                 self.drop(copy)  # the first connection finds out what it is
                 break
-            self._intake.take_part(copy, answer, ahead.broker)
+            self._intake.take_part(copy, answer)
             ahead.taken(read)
             if copy.state not in READABLE:
                 break

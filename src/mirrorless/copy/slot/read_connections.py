@@ -23,9 +23,9 @@ _DOUBLED: Final = 6
 class ReadConnections:
     """Connections to one leader: one at first, twice as many each time that a full answer finds the target waiting.
 
-    `most` bounds them. `take` and `give_back` hand out the numbers of those that are not in use, from 3 on: the first
-    one has the leader's session, and 2 is that of requests without a rack (`ServingBroker`). Times are those of
-    `time.monotonic`.
+    `most` bounds them. `idle` is the number of one that is not in use, from 3 on: the first one has the leader's
+    session, and 2 is that of requests without a rack (`ServingBroker`). It is in use from `take` to `give_back`. Times
+    are those of `time.monotonic`.
     """
 
     def __init__(self, most: int) -> None:
@@ -48,12 +48,13 @@ class ReadConnections:
         """Whether an extra connection is not in use."""
         return bool(self._free)
 
-    def take(self, *, now: float) -> int | None:
-        """Return the number of a connection that is not in use, None if there is none."""
-        number = next((number for number, due in self._free.items() if due <= now), None)
-        if number is not None:
-            del self._free[number]
-        return number
+    def idle(self, *, now: float) -> int | None:
+        """Return the number of a connection that may be used, None if there is none."""
+        return next((number for number, due in self._free.items() if due <= now), None)
+
+    def take(self, number: int) -> None:
+        """Note that a connection is in use."""
+        del self._free[number]
 
     def give_back(self, number: int, *, now: float, failed: bool = False) -> None:
         """Take a connection back; one that failed is not used for a while, twice as long after each failure."""
