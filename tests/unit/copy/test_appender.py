@@ -50,9 +50,9 @@ class Outcome:
 class Sending:
     """An appender, and copies of 300 partitions."""
 
-    def __init__(self, flow: FakeFlow) -> None:
+    def __init__(self, flow: FakeFlow, *, most_in_flight_bytes: int = 64 << 20) -> None:
         self.flow, self.loop, self.target = flow, flow.loop, flow.target
-        self.queues = SendQueues(flow.target.client)
+        self.queues = SendQueues(flow.target.client, most_in_flight_bytes=most_in_flight_bytes)
         self.outcome = Outcome()
         self.raised: list[BaseException] = []
         self.appender = Appender(
@@ -302,3 +302,20 @@ def test_what_is_no_error_of_kafka_is_a_bug(sending: Sending, monkeypatch: pytes
     sending.appender.pump()
     sending.loop.run_for(0.01)
     assert sending.raised.pop() is error
+
+
+def test_a_leader_whose_queue_was_empty_is_sent_something_however_much_others_have_in_flight(
+    make_flow: Callable[..., FakeFlow],
+) -> None:
+    flow = make_flow(partitions=8)
+    for partition in range(4, 8):
+        flow.target.leaders["A.t", partition] = 2
+    sending = Sending(flow, most_in_flight_bytes=200 * KIB)
+    for partition in range(4, 8):
+        sending.copies[partition].resume_at(0, epoch=0, sequence=0, last_downstream=-1, node=2)
+    for partition in range(8):
+        sending.queue(partition, size_bytes=100 * KIB)
+    sending.appender.pump()
+    sending.loop.run_for(0.1)  # nothing else has it sent
+    assert sorted(sending.outcome.heard) == [(partition, "at 0") for partition in range(8)]
+    assert sending.queues.in_flight_bytes == sending.queues.queued_bytes == 0

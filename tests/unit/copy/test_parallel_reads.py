@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.kafka_python.connection_manager import ExtraConnection
+from tests.support.fake_cluster import Follower
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -217,3 +218,49 @@ def test_a_rate_limit_is_not_a_reason_for_more_connections(flow: FakeFlow) -> No
     assert flow.copied() == values
     assert connections(flow) == 1
     assert 4 < seconds_taken < 7
+
+
+def test_a_leader_that_moves_while_its_reads_hang_is_read_from_at_once(flow: FakeFlow) -> None:
+    values = fill(flow, 100)
+    flow.source.latency_s = FAR_S
+    lease = flow.lease(seconds=60.0, bounded=False)
+    flow.loop.call_soon(lease.run())
+    while connections(flow) < 4:
+        flow.loop.run_for(0.01)
+    flow.source.hanging.add(1)  # its connections are open, and nothing is answered
+    flow.loop.run_for(0.5)
+    flow.source.leaders["t", 0] = 2
+    flow.loop.run_for(6.0)
+    assert flow.copied() == values
+
+
+def test_batches_larger_than_a_read_are_left_to_the_first_connection(flow: FakeFlow) -> None:
+    values = fill(flow, 60, batch_bytes=3 * MIB)
+    flow.source.latency_s = FAR_S
+    seconds(flow)
+    assert flow.copied() == values
+    read = sum(len(places) for node, _, places in flow.source.fetches if isinstance(node, ExtraConnection))
+    assert read == 0
+
+
+def test_a_producer_that_flushes_seldom_is_not_a_reason_for_more_connections(flow: FakeFlow) -> None:
+    lease = flow.lease(seconds=60.0, bounded=False)
+    flow.loop.call_soon(lease.run())
+    for _ in range(20):
+        flow.loop.run_for(0.1)
+        fill(flow, 1, batch_bytes=1 * MIB)
+    flow.loop.run_for(1.0)
+    assert len(flow.copied()) == 20
+    assert connections(flow) == 1
+    assert {one.count for one in lease._fetcher._parallel._connections.values()} <= {1}
+
+
+def test_followers_are_not_read_ahead(flow: FakeFlow) -> None:
+    values = fill(flow, 40)
+    flow.source.rack = "a"
+    flow.source.nearest["t", 0] = 3
+    flow.source.followers[("t", 0), 3] = Follower()
+    flow.source.latency_s = FAR_S
+    seconds(flow)
+    assert flow.copied() == values
+    assert not any(isinstance(node, ExtraConnection) for node, _, _ in flow.source.fetches)
