@@ -247,7 +247,7 @@ def test_a_producer_that_flushes_seldom_is_not_a_reason_for_more_connections(flo
     lease = flow.lease(seconds=60.0, bounded=False)
     flow.loop.call_soon(lease.run())
     for _ in range(20):
-        flow.loop.run_for(0.1)
+        flow.loop.run_for(0.6)  # more than a fetch waits
         fill(flow, 1, batch_bytes=1 * MIB)
     flow.loop.run_for(1.0)
     assert len(flow.copied()) == 20
