@@ -12,10 +12,14 @@ import pytest
 
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.planning.lease_planner import LeasePlanner
+from mirrorless.copy.planning.run_order import RunOrder
+from mirrorless.copy.progress.mark_writer import take_back
 from mirrorless.copy.slot.lease import LeaseTerms
 from mirrorless.copy.slot.worker import Slot
+from mirrorless.local.broker import SecureListener
 from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from tests.kafka.copy.test_refused_while_forgotten import FORGETFUL, fill_old
+from tests.support.link import Link, LinkTerms
 from tests.support.world import World, fill
 
 if TYPE_CHECKING:
@@ -23,13 +27,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mirrorless.copy.partition.lease_rows import LeaseRow, Report
+    from mirrorless.settings import Flow
 
 RECORDS = 60_000
 
 
 @pytest.fixture(scope="module")
-def forgetful() -> Iterator[EmbeddedCluster]:
-    with start_clusters([ClusterSpec(name="forgetful", settings=FORGETFUL)]) as started:
+def link() -> Iterator[Link]:
+    found = Link(LinkTerms(round_trip_s=0.2))  # the target forgets a producer every 50 ms
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def forgetful(link: Link) -> Iterator[EmbeddedCluster]:
+    door = SecureListener(name="DOOR", protocol="PLAINTEXT", settings={}, advertised=(link.port,))
+    with start_clusters([ClusterSpec(name="forgetful", settings=FORGETFUL, secure=(door,))]) as started:
+        link.connect(started["forgetful"].secure_ports("DOOR")[0])
         yield started["forgetful"]
 
 
@@ -40,7 +54,11 @@ def world(source: EmbeddedCluster, forgetful: EmbeddedCluster, tmp_path: Path) -
 
 def lease(world: World, rows: list[LeaseRow], *, seconds: float) -> list[Report]:
     """Copy in a slot of its own, as another process would."""
-    with closing(Slot(world.place().load())) as slot:
+    return lease_of(world.place().load(), rows, seconds=seconds)
+
+
+def lease_of(flow: Flow, rows: list[LeaseRow], *, seconds: float) -> list[Report]:
+    with closing(Slot(flow)) as slot:
         return slot.copy(rows, terms=LeaseTerms(seconds=seconds), watch=Control().of(1, 0))
 
 
@@ -92,14 +110,29 @@ def test_a_run_stays_first_when_its_file_is_changed(world: World) -> None:
         assert [row.is_first for row in planned(planner, world)] == [True, True]
 
 
-def test_where_both_believe_to_be_first_it_is_reported(world: World) -> None:
-    """As after a run was frozen for longer than its mark is valid."""
+def test_a_run_whose_mark_another_one_deleted_claims_again(world: World) -> None:
+    """As after it was cut off from the target for longer than its mark is valid."""
+    world.topic()
+    world.discover()
+    flow = world.place().load()
+    with closing(LeasePlanner(flow, bounded=False, order=RunOrder(flow, run="cut off"))) as planner:
+        assert [row.is_first for row in planned(planner, world)] == [True]
+        take_back(flow, "cut off")
+        assert [row.is_first for row in planned(planner, world)] == [True]
+        with closing(LeasePlanner(flow, bounded=False)) as later:
+            assert [row.is_first for row in planned(later, world)] == [False]
+
+
+def test_where_both_believe_to_be_first_it_is_reported(world: World, link: Link) -> None:
+    """As after a run was frozen for longer than its mark is valid. One of them is far from the target."""
     topic = world.topic()
     world.discover()
     with closing(LeasePlanner(world.place().load(), bounded=False)) as planner:
         rows = [replace(row, is_first=True) for row in planned(planner, world)]
+    near = world.place().load()
+    world.write_settings(**{f"{world.target_alias}.bootstrap.servers": f"127.0.0.1:{link.port}"})
     with ThreadPoolExecutor() as pool:
-        runs = [pool.submit(lease, world, rows, seconds=8) for _ in range(2)]
+        runs = [pool.submit(lease_of, flow, rows, seconds=8) for flow in (near, world.place().load())]
         while not all(run.done() for run in runs):
             fill_old(world, topic, 10, partitions=1)
             time.sleep(0.2)

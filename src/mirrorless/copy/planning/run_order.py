@@ -97,14 +97,14 @@ class RunOrder:
         self._writer.delete(marks.expired(self._flow, **self._now()))
 
     def is_first(self) -> bool:
-        """Whether no other run began to copy before this one, whose mark is written if it does not exist yet.
+        """Whether no other run began to copy before this one, whose mark is written if it does not exist.
 
-        False for a run whose own mark has expired, since it cannot be renewed.
+        Another run deletes the mark of a run that was cut off from the target for longer than it is valid. False for a
+        run whose own mark has expired, since it cannot be renewed.
         """
-        if self._writer.key != key_of(self._flow, self._run):
+        key = key_of(self._flow, self._run)
+        if self._writer.key != key or not self._reader.read().has(key):
             self.claim()
-        else:
-            self._reader.read()
         first = self._reader.marks.first(self._flow, share=self._share, **self._now())
         return first is not None and first.run == self._run
 

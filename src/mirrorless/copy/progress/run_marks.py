@@ -182,6 +182,10 @@ class RunMarks:
         self._marks[key] = mark
         return True
 
+    def has(self, key: bytes) -> bool:
+        """Whether there is a mark with this key, valid or not, that was not deleted after its claim."""
+        return key in self._marks
+
     def chosen(self, flow: Flow, deployment: str) -> EngineChoice | None:
         """The choice of the flow's engine, None if there is none."""
         return self._choices.get(choice_key(flow, deployment))
