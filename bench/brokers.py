@@ -28,7 +28,7 @@ _SETTINGS: Final = {
 def source_and_target(
     link_ports: Mapping[str, int] | None = None,
 ) -> AbstractContextManager[dict[str, EmbeddedCluster]]:
-    """Start both; where the benchmark is told to end, they do so too.
+    """Start both; they end with the benchmark.
 
     Clusters that are named in `link_ports` have the listener `LINKED` beside the plain one.
     """

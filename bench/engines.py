@@ -88,7 +88,7 @@ def running(engine: str, world: World, tasks: int | None = None) -> Iterator[Run
             "refresh.groups.interval.seconds": "600",
         },
     )
-    # Where a world's clients are to go by a link, they are told so by its own settings.
+    # The settings of a world say whether its clients go through a link.
     settings |= {key: value for key, value in world.extra.items() if key.endswith(".bootstrap.servers")}
     if engine == TUNED:
         settings |= _tuned(world)

@@ -9,7 +9,7 @@ changes. What the relay carries is measured first, by plain sockets.
 
 Throughput is that of steady copying: a backlog is there when the engine starts, and what arrives in a time is counted,
 from some seconds after the first record (or a sixth of the backlog) on. Engines take turns in every round, each into a
-remote topic of its own, and each starts anew; medians count. Workloads and links that are not measured with all round
+remote topic of its own, and each starts again; medians count. Workloads and links that are not measured with all round
 trips have one round less. CPU is that of the engine's whole process tree in that
 time. Latency is that of 1,000 records a second, one round.
 

@@ -32,6 +32,7 @@ LAYERS = (
     "heartbeats",
     "client",
     "doctor",
+    "report_html",
     "publishing",
     "verify",
     "operations",

@@ -19,10 +19,10 @@ from mirrorless.protocol import requests
 from mirrorless.protocol.broker_errors import RETRIABLE, error_for, refusal
 from mirrorless.protocol.fetch_session import NOT_KNOWN, Asked
 from mirrorless.protocol.known_metadata import KnownMetadata
-from mirrorless.protocol.side_by_side import SideBySide, open_connections
+from mirrorless.protocol.side_by_side import open_connections, side_by_side
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
     from mirrorless.batches.stamp import Stamped
     from mirrorless.clusters.topic_partition import TopicPartition
@@ -45,7 +45,7 @@ _TO_CONNECT = 4
 """At least so many round trips go to a first request: to connect, learn the versions, log in or not, and answer."""
 
 
-class ClusterClient(SideBySide, KnownMetadata):
+class ClusterClient(KnownMetadata):
     """Connections to one cluster; every coroutine runs on `net` and raises kafka-python's errors.
 
     Answers are read into `frames`, which no other thread may use. `config` are parameters of kafka-python's
@@ -143,6 +143,20 @@ class ClusterClient(SideBySide, KnownMetadata):
         broker = node if isinstance(node, int) else node.node
         self._round_trips[broker] = min(self.round_trip_s(broker), (time.monotonic() - began) / exchanges)
         return response
+
+    async def in_order(self, node: Node, *asking: Coroutine[Any, Any, Any]) -> list[Any]:
+        """Await requests to `node` that are sent one right after the other; returns their answers.
+
+        A broker processes the requests of a connection in the order in which they were sent, so that each sees what the
+        one before saw or something newer, without a round trip for each.
+        """
+        while quiet_s := self.quiet_s(node):
+            await self._net.sleep(quiet_s)  # each would wait for itself, and might be sent before the one before it
+        return await self.side_by_side(*asking)
+
+    async def side_by_side(self, *asking: Coroutine[Any, Any, Any]) -> list[Any]:
+        """Await coroutines side by side; returns their answers, raises the first error in their order."""
+        return await side_by_side(self._net, asking)
 
     def round_trip_s(self, node: int) -> float:
         """Shortest time that a broker took to answer, about a round trip; infinite as long as it was not asked."""

@@ -12,35 +12,16 @@ from mirrorless.kafka_python.structs import Future
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable
 
-    from mirrorless.kafka_python.connection_manager import ConnectionManager, Node
+    from mirrorless.kafka_python.connection_manager import ConnectionManager
     from mirrorless.kafka_python.event_loop import EventLoop
 
 _OPEN_TIMEOUT_MS = 5_000.0
 
 
-class SideBySide:
-    """What a client of a cluster that sends its requests on `_net` can do with several of them."""
-
-    _net: EventLoop
-
-    def quiet_s(self, node: Node) -> float:
-        """Seconds that a broker asked to be left alone for."""
-        raise NotImplementedError
-
-    async def in_order(self, node: Node, *asking: Coroutine[Any, Any, Any]) -> list[Any]:
-        """Await requests to `node` that are sent one right after the other; returns their answers.
-
-        A broker processes the requests of a connection in the order in which they were sent, so that each sees what the
-        one before saw or something newer, without a round trip for each.
-        """
-        while quiet_s := self.quiet_s(node):
-            await self._net.sleep(quiet_s)  # each would wait for itself, and might be sent before the one before it
-        return await self.side_by_side(*asking)
-
-    async def side_by_side(self, *asking: Coroutine[Any, Any, Any]) -> list[Any]:
-        """Await coroutines side by side; returns their answers, raises the first error in their order."""
-        under_way = [self._net.call_soon_with_future(one) for one in asking]
-        return [await one for one in under_way]
+async def side_by_side(net: EventLoop, asking: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """Await coroutines side by side; returns their answers, raises the first error in their order."""
+    under_way = [net.call_soon_with_future(one) for one in asking]
+    return [await one for one in under_way]
 
 
 async def open_connections(

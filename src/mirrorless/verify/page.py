@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.report_html import bullets, grid
 from mirrorless.verify.findings import OF_RECORDS, by_topic
 from mirrorless.verify.plots import AMBER, GREEN, RED, Bar, bars
 from mirrorless.verify.report import RESULTS
@@ -39,7 +40,7 @@ def page(verdicts: Sequence[VerificationResult], plans: Sequence[Sequence[Step]]
         parts += _flow(verdict)
         if plans and plans[number]:
             rows = [(one.place, one.repairs, one.action) for one in plans[number]]
-            parts += ["<h3>Repair plan</h3>", _table(("where", "repairs", "how"), rows)]
+            parts += ["<h3>Repair plan</h3>", grid(("where", "repairs", "how"), rows)]
     return "".join([*parts, "</body></html>\n"])
 
 
@@ -69,7 +70,7 @@ def _flow(verdict: VerificationResult) -> Iterable[str]:
         lag = [Bar(one.topic, ((one.not_copied, AMBER),), f"{one.not_copied:,}") for one in topics]
         yield bars("Lag: records not copied yet, by topic", lag)
         yield "<h3>Topics</h3>"
-        yield _table(
+        yield grid(
             ("topic", "remote topic", "#partitions", "#records", "#windows", "#differences", "#not copied"),
             [
                 (
@@ -81,9 +82,7 @@ def _flow(verdict: VerificationResult) -> Iterable[str]:
         )
     if verdict.differences:
         yield "<h3>Differences</h3>"
-        yield _table(
-            ("where", "#source offset", "#target offset", "what"), [*map(_row, verdict.differences[:MOST_ROWS])]
-        )
+        yield grid(("where", "#source offset", "#target offset", "what"), [*map(_row, verdict.differences[:MOST_ROWS])])
         if len(verdict.differences) > MOST_ROWS:
             yield f"<p>First {MOST_ROWS:,} of {len(verdict.differences):,}; the JSON has all of them.</p>"
     more = [
@@ -105,18 +104,5 @@ def _row(one: Difference) -> tuple[str, ...]:
     )
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; columns that begin with # hold numbers."""
-    marks = [' class="n"' if name.startswith("#") else "" for name in columns]
-    head = "".join(f"<th{mark}>{escape(name.lstrip('#'))}</th>" for name, mark in zip(columns, marks, strict=True))
-    body = "".join(
-        "<tr>" + "".join(f"<td{mark}>{escape(cell)}</td>" for cell, mark in zip(row, marks, strict=True)) + "</tr>"
-        for row in rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
 def _list(title: str, lines: Sequence[str]) -> str:
-    if not lines:
-        return ""
-    return f"<h3>{escape(title)}</h3><ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
+    return f"<h3>{escape(title)}</h3>{bullets(lines)}" if lines else ""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.doctor.findings import Status
 from mirrorless.operations.drill.report import RTO_EXCLUDES
-from mirrorless.operations.html import badge, bullets, document, figure, grid
 from mirrorless.operations.results import count_of
+from mirrorless.report_html import badge, bullets, document, figure, grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
