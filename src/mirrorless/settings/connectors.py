@@ -26,8 +26,8 @@ _COPIES, _CHECKPOINTS, _BEATS = CONNECTORS
 # Settings of one connector, so that each may have a different value.
 _ITS_OWN: Final = ("name", "connector.class", "source.cluster.alias", "target.cluster.alias", "enabled")
 # What the other connectors may set for a flow; all else is taken from the MirrorSourceConnector, or the default.
-_OF_OTHERS: Final = {
-    "MirrorCheckpointConnector": (
+OF_OTHERS: Final = {
+    _CHECKPOINTS: (
         "groups",
         "group.",
         "checkpoints.",
@@ -35,7 +35,7 @@ _OF_OTHERS: Final = {
         "sync.group.offsets.",
         "refresh.groups.",
     ),
-    "MirrorHeartbeatConnector": ("heartbeats.", "emit.heartbeats."),
+    _BEATS: ("heartbeats.", "emit.heartbeats."),
 }
 _OF_CONNECTIONS: Final = ("source.", "target.", "admin.", "producer.", *SECURITY_PREFIXES, BOOTSTRAP_SERVERS)
 # Connect's own settings, which do not affect what is copied.
@@ -102,7 +102,7 @@ class Connector:
 
     def may_say(self, key: str) -> bool:
         """Whether a setting applies to it: to the other connectors, their own settings and client settings."""
-        return self.kind == _COPIES or key.startswith((*_OF_OTHERS[self.kind], *_OF_CONNECTIONS, _WORKER_S))
+        return self.kind == _COPIES or key.startswith((*OF_OTHERS[self.kind], *_OF_CONNECTIONS, _WORKER_S))
 
 
 @dataclass(frozen=True, slots=True)

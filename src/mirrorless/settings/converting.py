@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings import locations
+from mirrorless.settings.classes import JAVA_PACKAGE
 from mirrorless.settings.client_keys import ROLE_PREFIXES, is_client_key
+from mirrorless.settings.connectors import CONNECTORS, OF_OTHERS
 from mirrorless.settings.key_normalizer import CLUSTERS, take_apart
 from mirrorless.settings.load import understand_texts
 from mirrorless.settings.masking import shown_name
@@ -29,17 +31,9 @@ if TYPE_CHECKING:
     from mirrorless.settings.reader import Understanding
 
 MARK: Final = "# Written by mirrorless config convert. A comment names the origin of the next line."
+_SOURCE, _CHECKPOINT, _HEARTBEAT = CONNECTORS
 _ENABLED, _NAME = "enabled", "mirrorless.connector.name"
 _BEATS: Final = ("emit.heartbeats", "heartbeats.topic")
-_PACKAGE: Final = "org.apache.kafka.connect.mirror."
-_OF_CHECKPOINTS: Final = (
-    "groups",
-    "group.",
-    "checkpoints.",
-    "emit.checkpoints.",
-    "sync.group.offsets.",
-    "refresh.groups.",
-)
 _ESCAPES: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 
 
@@ -215,13 +209,13 @@ def _connectors(understood: Understanding, secrets: EnvironmentSecrets) -> Itera
             own["source.consumer.auto.offset.reset"] = own.pop(reset)
         ends = _ends(understood, flow.name, secrets)
         beats = {key: own.pop(key) for key in tuple(own) if key.startswith(_BEATS)}
-        checkpoints = {key: value for key, value in own.items() if key.startswith(_OF_CHECKPOINTS)}
+        checkpoints = {key: value for key, value in own.items() if key.startswith(OF_OTHERS[_CHECKPOINT])}
         rest = {key: value for key, value in own.items() if key not in checkpoints}
-        yield _connector(flow.connector_name, "MirrorSourceConnector", ends | rest)
+        yield _connector(flow.connector_name, _SOURCE, ends | rest)
         if flow.emit_checkpoints_enabled:
-            yield _connector(f"{flow.name}.checkpoint", "MirrorCheckpointConnector", ends | checkpoints)
+            yield _connector(f"{flow.name}.checkpoint", _CHECKPOINT, ends | checkpoints)
         if flow.emit_heartbeats_enabled:
-            yield _connector(f"{flow.name}.heartbeat", "MirrorHeartbeatConnector", ends | beats)
+            yield _connector(f"{flow.name}.heartbeat", _HEARTBEAT, ends | beats)
     names = {flow.name for flow in settings.flows}
     # In an order that does not depend on that of the clusters, which this form does not have.
     for pair in sorted(settings.heartbeats, key=lambda pair: pair.name):
@@ -233,7 +227,7 @@ def _connectors(understood: Understanding, secrets: EnvironmentSecrets) -> Itera
                 "emit.heartbeats.interval.seconds": str(pair.emit_heartbeats_interval_seconds),
                 "heartbeats.topic.replication.factor": str(pair.heartbeats_topic_replication_factor),
             }
-            yield _connector(f"{pair.name}.heartbeat", "MirrorHeartbeatConnector", ends | beats)
+            yield _connector(f"{pair.name}.heartbeat", _HEARTBEAT, ends | beats)
 
 
 def _ends(understood: Understanding, name: str, secrets: EnvironmentSecrets) -> dict[str, str]:
@@ -251,4 +245,4 @@ def _ends(understood: Understanding, name: str, secrets: EnvironmentSecrets) -> 
 
 
 def _connector(name: str, kind: str, config: Mapping[str, str]) -> dict[str, Any]:
-    return {"name": name, "config": {"connector.class": f"{_PACKAGE}{kind}", **config}}
+    return {"name": name, "config": {"connector.class": f"{JAVA_PACKAGE}{kind}", **config}}

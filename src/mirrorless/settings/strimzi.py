@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
+from mirrorless.settings.classes import JAVA_PACKAGE
 from mirrorless.settings.connectors import Worker, called, connector_of, line
 from mirrorless.settings.masking import shown_field
 from mirrorless.settings.properties import PropertyEntry
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from mirrorless.settings.connectors import Connector
 
 KINDS: Final = ("KafkaMirrorMaker2", "KafkaConnector")
-_PACKAGE: Final = "org.apache.kafka.connect.mirror."
 _CONNECTORS: Final = {
     "sourceConnector": "MirrorSourceConnector",
     "checkpointConnector": "MirrorCheckpointConnector",
@@ -122,7 +122,7 @@ class Resource:
         settings |= self._texts(spec, path, {"tasksMax": "tasks.max", "class": "connector.class"})
         name = self._name or None
         if kind is not None:
-            settings["connector.class"] = PropertyEntry(_PACKAGE + kind, line_of(spec), self._file, path)
+            settings["connector.class"] = PropertyEntry(JAVA_PACKAGE + kind, line_of(spec), self._file, path)
             aliases = [settings[f"{side}.cluster.alias"].value for side in ("source", "target")]
             name = f"{'->'.join(aliases)}.{kind}"
         where = f"{self._file}: {self._kind} {line(self._name)}: {path}"

@@ -55,7 +55,7 @@ def committed(facts: DrillFacts) -> CheckResult:
     if isinstance(groups, UnreadPart):
         return not_checked(check, groups)
     ahead: list[str] = []
-    equal = behind = 0
+    equal = before = 0
     for one in facts.plan.forecasts:
         there = groups.committed.get(one.group, {}).get((one.remote_topic, one.partition))
         if there is None or one.target_offset is None or one.group in groups.active_on_target:
@@ -69,8 +69,8 @@ def committed(facts: DrillFacts) -> CheckResult:
         elif there == one.target_offset:
             equal += 1
         else:
-            behind += 1
-    done = f"{equal:,} offsets equal the translation, {behind:,} are before it"
+            before += 1
+    done = f"{equal:,} offsets equal the translation, {before:,} are before it"
     if ahead:
         return CheckResult(
             check=check,
@@ -82,7 +82,7 @@ def committed(facts: DrillFacts) -> CheckResult:
     if groups.troubles:
         text = f"{done}; some groups could not be read"
         return CheckResult(check=check, status=Status.WARNING, text=text, lines=groups.troubles)
-    text = done if equal or behind else "no group has a committed offset on the target"
+    text = done if equal or before else "no group has a committed offset on the target"
     return CheckResult(check=check, status=Status.OK, text=text)
 
 

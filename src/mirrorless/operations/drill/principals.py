@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mirrorless.clusters.acls import Acl
 
@@ -72,12 +72,11 @@ def missing_rights(
     source: Iterable[Acl], target: Iterable[Acl], *, remote: Mapping[str, str], rules: AclSyncRules
 ) -> tuple[int, list[MissingRight]]:
     """Return the number of principals with rights on replicated topics, and what each of them lacks on the target."""
-    source, target = list(source), list(target)
+    here_by_topic, there_by_topic = _ByTopic(source), _ByTopic(target)
     principals: set[str] = set()
     lacking: dict[tuple[str, str, str, WhyMissing], list[tuple[str, str]]] = defaultdict(list)
     for topic, name in sorted(remote.items()):
-        here = [one for one in source if _is_on(one, topic)]
-        there = [one for one in target if _is_on(one, name)]
+        here, there = here_by_topic.on(topic), there_by_topic.on(name)
         for principal, host in sorted({(one.principal, one.host) for one in here if one.permission == "ALLOW"}):
             principals.add(principal)
             for operation, grants in _granted(here, principal, host).items():
@@ -92,8 +91,28 @@ def missing_rights(
 
 def missing_acls(source: Iterable[Acl], target: Iterable[Acl]) -> list[Acl]:
     """Return ACLs of the source, of a resource that has the same name on the target, that no ACL there covers."""
-    there = list(target)
-    return [one for one in sorted(source) if not any(_covers(other, one) for other in there)]
+    there = _ByTopic(target)
+    return [one for one in sorted(source) if not any(_covers(other, one) for other in there.like(one))]
+
+
+class _ByTopic:
+    """ACLs by the name of their resource: there may be thousands, of as many topics."""
+
+    def __init__(self, acls: Iterable[Acl]) -> None:
+        self._named: dict[str, list[Acl]] = defaultdict(list)
+        self._wide: list[Acl] = []
+        for one in acls:
+            wide = one.pattern != "LITERAL" or one.topic == _EVERY_TOPIC
+            (self._wide if wide else self._named[one.topic]).append(one)
+
+    def on(self, topic: str) -> list[Acl]:
+        """Return the ACLs that apply to a topic."""
+        return [*self._named.get(topic, ()), *(one for one in self._wide if _is_on(one, topic))]
+
+    def like(self, acl: Acl) -> Iterator[Acl]:
+        """Yield the ACLs that may cover this one."""
+        yield from self._named.get(acl.topic, ())
+        yield from self._wide
 
 
 def _granted(here: Iterable[Acl], principal: str, host: str) -> dict[str, list[Acl]]:
