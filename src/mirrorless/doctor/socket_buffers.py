@@ -10,10 +10,10 @@ import math
 import time
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.clusters import round_trips
 from mirrorless.clusters.side_by_side import each
 from mirrorless.doctor.findings import Finding, Status
 from mirrorless.doctor.probes import NotSaid
-from mirrorless.kafka_python.messages import MetadataRequest
 from mirrorless.protocol.requests import describe_broker, described_configs
 from mirrorless.rights import Side
 
@@ -26,8 +26,6 @@ BUFFERS: Final = "socket buffers"
 _CONFIG: Final = {Side.SOURCE: "socket.send.buffer.bytes", Side.TARGET: "socket.receive.buffer.bytes"}
 """What limits reads from the source, and appends to the target."""
 _ENOUGH_BYTES_PER_S: Final = 10e6
-_FAR_S: Final = 0.020
-_ASKED: Final = 4
 _KERNEL: Final = -1
 
 
@@ -43,7 +41,7 @@ def socket_buffers(
         text = "the round trip could not be measured"
         return Finding(check=BUFFERS, status=Status.NOT_CHECKED, text=text, cluster=alias)
     told = f"round trip {round_trip_s * 1000:.1f} ms"
-    if round_trip_s < _FAR_S:  # a busy machine may take some ms for a request to itself
+    if round_trip_s < round_trips.FAR_S:
         text = f"{told}: the cluster is near, and buffers do not matter"
         return Finding(check=BUFFERS, status=Status.OK, text=text, cluster=alias)
     told = f"{told}, {name}"
@@ -70,15 +68,10 @@ def socket_buffers(
 
 def shortest_round_trip_s(probes: Probes, *, clock: Callable[[], float] = time.monotonic) -> float | None:
     """Return the shortest time of a few requests without work for the broker, in seconds; None without an answer."""
-    took = []
     try:
-        for _ in range(_ASKED):
-            before = clock()
-            probes.ask(MetadataRequest(topics=[], allow_auto_topic_creation=False))
-            took.append(clock() - before)
+        return round_trips.shortest_round_trip_s(probes.ask, clock=clock)
     except NotSaid:
         return None
-    return min(took)
 
 
 def _size(probes: Probes, node: int, name: str) -> int | None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import TopicPartition as ConfluentTopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from mirrorless.clusters.kafka_admin_client import admin_client
+from mirrorless.clusters.round_trips import FAR_S, shortest_round_trip_s
 from mirrorless.clusters.topics import high_watermarks, log_starts
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS
 from mirrorless.copy.progress.discovered_topics import starts_at_latest
@@ -21,7 +23,6 @@ from mirrorless.copy.slot.producer_expiry import EXPIRY
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.admin import ask_any_broker, ask_broker
-from mirrorless.kafka_python.messages import MetadataRequest
 from mirrorless.protocol.requests import describe_broker, described_configs
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from mirrorless.copy.progress.records import Known
     from mirrorless.settings import Cluster, Flow
 
-_FAR_S: Final = 0.020
-_ASKED: Final = 4
 _HOUR_MS: Final = 3_600_000
 
 
@@ -47,7 +46,7 @@ class Distance:
     @property
     def is_far(self) -> bool:
         """Whether one batch for each round trip is much less than a near target takes."""
-        return self.round_trip_s >= _FAR_S
+        return self.round_trip_s >= FAR_S
 
 
 def distance_of(cluster: Cluster, brokers: Iterable[int]) -> Distance:
@@ -55,20 +54,16 @@ def distance_of(cluster: Cluster, brokers: Iterable[int]) -> Distance:
     try:
         client = admin_client(cluster)
         try:
-            took = []
-            for _ in range(_ASKED):
-                before = time.monotonic()
-                ask_any_broker(client, MetadataRequest(topics=[], allow_auto_topic_creation=False))
-                took.append(time.monotonic() - before)
-            if min(took) < _FAR_S:
-                return Distance(round_trip_s=min(took))
+            round_trip_s = shortest_round_trip_s(partial(ask_any_broker, client))
+            if round_trip_s < FAR_S:
+                return Distance(round_trip_s=round_trip_s)
             answers = [ask_broker(client, node, describe_broker(node, [EXPIRY])) for node in list(brokers)[:1]]
         finally:
             client.close()
     except (kafka_errors.KafkaError, OSError) as error:
         raise ClusterUnavailable(str(error) or type(error).__name__, cluster=cluster.alias) from error
     known = [int(value) for answer in answers for value in described_configs(answer).values()]
-    return Distance(round_trip_s=min(took), expiry_ms=min(known, default=PRODUCER_EXPIRY_MS))
+    return Distance(round_trip_s=round_trip_s, expiry_ms=min(known, default=PRODUCER_EXPIRY_MS))
 
 
 def backfill_note(

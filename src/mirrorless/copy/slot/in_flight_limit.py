@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from mirrorless.clusters.round_trips import FAR_S
 from mirrorless.copy.partition.send_window import BATCHES_IN_FLIGHT
 
 MOST_REQUESTS: Final = 128
-FAR_S: Final = 0.02
-"""From this round trip on a broker is far away."""
 _QUEUED_S: Final = 0.02
 _LEAST: Final = 2
 """One that the broker works at, and one that is on its way."""

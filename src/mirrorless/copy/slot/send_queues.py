@@ -7,7 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.slot.in_flight_limit import FAR_S, InFlightLimit
+from mirrorless.clusters.round_trips import FAR_S
+from mirrorless.copy.slot.in_flight_limit import InFlightLimit
 from mirrorless.kafka_python.connection_manager import ExtraConnection
 
 if TYPE_CHECKING:
