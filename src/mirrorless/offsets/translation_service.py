@@ -93,11 +93,14 @@ class Translator:
 
     def prepare(self, *, stopping: Callable[[], bool] = lambda: False) -> None:
         """Connect, and read what `refresh` then only reads on; raises `ClusterError`."""
-        side_by_side(lambda: self.syncs.read(stopping=stopping), lambda: self._read_progress(stopping))
+        side_by_side(
+            lambda: self.syncs.read(stopping=stopping),
+            lambda: self._read_progress(partition_counts(self._target.metadata()), stopping),
+        )
 
-    def _read_progress(self, stopping: Callable[[], bool]) -> bool:
-        """Read the progress where it exists; returns whether it was read to its end."""
-        if self._flow.offset_storage_topic not in partition_counts(self._target.metadata()):
+    def _read_progress(self, counts: Mapping[str, int], stopping: Callable[[], bool]) -> bool:
+        """Read the progress if the target has its topic; returns whether it was read to its end."""
+        if self._flow.offset_storage_topic not in counts:
             return True
         self.progress = self._progress.read(stopping=stopping)
         return self._progress.complete
@@ -119,7 +122,8 @@ class Translator:
         )
         self.target_ends = {place: ends[far] for place, far in there.items() if far in ends}
         self._target_starts = {place: starts[far] for place, far in there.items() if far in ends and far in starts}
-        whole = all(side_by_side(lambda: self.syncs.read(stopping=stopping), lambda: self._read_progress(stopping)))
+        # Then the syncs before the progress, which so has the announcement of each sync's epoch.
+        whole = self.syncs.read(stopping=stopping) and self._read_progress(counts, stopping)
         if whole:
             self._identify({topic for topic, _ in places})
         return whole
