@@ -66,7 +66,7 @@ class Running:
 def running(engine: str, world: World, tasks: int | None = None) -> Iterator[Running]:
     """Start an engine for the flow of a world with so many slots or tasks; leaving the context stops it.
 
-    Unless told otherwise, MirrorMaker 2 has a task for each of two cores (tuned for links: six), and this project its
+    By default MirrorMaker 2 has a task for each of two cores (tuned for links: six), and this project its
     one slot.
     """
     if engine in (OURS, SPARK, FUNCTIONS):

@@ -60,7 +60,7 @@ class Load(threading.Thread):
         self._age_ms = int(age_days * _DAY_MS)
 
     def run(self) -> None:
-        """Write until told to stop, then wait for the acknowledgements."""
+        """Write until `stop` is called, then wait for the acknowledgements."""
         due = time.monotonic()
         while not self.stop.is_set():
             now = time.time()
@@ -94,7 +94,7 @@ class Reader(threading.Thread):
         self._began = time.time()
 
     def run(self) -> None:
-        """Read until told to stop."""
+        """Read until `stop` is called."""
         while not self.stop.is_set():
             for message in self._client.consume(5_000, timeout=0.2):
                 assert message.error() is None, message.error()

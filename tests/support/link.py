@@ -1,6 +1,6 @@
 """A link between regions before one broker: latency, a window for each connection, bandwidth, cuts and resets.
 
-The relay runs in a process of its own, so that its work is nobody else's CPU time. What it imitates of TCP over
+The relay runs in a process of its own, so that it costs a test no CPU time. What it imitates of TCP over
 distance: each byte arrives half a round trip later; a connection is open after a whole one; a sender stops when
 `window_bytes` are unacknowledged, and acknowledgements need half a round trip too. It has no slow start and no loss.
 """

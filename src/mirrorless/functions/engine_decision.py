@@ -98,7 +98,7 @@ def _with_functions(before: EngineChoice, seen: Seen, flow: Flow, now_ms: int) -
 
 
 def _silence(before: EngineChoice, now_ms: int) -> EngineChoice:
-    """Count the time without functions, of looks in a row: nobody looks while the flow is paused."""
+    """Count the time without functions between looks in a row; there are none while the flow is paused."""
     since_ms = before.silent_since_ms
     if since_ms is None or now_ms - before.silent_ms > _PAUSE_MS:
         since_ms = now_ms

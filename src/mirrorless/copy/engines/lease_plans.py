@@ -1,4 +1,4 @@
-"""Plans one lease after the other, for either engine: what passes is retried, and told as the run's complaint."""
+"""Plans one lease after the other, for either engine: what passes is retried and reported as the run's trouble."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class MarkWriter:
         claimed = self._claim()
         if claimed is None:
             reason = self._error or f"no acknowledgement in {_WRITE_S:.0f} s"
-            self._write(None)  # the mark may still be written, and nobody would renew it
+            self._write(None)  # the mark may still be written, and would not be renewed
             self.key = None
             raise ClusterUnavailable(f"{self._topic}: writing this run's mark failed: {reason}", cluster=self._alias)
         self._thread = threading.Thread(target=self._renew, name="run mark", daemon=True)
