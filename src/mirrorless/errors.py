@@ -8,6 +8,7 @@
     ├── FlowPaused              the flow was paused on purpose, here or by MirrorMaker 2's operator
     ├── SameClusterError        both ends of a flow are the same cluster; nothing was written
     │   └── CopiedClusterIdError  the two clusters look different, but report the same id
+    ├── OperationError          an operation cannot begin or continue: another is open, or another process runs it
     ├── LoopError               flows that keep topic names would replicate a topic in a loop; nothing was written
     ├── ClusterError            a cluster refused or failed a request
     │   ├── ClusterUnavailable  the cluster did not answer in time; retriable
@@ -45,6 +46,7 @@ __all__ = [
     "MirrorMaker2MayRun",
     "MirrorMaker2Runs",
     "MirrorlessError",
+    "OperationError",
     "PartitionError",
     "PrerequisiteError",
     "SameClusterError",
@@ -114,6 +116,10 @@ class FlowPaused(MirrorlessError):
             f"flow {flow} is {state.lower()}, according to topic {topic}; "
             f"run `mirrorless resume FILE --flow '{flow}'` to resume replication"
         )
+
+
+class OperationError(MirrorlessError):
+    """An operation that cannot begin or continue; the text has what to do."""
 
 
 class SameClusterError(MirrorlessError):

@@ -22,6 +22,7 @@ from mirrorless.clusters.internal_topics import (
 from mirrorless.clusters.mirrormaker2 import group_of
 from mirrorless.clusters.target_state import configs_topic
 from mirrorless.metadata.acl_record import record_topic
+from mirrorless.operation_log.topic import OPERATIONS_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -77,6 +78,7 @@ class On(StrEnum):
     DEAD_LETTERS = "dead letter topic"
     ACL_RECORD = "record of ACLs"
     TARGET_STATE = "target state"
+    OPERATIONS = "operations topic"
     GROUPS = "consumer groups"
     MIRRORMAKER2 = "MirrorMaker 2's group"
     CLUSTER = "cluster"
@@ -105,6 +107,7 @@ class When(StrEnum):
     RIVAL = "optional: without it, a running MirrorMaker 2 is detected only when it writes progress"
     PAUSE = "optional: without it, a pause is not detected"
     LATEST = "with auto.offset.reset=latest"
+    OPERATIONS = "after a first switchover"
     EXPIRY = "optional: without it, one day is assumed"
     OLD_RECORDS = "optional: without it, a limit on the age of records is lifted by config_sync only"
     RACK = "optional, with client.rack: without it, the topics' leaders are read"
@@ -189,6 +192,7 @@ _DISCOVERY, _COPY, _CHECKPOINT = Function.TOPIC_DISCOVERY, Function.PARTITION_CO
 _CONFIGS, _ACLS, _VERIFY = Function.CONFIG_SYNC, Function.ACL_SYNC, Function.VERIFY_COPY
 _HEARTBEAT, _SUPERVISOR = Function.HEARTBEAT, Function.JOB_SUPERVISOR
 _SAME: Final = "detect recreated topics"
+_FENCES: Final = "leave out the fence of a switchover"
 
 _ALONE: Final = (
     Row(_DISCOVERY, _S, On.TOPICS, Operation.DESCRIBE, "find topics and partitions"),
@@ -213,11 +217,13 @@ _ALONE: Final = (
     Row(_CONFIGS, _T, On.REMOTE_TOPICS, Operation.DESCRIBE_CONFIGS, "compare their configs"),
     Row(_CONFIGS, _T, On.REMOTE_TOPICS, Operation.ALTER_CONFIGS, "set and delete configs"),
     Row(_CONFIGS, _T, On.PROGRESS, Operation.READ, _SAME),
+    Row(_CONFIGS, _T, On.OPERATIONS, Operation.READ, _FENCES, When.OPERATIONS),
     Row(_ACLS, _S, On.TOPICS, Operation.DESCRIBE, "find topics"),
     Row(_ACLS, _S, On.CLUSTER, Operation.DESCRIBE, "read ACLs"),
     Row(_ACLS, _T, On.CLUSTER, Operation.DESCRIBE, "compare ACLs"),
     Row(_ACLS, _T, On.CLUSTER, Operation.ALTER, "add ACLs"),
     Row(_ACLS, _T, On.PROGRESS, Operation.READ, _SAME),
+    Row(_ACLS, _T, On.OPERATIONS, Operation.READ, _FENCES, When.OPERATIONS),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.CREATE, "create it if missing", When.PRUNE),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.READ, "read which ACLs the flow added", When.PRUNE),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.WRITE, "record which ACLs the flow added", When.PRUNE),
@@ -266,6 +272,7 @@ _ALONE: Final = (
     Row(_VERIFY, _T, On.CHECKPOINTS, Operation.READ, "compare offsets of groups", When.NO_GROUP_OFFSETS),
     Row(_VERIFY, _T, On.GROUPS, Operation.DESCRIBE, "compare offsets of groups", When.GROUP_OFFSETS),
     Row(_VERIFY, _T, On.CLUSTER, Operation.DESCRIBE, "compare ACLs", When.ACLS),
+    Row(_VERIFY, _T, On.OPERATIONS, Operation.READ, _FENCES, When.OPERATIONS),
     Row(_VERIFY, _T, On.ACL_RECORD, Operation.READ, "read which ACLs the flow added", When.PRUNE),
 )
 
@@ -353,6 +360,8 @@ def name_of(flow: Flow, on: On) -> str | None:
             return record_topic(flow)
         case On.TARGET_STATE:
             return configs_topic(flow).name
+        case On.OPERATIONS:
+            return OPERATIONS_TOPIC
         case On.MIRRORMAKER2:
             return group_of(flow)
     return None
@@ -366,6 +375,7 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.SYNCS_ON_SOURCE: lambda flow: _syncs_at(flow, "source"),
     When.SYNCS_ON_TARGET: lambda flow: _syncs_at(flow, "target"),
     When.DEAD_LETTERS: lambda flow: bool(flow.dead_letter_topic) and flow.errors_tolerance == "all",
+    When.OPERATIONS: lambda _: True,
     When.PRUNE: lambda flow: flow.acls_prune,
     When.GROUP_OFFSETS: lambda flow: flow.sync_group_offsets_enabled,
     When.NO_GROUP_OFFSETS: lambda flow: not flow.sync_group_offsets_enabled,

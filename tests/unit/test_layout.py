@@ -22,6 +22,7 @@ LAYERS = (
     "formats",
     "metrics",
     "clusters",
+    "operation_log",
     "metadata",
     "rights",
     "batches",

@@ -18,14 +18,18 @@ _COMMANDS = {
     "demo": ("mirrorless.cli.demo", "demo"),
     "doctor": ("mirrorless.cli.doctor", "doctor"),
     "drill": ("mirrorless.cli.drill", "drill"),
+    "failback": ("mirrorless.cli.switchover", "failback"),
+    "failover": ("mirrorless.cli.switchover", "failover"),
     "failover-plan": ("mirrorless.cli.failover_plan", "failover_plan"),
     "kafka": ("mirrorless.cli.kafka", "group"),
     "offsets": ("mirrorless.cli.offsets", "group"),
+    "operation": ("mirrorless.cli.operation", "operation"),
     "pause": ("mirrorless.cli.pause", "pause"),
     "plan": ("mirrorless.cli.plan", "plan"),
     "resume": ("mirrorless.cli.resume", "resume"),
     "run": ("mirrorless.cli.run", "run"),
     "status": ("mirrorless.cli.status", "status"),
+    "switchover": ("mirrorless.cli.switchover", "switchover"),
     "verify": ("mirrorless.cli.verify", "verify"),
 }
 

@@ -33,6 +33,9 @@ output_option: Final = click.option(
     help="Write the report to FILE, on disk or in S3, in the form of its suffix, such as .json or .html; repeat it for "
     "several.",
 )
+topics_option: Final = click.option(
+    "--topics", default=".*", metavar="PATTERNS", help="Only source topics that match one of these patterns (a,b)."
+)
 spark_master_option: Final = click.option(
     "--spark-master",
     metavar="URL",

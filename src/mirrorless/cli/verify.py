@@ -15,6 +15,7 @@ from mirrorless.cli.options import (
     json_option,
     output_option,
     spark_master_option,
+    topics_option,
     verbose_option,
     warn,
 )
@@ -68,9 +69,7 @@ class _Verify(click.Command):
 @click.command(cls=_Verify)
 @file_argument
 @flow_option
-@click.option(
-    "--topics", default=".*", metavar="PATTERNS", help="Only source topics that match one of these patterns (a,b)."
-)
+@topics_option
 @click.option("--since", metavar="TIME", help="Only records of this time or later, such as 2026-01-31T12:00:00Z.")
 @click.option(
     "--sample", metavar="PERCENT", type=click.FloatRange(0, 100, min_open=True), help="Only this share of the records."

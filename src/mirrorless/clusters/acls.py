@@ -16,7 +16,9 @@ from mirrorless.kafka_python.admin import (
     ACLOperation,
     ACLPermissionType,
     ACLResourcePatternType,
+    KafkaAdminClient,
     ResourcePatternFilter,
+    ask_broker,
 )
 from mirrorless.kafka_python.admin import ResourceType as TypeOfResource
 from mirrorless.kafka_python.errors import (
@@ -25,7 +27,9 @@ from mirrorless.kafka_python.errors import (
     KafkaError,
     RetriableError,
     SecurityDisabledError,
+    for_code,
 )
+from mirrorless.kafka_python.messages import DescribeAclsRequest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,12 +45,18 @@ class AclResource(Enum):
     GROUP = TypeOfResource.GROUP
     TRANSACTIONAL_ID = TypeOfResource.TRANSACTIONAL_ID
 
+    @property
+    def for_confluent(self) -> ResourceType:
+        """The same in confluent-kafka."""
+        return ResourceType[self.name]
+
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Acl:
     """One ACL on topics. `pattern`, `operation` and `permission` are Kafka's words in upper case: LITERAL, READ.
 
-    `topic` is a name, `*` for all of them if literal, or with PREFIXED what the names begin with.
+    `topic` is a name, `*` for all of them if literal, or with PREFIXED what the names begin with; of other resources
+    it is their name.
     """
 
     topic: str
@@ -115,6 +125,36 @@ def acls_of(cluster: Cluster, resource: AclResource) -> frozenset[Acl] | NoAcls:
     )
 
 
+def acls_seen_by(client: KafkaAdminClient, node: int) -> frozenset[tuple[str, str, str, str]]:
+    """Return the literal ACLs of topics that one broker knows: topic, principal, operation and permission.
+
+    A change reaches brokers one after the other. Raises kafka-python's errors.
+    """
+    request = DescribeAclsRequest(
+        min_version=1,
+        resource_type_filter=TypeOfResource.TOPIC,
+        resource_name_filter=None,
+        pattern_type_filter=ACLResourcePatternType.LITERAL,
+        principal_filter=None,
+        host_filter=None,
+        operation=ACLOperation.ANY,
+        permission_type=ACLPermissionType.ANY,
+    )
+    answer = ask_broker(client, node, request)
+    if answer.error_code:
+        raise for_code(answer.error_code)
+    return frozenset(
+        (
+            resource.resource_name,
+            acl.principal,
+            ACLOperation(acl.operation).name,
+            ACLPermissionType(acl.permission_type).name,
+        )
+        for resource in answer.resources
+        for acl in resource.acls
+    )
+
+
 def _any(resource: AclResource) -> ACLFilter:
     return ACLFilter(
         principal=None,
@@ -125,27 +165,31 @@ def _any(resource: AclResource) -> ACLFilter:
     )
 
 
-def create_acls(admin: Admin, acls: Sequence[Acl]) -> dict[Acl, Refusal | None]:
+def create_acls(
+    admin: Admin, acls: Sequence[Acl], resource: AclResource = AclResource.TOPIC
+) -> dict[Acl, Refusal | None]:
     """Add ACLs in one request; returns for each None, or the error. An ACL that exists already is no error."""
-    wanted = {_binding(acl): acl for acl in acls}
+    wanted = {_binding(acl, resource): acl for acl in acls}
     answers = admin.client.create_acls(list(wanted)) if wanted else {}
     return {wanted[binding]: admin.refusal(future) for binding, future in answers.items()}
 
 
-def delete_acls(admin: Admin, acls: Sequence[Acl]) -> dict[Acl, Refusal | None]:
+def delete_acls(
+    admin: Admin, acls: Sequence[Acl], resource: AclResource = AclResource.TOPIC
+) -> dict[Acl, Refusal | None]:
     """Remove exactly these ACLs in one request; returns for each None, or the error. A missing ACL is no error."""
-    wanted = {_exactly(acl): acl for acl in acls}
+    wanted = {_exactly(acl, resource): acl for acl in acls}
     answers = admin.client.delete_acls(list(wanted)) if wanted else {}
     return {wanted[one]: admin.refusal(future) for one, future in answers.items()}
 
 
-def _binding(acl: Acl) -> AclBinding:
+def _binding(acl: Acl, resource: AclResource) -> AclBinding:
     return AclBinding(
-        ResourceType.TOPIC, acl.topic, acl.pattern, acl.principal, acl.host, acl.operation, acl.permission
+        resource.for_confluent, acl.topic, acl.pattern, acl.principal, acl.host, acl.operation, acl.permission
     )
 
 
-def _exactly(acl: Acl) -> AclBindingFilter:
+def _exactly(acl: Acl, resource: AclResource) -> AclBindingFilter:
     return AclBindingFilter(
-        ResourceType.TOPIC, acl.topic, acl.pattern, acl.principal, acl.host, acl.operation, acl.permission
+        resource.for_confluent, acl.topic, acl.pattern, acl.principal, acl.host, acl.operation, acl.permission
     )

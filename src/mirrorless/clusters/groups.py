@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _NO_COORDINATOR: Final = (kafka_errors.CoordinatorNotAvailableError, kafka_errors.CoordinatorLoadInProgressError)
 """A new cluster creates its offsets topic at the first request; a new coordinator first loads it."""
+_DELETED: Final = ("OK", "GroupIdNotFoundError")
 _GROUPS_A_REQUEST: Final = 100
 _COMMITS_AT_ONCE: Final = 16
 _PATIENCE_S: Final = 5.0
@@ -174,6 +175,32 @@ class GroupOffsets:
             else f"{error.message}{grant(error.errno, 'READ on the group and its topics')}"
             for place, error in answer.items()
         }
+
+    def delete(self, group: str, places: Iterable[TopicPartition]) -> list[str]:
+        """Delete committed offsets of a group without members; returns a line for each that was not deleted."""
+        wanted = [KafkaTopicPartition(*place) for place in places]
+        until = time.monotonic() + _PATIENCE_S
+        try:
+            answer = self._patiently(until, lambda client: client.delete_group_offsets(group, wanted))
+        except kafka_errors.KafkaError as error:
+            return [f"group {group}: {_said(error, 'DELETE on the group')}"]
+        return [
+            f"group {group}, {place.topic}-{place.partition}: {error.message}{grant(error.errno, 'READ on the topic')}"
+            for place, error in answer.items()
+            if error is not kafka_errors.NoError
+        ]
+
+    def delete_groups(self, groups: Iterable[str]) -> list[str]:
+        """Delete groups without members; returns a line for each that was not deleted. A missing group is no error."""
+        wanted = list(groups)
+        if not wanted:
+            return []
+        until = time.monotonic() + _PATIENCE_S
+        try:
+            answer = self._patiently(until, lambda client: client.delete_groups(wanted))
+        except kafka_errors.KafkaError as error:
+            return [_said(error, "DELETE on the groups")]
+        return [f"group {group}: {error}" for group, error in answer.items() if error not in _DELETED]
 
     def close(self) -> None:
         """Close the connections."""

@@ -13,6 +13,7 @@ from mirrorless.clusters import jaas, tokens
 if TYPE_CHECKING:
     from mirrorless.clusters.java_settings import JavaSettings
     from mirrorless.clusters.tokens import TokenSource
+    from mirrorless.settings import Cluster
 
 _PASSWORDS: Final = {
     "PLAIN": "PlainLoginModule",
@@ -22,6 +23,7 @@ _PASSWORDS: Final = {
 _BEARER: Final = "OAUTHBEARER"
 _BEARER_OPTIONS: Final = ("clientId", "clientSecret", "scope")
 _MSK: Final = "AWS_MSK_IAM"
+_HANDLERS: Final = ("client", "login")
 _MSK_HANDLERS: Final = ("IAMClientCallbackHandler", "IAMOAuthBearerLoginCallbackHandler")
 _OIDC_HANDLER: Final = "OAuthBearerLoginCallbackHandler"
 _UNSECURED_HANDLER: Final = "OAuthBearerUnsecuredLoginCallbackHandler"
@@ -52,6 +54,13 @@ class Login:
     tokens: TokenSource | None = None
 
 
+def logs_in_with_iam(cluster: Cluster) -> bool:
+    """Whether clients log in to a cluster with AWS IAM: their identities ignore Kafka's ACLs."""
+    values = {key: value for key, value in cluster.client.items() if key.startswith("sasl.")}
+    handlers = {values.get(f"sasl.{which}.callback.handler.class", "").rpartition(".")[2] for which in _HANDLERS}
+    return values.get("sasl.mechanism") == _MSK or bool(handlers & set(_MSK_HANDLERS))
+
+
 def read_login(settings: JavaSettings, *, used: bool) -> Login:
     """Read `sasl.`, which is used only if `used`; raises ConfigurationError for what is missing or not supported."""
     if not used:
@@ -63,7 +72,7 @@ def read_login(settings: JavaSettings, *, used: bool) -> Login:
     if mechanism in _PASSWORDS:
         settings.pass_over(prefix="sasl.oauthbearer.")
         return _by_password(settings, mechanism)
-    handlers = {_handler(settings, which) for which in ("client", "login")} - {None}
+    handlers = {_handler(settings, which) for which in _HANDLERS} - {None}
     if mechanism == _MSK or handlers & set(_MSK_HANDLERS):
         settings.pass_over(prefix="sasl.oauthbearer.")
         return _by_iam(settings, mechanism, handlers)

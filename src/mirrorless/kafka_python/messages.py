@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka.protocol.admin.acl import DescribeAclsRequest
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeQuorumRequest
 from kafka.protocol.admin.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from kafka.protocol.admin.groups import DescribeGroupsRequest
@@ -16,6 +17,7 @@ from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
 __all__ = [
     "CreatePartitionsRequest",
     "CreateTopicsRequest",
+    "DescribeAclsRequest",
     "DescribeClusterRequest",
     "DescribeConfigsRequest",
     "DescribeGroupsRequest",

@@ -23,6 +23,7 @@ from mirrorless.metadata.acl_record import AclRecord
 from mirrorless.metadata.actions import Action, CreateTopic, Plan, Problem
 from mirrorless.metadata.config_plan import creation_config, plan_configs
 from mirrorless.metadata.creation_probe import CreationProbe
+from mirrorless.metadata.fences import NO_FENCES, standing_fences
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import (
     came_back,
@@ -37,6 +38,7 @@ from mirrorless.metadata.retention_note import retention_note
 from mirrorless.metadata.serverless import not_created_with, not_synced, target_filter
 from mirrorless.metadata.state_topics import look_at
 from mirrorless.metadata.timestamp_limits import with_lifted_limits
+from mirrorless.operation_log.topic import OPERATIONS_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -97,6 +99,7 @@ class MetadataPlanner:
         self.record = AclRecord(flow, source_id=self.ends.source_id, admin=admins.target)
         self._source, self._target = partition_counts(source), partition_counts(target)
         refuse_loops(flow, self._source.keys() | self._target.keys())
+        self._fences = standing_fences(flow, admins.target) if OPERATIONS_TOPIC in self._target else NO_FENCES
         self._brokers = broker_count(source), broker_count(target)
         self._target_metadata = target
         self._remote, self._left_out = divide(flow, self._source)
@@ -211,6 +214,7 @@ class MetadataPlanner:
             lambda: topic_configs(self._admins.target, remote.values()),
         )
         chosen = target_filter(self._flow, on_creation=False)
+        source = self._fences.without(source)
         actions, notes = plan_configs(chosen, remote=remote, source=source, target=target)
         notes += not_synced(self._flow, remote=remote, source=source, target=target)
         reason = "reading its configs failed on {}"
@@ -237,7 +241,7 @@ class MetadataPlanner:
         if self._flow.acls_prune:
             created = self._created(first, notes)
         others = frozenset(self._target.keys() - self._source.keys() - set(self._remote.values()))
-        snapshot = AclSnapshot(source=source, target=target, created=created, others=others)
+        snapshot = AclSnapshot(source=source - self._fences.acls, target=target, created=created, others=others)
         actions, problems = plan_acls(self._flow, acls=snapshot, remote=self._remote)
         notes += acl_notes(self._flow, snapshot)
         return Plan(actions=(*first, *actions), problems=tuple(problems), notes=tuple(notes))

@@ -163,6 +163,30 @@ class Checkpoints:
         remote partition's end, nor before its start. Once `stopping` returns true no other group is begun.
         """
         report = GroupSyncReport()
+        wanted, raised = self.find_commits(report)
+        # First those that the last run did not reach.
+        line = sorted(wanted, key=lambda group: group not in self._left)
+        outcomes = self._target_groups.commit({group: wanted[group] for group in line}, stopping=stopping)
+        report.left = [group for group in line if group not in outcomes]
+        self._left = set(report.left)
+        for group, outcome in outcomes.items():
+            if isinstance(outcome, str):
+                report.troubles.append(f"group {group}: {outcome}")
+                continue
+            report.written += sum(reason is None for reason in outcome.values())
+            report.raised += sum(reason is None and place in raised.get(group, ()) for place, reason in outcome.items())
+            report.troubles += [
+                f"group {group}, {topic}-{partition}: {reason}"
+                for (topic, partition), reason in outcome.items()
+                if reason is not None
+            ]
+        return report
+
+    def find_commits(self, report: GroupSyncReport) -> tuple[dict[str, Mapping[TopicPartition, Committed]], ByGroup]:
+        """Return the offsets that are to be committed now, and the checkpoints among them that were raised.
+
+        Nothing is committed; raised checkpoints are written, as `sync_groups` says. Raises `ClusterError`.
+        """
         activity, troubles = list_groups(self._target)
         report.troubles += troubles
         known = {
@@ -191,23 +215,7 @@ class Checkpoints:
             if there:
                 wanted[group] = there
         self._write_raised(wanted, raised, report)
-        # First those that the last run did not reach.
-        line = sorted(wanted, key=lambda group: group not in self._left)
-        outcomes = self._target_groups.commit({group: wanted[group] for group in line}, stopping=stopping)
-        report.left = [group for group in line if group not in outcomes]
-        self._left = set(report.left)
-        for group, outcome in outcomes.items():
-            if isinstance(outcome, str):
-                report.troubles.append(f"group {group}: {outcome}")
-                continue
-            report.written += sum(reason is None for reason in outcome.values())
-            report.raised += sum(reason is None and place in raised.get(group, ()) for place, reason in outcome.items())
-            report.troubles += [
-                f"group {group}, {topic}-{partition}: {reason}"
-                for (topic, partition), reason in outcome.items()
-                if reason is not None
-            ]
-        return report
+        return wanted, raised
 
     def _raised(self, known: ByGroup) -> ByGroup:
         """The checkpoints that are before a remote partition's start, raised to it."""

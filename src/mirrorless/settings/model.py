@@ -21,6 +21,7 @@ from mirrorless.settings.values import (
     DefaultsFrom,
     Engine,
     ExcludedTopics,
+    Fence,
     Interval,
     Location,
     NotNegativeInt,
@@ -31,6 +32,7 @@ from mirrorless.settings.values import (
     Scope,
     Seconds,
     Separator,
+    Switches,
     Text,
     TimestampMs,
     Tolerance,
@@ -234,6 +236,15 @@ class Flow(_Frozen):
     no limit if not set."""
     rto_seconds: Seconds | None = Field(None, alias="mirrorless.rto.seconds")
     """Limit for `mirrorless drill`: how long the measured part of a failover may take; no limit if not set."""
+    fence: Fence = Field("auto", alias="mirrorless.fence")
+    """How a switchover blocks writers on the source: `acl` (DENY WRITE), `config` (`max.message.bytes`),
+    `command:PATH`, `none`, or `auto`: `acl` where the cluster has an authorizer and clients do not log in with IAM,
+    else `config`."""
+    fence_quiet_seconds: Seconds = Field(10.0, alias="mirrorless.fence.quiet.seconds")
+    """How long no record may arrive on the source after the fence before a switchover continues."""
+    switch: Switches = Field((), alias="mirrorless.switch")
+    """What a switchover tells clients by, separated by commas: `ssm:/PARAMETER`, `route53:ZONE/NAME`, `file:PATH`,
+    `http:URL`, `command:PATH`."""
     # From the rest of the file: not settings of this flow, so neither shown nor explained with them.
     _other_aliases: tuple[str, ...] = PrivateAttr(default=())
     _circle: tuple[Flow, ...] = PrivateAttr(default=())

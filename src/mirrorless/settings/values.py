@@ -136,6 +136,33 @@ def _acl_patterns(value: object) -> object:
     return words
 
 
+def _fence(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    word, _, path = value.strip().partition(":")
+    if word == "command" and path:
+        return value.strip()
+    if value.strip().lower() not in ("auto", "acl", "config", "none"):
+        raise ValueError("must be auto, acl, config, none or command:PATH")
+    return value.strip().lower()
+
+
+def _switches(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    found = split_list(value)
+    for one in found:
+        kind, _, rest = one.partition(":")
+        zone, _, name = rest.partition("/")
+        if kind not in ("ssm", "route53", "file", "http", "https", "command") or not rest:
+            raise ValueError(f"{one!r} must be ssm:/PARAMETER, route53:ZONE/NAME, file:PATH, http:URL or command:PATH")
+        if kind == "route53" and not (zone and name):
+            raise ValueError(f"{one!r} must be route53:ZONE/NAME, with the id of the hosted zone")
+        if kind == "http" and not rest.startswith(("//", "http://", "https://")):
+            raise ValueError(f"{one!r} must be http:URL, such as http:https://example.org/switch")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class ValueType:
     """The accepted values in words, for `mirrorless config explain`."""
@@ -192,6 +219,10 @@ DefaultsFrom = Annotated[
     Literal["source", "target"], ValueType("source or target"), BeforeValidator(_one_of("source", "target"))
 ]
 AclPatterns = Annotated[tuple[Literal["literal", "prefixed"], ...], ACL_PATTERNS, BeforeValidator(_acl_patterns)]
+Fence = Annotated[str, ValueType("auto, acl, config, none or command:PATH"), BeforeValidator(_fence)]
+Switches = Annotated[
+    tuple[str, ...], ValueType("list of ssm:, route53:, file:, http: and command:"), BeforeValidator(_switches)
+]
 Text = Annotated[str, TEXT, AfterValidator(_not_empty)]
 Separator = Annotated[str, TEXT]
 ClientSettings = Annotated[

@@ -1,0 +1,140 @@
+"""`mirrorless switchover`, `failover` and `failback`: move applications to the other cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import click
+
+from mirrorless.cli.operation_output import check_outputs, confirm, finish, progress_on_standard_error
+from mirrorless.cli.options import (
+    file_argument,
+    json_option,
+    output_option,
+    target_option,
+    topics_option,
+    verbose_option,
+)
+from mirrorless.operation_log.records import OperationKind
+from mirrorless.operations.dry_run import dry_run_lines
+from mirrorless.operations.run import Terms, begin
+from mirrorless.settings import load
+
+_Option: TypeAlias = Callable[[Callable[..., None]], Callable[..., None]]
+_SECONDS: Final = click.FloatRange(min=0.0)
+
+
+_both: Final[tuple[_Option, ...]] = (
+    file_argument,
+    target_option(required=True),
+    topics_option,
+    click.option(
+        "--groups",
+        metavar="PATTERNS",
+        default=".*",
+        help="Only consumer groups that match a pattern (a,b).",
+    ),
+    click.option("--dry-run", is_flag=True, help="Print what each step would change, and write nothing."),
+    click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
+    output_option,
+    json_option,
+    verbose_option,
+)
+_moving: Final[tuple[_Option, ...]] = (
+    click.option(
+        "--drain-timeout",
+        type=_SECONDS,
+        default=90.0,
+        help="Undo everything if open transactions, or the copy, take longer; seconds.",
+    ),
+    click.option(
+        "--wait-groups",
+        type=_SECONDS,
+        default=10.0,
+        help="How long groups with members have to read to the end and leave; seconds.",
+    ),
+    click.option(
+        "--accept",
+        "accepted",
+        metavar="CHECK",
+        multiple=True,
+        help="Continue although this check of the preflight fails; repeat it for several.",
+    ),
+)
+
+
+def _with(*options: _Option) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+@click.command
+@_with(*_both, *_moving)
+def switchover(file: str, **given: Any) -> None:  # noqa: ANN401 -- click's values
+    """Move applications to another cluster as planned.
+
+    No record is lost, and none is read twice.
+
+    Checks everything, blocks writers on the source, copies what is left, commits the translated offsets of consumer
+    groups, proves that nothing was written meanwhile, prepares the target, and switches clients (mirrorless.fence,
+    mirrorless.switch). Until the target is opened every failure is undone.
+
+    Exit status 0: completed; 1: not completed, everything is as it was; 2: interrupted, run
+    `mirrorless operation FILE continue`.
+    """
+    _run(file, OperationKind.SWITCHOVER, given)
+
+
+@click.command
+@_with(*_both)
+def failover(file: str, **given: Any) -> None:  # noqa: ANN401 -- click's values
+    """Move applications to another cluster: the source is down.
+
+    Or it is abandoned.
+    Groups continue from the translation of their last known position; the report has the age of the newest replicated
+    record, and how many records each group may read again. Nothing is needed of the source.
+
+    Exit status 0: completed; 1: not completed, everything is as it was; 2: interrupted, run
+    `mirrorless operation FILE continue`.
+    """
+    _run(file, OperationKind.FAILOVER, given)
+
+
+@click.command
+@_with(*_both, *_moving)
+def failback(file: str, **given: Any) -> None:  # noqa: ANN401 -- click's values
+    """Return to a cluster after a failover.
+
+    First its records that were never replicated are copied, then applications move as in a switchover.
+
+    The flow from the old cluster continues where it stopped and completes its remote topics on the live one; the report
+    has the partitions that lacked records, and how many.
+
+    Exit status 0: completed; 1: not completed, everything is as it was; 2: interrupted, run
+    `mirrorless operation FILE continue`.
+    """
+    _run(file, OperationKind.FAILBACK, given)
+
+
+def _run(file: str, kind: OperationKind, given: dict[str, Any]) -> None:
+    check_outputs(given["outputs"])
+    settings = load(file)
+    terms = Terms(
+        topics=given["topics"],
+        groups=given["groups"],
+        drain_timeout_s=given.get("drain_timeout", 0.0),
+        wait_groups_s=given.get("wait_groups", 0.0),
+        accepted=given.get("accepted", ()),
+    )
+    if given["dry_run"]:
+        for line in dry_run_lines(settings, kind, given["target"], terms):
+            click.echo(line)
+        return
+    confirm(f"{kind} to {given['target']} moves applications", yes=given["yes"])
+    ended = begin(settings, kind, given["target"], terms, progress_on_standard_error())
+    finish(ended, as_json=given["as_json"], outputs=given["outputs"])

@@ -1,0 +1,1 @@
+"""The state of operations (switchover, failover, failback) in `mm2-operations.internal`."""

@@ -1,0 +1,259 @@
+"""Records of the operations topic, and the state that they add up to. No I/O.
+
+An operation is in the records of its steps, so any machine can continue it. Records are judged in the order of the
+log: an operation begins only if none of its pair of clusters is open, a term is taken by the first claim of it, and
+steps count only from the owner of the current term. So of two operators that write at once, each reader of the log
+sees the same one win. Every record but a renewal has a key of its own: compaction changes nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+FENCE: Final = "fence"
+"""The step that blocks writers on the source; its data has the topics and what was before."""
+_OWN: Final = "mirrorless"
+_LARGE: Final = 4_096
+
+
+class OperationKind(StrEnum):
+    """What an operation is for."""
+
+    SWITCHOVER = "switchover"
+    FAILOVER = "failover"
+    FAILBACK = "failback"
+
+
+class StepState(StrEnum):
+    """How far a step is; `UNDONE` is that of a step whose changes were reverted."""
+
+    BEGUN = "begun"
+    DONE = "done"
+    UNDONE = "undone"
+
+
+class OperationOutcome(StrEnum):
+    """How an operation ended; a running one may be continued."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+    ABORTED = "aborted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What an operation was asked to do; `topics` and `groups` are patterns for whole names. Times are in seconds.
+
+    `fence` is as in `mirrorless.fence`, resolved; `switches` are as in `mirrorless.switch`. `configuration` is the
+    hash of the flow's settings.
+    """
+
+    kind: OperationKind
+    source: str
+    target: str
+    topics: str = ".*"
+    groups: str = ".*"
+    fence: str = "none"
+    switches: tuple[str, ...] = ()
+    quiet_s: float = 10.0
+    drain_timeout_s: float = 90.0
+    wait_groups_s: float = 10.0
+    configuration: str = ""
+    version: str = ""
+
+    @property
+    def pair(self) -> frozenset[str]:
+        """The two clusters, in either direction."""
+        return frozenset((self.source, self.target))
+
+    @classmethod
+    def read(cls, fields: dict[str, Any]) -> Request:
+        """Read what `asdict` returns; fields of later releases are ignored. Raises KeyError, TypeError, ValueError."""
+        known = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
+        known["kind"] = OperationKind(known["kind"])
+        known["switches"] = tuple(known.get("switches", ()))
+        return cls(**known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRecord:
+    """A step: its state, when it began and ended (ms since 1970), and what it needs to continue, undo and report."""
+
+    state: StepState
+    began_ms: int
+    ended_ms: int | None = None
+    data: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """Duration; 0 while it is not ended."""
+        return 0.0 if self.ended_ms is None else max(0, self.ended_ms - self.began_ms) / 1000
+
+
+@dataclass(slots=True, kw_only=True)
+class OperationState:
+    """One operation, as its records say. `renewals` grows while its owner is alive; `owner` is None before a claim.
+
+    `is_lifted` says that its fence was removed after its end.
+    """
+
+    id: str
+    request: Request
+    created_ms: int
+    term: int = 0
+    owner: str | None = None
+    owner_text: str = ""
+    renewals: int = 0
+    steps: dict[str, StepRecord] = field(default_factory=dict)
+    outcome: OperationOutcome = OperationOutcome.RUNNING
+    ended_ms: int | None = None
+    reason: str = ""
+    is_lifted: bool = False
+
+    @property
+    def has_fence(self) -> bool:
+        """Whether its fence is up, or may be: it stays after a switchover, until applications return."""
+        return bool(self.data(FENCE)) and not self.is_lifted
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has neither completed nor been undone."""
+        return self.outcome is OperationOutcome.RUNNING
+
+    def data(self, step: str) -> dict[str, Any]:
+        """What a step recorded; empty if it did not begin, or was undone."""
+        record = self.steps.get(step)
+        return {} if record is None or record.state is StepState.UNDONE else record.data
+
+    def is_done(self, step: str) -> bool:
+        """Whether a step is done."""
+        record = self.steps.get(step)
+        return record is not None and record.state is StepState.DONE
+
+
+class Operations:
+    """All operations that a log has; `take` its records in order."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[str, OperationState] = {}
+
+    def open(self, pair: frozenset[str]) -> OperationState | None:
+        """The open operation of a pair of clusters, in either direction."""
+        return next((one for one in self.by_id.values() if one.is_open and one.request.pair == pair), None)
+
+    def of(self, pair: frozenset[str]) -> list[OperationState]:
+        """The operations of a pair, the oldest first."""
+        return sorted((one for one in self.by_id.values() if one.request.pair == pair), key=lambda one: one.created_ms)
+
+    def fences_on(self, cluster: str) -> list[OperationState]:
+        """The operations whose fence is on a cluster now, the oldest first."""
+        return sorted(
+            (one for one in self.by_id.values() if one.request.source == cluster and one.has_fence),
+            key=lambda one: one.created_ms,
+        )
+
+    def take(self, key: bytes | None, value: bytes | None) -> None:
+        """Process the next record; what is not this program's, or makes no sense, is ignored."""
+        try:
+            own, names = json.loads(key or b"")
+            if own != _OWN or value is None:
+                return
+            self._take(str(names["operation"]), str(names["record"]), names, json.loads(value))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return
+
+    def _take(self, number: str, record: str, names: dict[str, Any], said: dict[str, Any]) -> None:
+        if record == "begin":
+            request = Request.read(said["request"])
+            if number not in self.by_id and self.open(request.pair) is None:
+                self.by_id[number] = OperationState(id=number, request=request, created_ms=int(said["ms"]))
+            return
+        operation = self.by_id.get(number)
+        if operation is not None and record == "lifted":
+            operation.is_lifted = True
+        if operation is None or not operation.is_open:
+            return
+        owner, term = str(names["owner"]), int(said["term"])
+        if record == "claim":
+            if term == operation.term + 1:
+                operation.term, operation.owner, operation.owner_text = term, owner, str(said.get("text", ""))
+                operation.renewals += 1
+        elif (owner, term) != (operation.owner, operation.term):
+            return
+        elif record == "renewal":
+            operation.renewals += 1
+        elif record == "step":
+            ended = said.get("endedMs")
+            operation.steps[str(names["step"])] = StepRecord(
+                state=StepState(names["state"]),
+                began_ms=int(said["beganMs"]),
+                ended_ms=None if ended is None else int(ended),
+                data=_unpacked(said.get("data", {})),
+            )
+        elif record == "end":
+            operation.outcome = OperationOutcome(said["outcome"])
+            operation.ended_ms, operation.reason = int(said["ms"]), str(said.get("reason", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record to append."""
+
+    key: bytes
+    value: bytes
+
+
+def begin(operation: str, request: Request, *, ms: int) -> Entry:
+    """Begin an operation."""
+    return _entry(operation, "begin", {}, {"ms": ms, "request": asdict(request)})
+
+
+def claim(operation: str, *, owner: str, term: int, text: str, ms: int) -> Entry:
+    """Take the next term; `text` says who the owner is, for people."""
+    return _entry(operation, "claim", {"owner": owner, "term": term}, {"term": term, "text": text, "ms": ms})
+
+
+def renewal(operation: str, *, owner: str, term: int, ms: int) -> Entry:
+    """Show that the owner is alive."""
+    return _entry(operation, "renewal", {"owner": owner}, {"term": term, "ms": ms})
+
+
+def step(operation: str, name: str, record: StepRecord, *, owner: str, term: int) -> Entry:
+    """Write the state of a step."""
+    said = {"term": term, "beganMs": record.began_ms, "endedMs": record.ended_ms, "data": _packed(record.data)}
+    return _entry(operation, "step", {"owner": owner, "term": term, "step": name, "state": record.state}, said)
+
+
+def end(operation: str, outcome: OperationOutcome, *, owner: str, term: int, ms: int, reason: str = "") -> Entry:
+    """End an operation."""
+    return _entry(operation, "end", {"owner": owner}, {"term": term, "outcome": outcome, "ms": ms, "reason": reason})
+
+
+def lifted(operation: str, *, by: str, ms: int) -> Entry:
+    """Say that the fence of an operation that has ended was removed, `by` which operation or command."""
+    return _entry(operation, "lifted", {}, {"by": by, "ms": ms})
+
+
+def _entry(operation: str, record: str, names: dict[str, Any], said: dict[str, Any]) -> Entry:
+    key = [_OWN, {"operation": operation, "record": record, **names}]
+    return Entry(json.dumps(key, separators=(",", ":")).encode(), json.dumps(said, separators=(",", ":")).encode())
+
+
+def _packed(data: dict[str, Any]) -> object:
+    """Return the data of a step as JSON, compressed where it is large: 10,000 offsets are some 50 KB then."""
+    text = json.dumps(data, separators=(",", ":"))
+    if len(text) < _LARGE:
+        return data
+    return {"zlib": base64.b64encode(zlib.compress(text.encode())).decode()}
+
+
+def _unpacked(content: dict[str, Any]) -> dict[str, Any]:
+    if content.keys() == {"zlib"}:
+        unpacked: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(content["zlib"])))
+        return unpacked
+    return content

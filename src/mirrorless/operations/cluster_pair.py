@@ -1,0 +1,102 @@
+"""The two clusters of an operation: the flows between them, and the operations that both logs have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.errors import ClusterError, ClusterUnavailable, ConfigurationError, OperationError
+from mirrorless.operation_log.records import Operations
+from mirrorless.operation_log.topic import OperationTopic
+from mirrorless.policy import policy_for
+
+if TYPE_CHECKING:
+    from mirrorless.operation_log.records import OperationKind
+    from mirrorless.settings import Flow, Settings
+
+
+@dataclass
+class ClusterPair:
+    """Both clusters of a file's flow to `target`: its flows in both directions, and the logs of operations."""
+
+    settings: Settings
+    forward: Flow
+    reverse: Flow | None
+    logs: dict[str, OperationTopic] = field(default_factory=dict)
+
+    @classmethod
+    def to(cls, settings: Settings, target: str) -> ClusterPair:
+        """Choose the flow to a cluster; raises ConfigurationError if there is none, or more than one."""
+        flows = [flow for flow in settings.flows if flow.target.alias == target]
+        if not flows:
+            raise ConfigurationError(f"no enabled flow has the target {target}", file=settings.file)
+        if len(flows) > 1:
+            names = ", ".join(flow.name for flow in flows)
+            raise ConfigurationError(
+                f"several flows have the target {target}: {names}; use a file with one of them", file=settings.file
+            )
+        forward = flows[0]
+        back = f"{target}->{forward.source.alias}"
+        reverse = next((flow for flow in settings.flows if flow.name == back), None)
+        return cls(settings, forward, reverse)
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        """The aliases of both clusters."""
+        return frozenset((self.forward.source.alias, self.forward.target.alias))
+
+    def read(self) -> tuple[Operations, dict[str, str]]:
+        """Read the operations of both clusters, as far as they answer; returns them, and why one does not.
+
+        Raises `ClusterUnavailable` if none does.
+        """
+        failures: dict[str, str] = {}
+        found: dict[str, Operations] = {}
+        for cluster in (self.forward.target, self.forward.source):
+            if cluster.alias not in self.logs:
+                self.logs[cluster.alias] = OperationTopic(self.forward, cluster, Admin(cluster))
+            try:
+                found[cluster.alias] = self.logs[cluster.alias].read()
+            except ClusterError as error:
+                failures[cluster.alias] = str(error)
+        if not found:
+            raise ClusterUnavailable(next(iter(failures.values())), cluster=self.forward.target.alias)
+        return _merged(found, self.aliases), failures
+
+    def close(self) -> None:
+        """Close the connections."""
+        for log in self.logs.values():
+            log.close()
+
+
+def _merged(found: dict[str, Operations], pair: frozenset[str]) -> Operations:
+    """Of each operation the state of the cluster that decides, which is its target; of the other one if need be."""
+    merged = Operations()
+    for alias, operations in found.items():
+        for one in operations.of(pair):
+            if one.id not in merged.by_id or alias == one.request.target:
+                merged.by_id[one.id] = one
+    return merged
+
+
+def refuse_names(pair: ClusterPair, kind: OperationKind) -> None:
+    """Raise `OperationError` for a flow that keeps topic names."""
+    policy = policy_for(pair.forward)
+    example = "orders"
+    if policy.format_remote_topic(pair.forward.source.alias, example) == example:
+        raise OperationError(
+            f"flow {pair.forward.name} keeps topic names; {kind} does not support this yet: stop writers, wait for "
+            "zero lag (mirrorless status), and move groups by hand (mirrorless offsets)"
+        )
+
+
+def refuse_open(operations: Operations, pair: ClusterPair) -> None:
+    """Raise `OperationError` if an operation of the pair is open."""
+    one = operations.open(pair.aliases)
+    if one is not None:
+        by = f", run by {one.owner_text}" if one.owner_text else ""
+        raise OperationError(
+            f"{one.request.kind} {one.id} from {one.request.source} to {one.request.target} is open{by}: run "
+            f"`mirrorless operation {pair.settings.file} continue` or `abort`"
+        )

@@ -1,0 +1,61 @@
+"""What each step of an operation would change; writes nothing."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.topics import partition_counts
+from mirrorless.metadata.plan import replicated
+from mirrorless.offsets.failover_plan import failover_plan
+from mirrorless.operation_log.records import OperationKind
+from mirrorless.operations.cluster_pair import ClusterPair, refuse_names
+from mirrorless.operations.fences import resolved
+from mirrorless.operations.results import count_of
+from mirrorless.operations.steps.context import matching
+from mirrorless.policy import policy_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mirrorless.operations.run import Terms
+    from mirrorless.settings import Settings
+
+
+def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: Terms) -> Iterator[str]:
+    """Yield a line for each step. Raises ConfigurationError, `OperationError`, `ClusterError`."""
+    pair = ClusterPair.to(settings, target)
+    with closing(pair):
+        refuse_names(pair, kind)
+        flow, policy = pair.forward, policy_for(pair.forward)
+        source, there = flow.source.alias, partition_counts(Admin(flow.target).metadata())
+        forecast = failover_plan(flow, groups=matching(terms.groups))
+        groups = {one.group for one in forecast.forecasts}
+        again = sum(one.read_again or 0 for one in forecast.forecasts)
+        yield f"{kind} from {source} to {target}; nothing is written by --dry-run"
+        if kind is not OperationKind.FAILOVER:
+            counts = partition_counts(Admin(flow.source).metadata())
+            topics = [
+                topic
+                for topic in replicated(flow, counts)
+                if matching(terms.topics)(topic) and not policy.is_heartbeats_topic(topic)
+            ]
+            if kind is OperationKind.FAILBACK:
+                yield f"  stranded: copies what {target} has and {source} lacks"
+            yield "  preflight: doctor, the checks of a drill, and a dry call of every switch"
+            yield f"  fence: {resolved(flow.fence, flow.source)} on {count_of(len(topics), 'topic')} of {source}"
+            yield f"  drain: waits for open transactions and the copy, at most {terms.drain_timeout_s:g} s"
+        else:
+            topics = [name for name in map(policy.upstream_topic, there) if name is not None]
+        missing = [topic for topic in topics if topic not in there]
+        lag = sum(one.not_copied or 0 for one in forecast.forecasts)
+        read = f"{count_of(again, 'record')} would be read again now"
+        yield f"  groups: commits offsets of {count_of(len(groups), 'group')}; {read}"
+        if kind is not OperationKind.FAILOVER:
+            yield f"  verify fence: {flow.fence_quiet_seconds:g} s without a new record"
+        yield f"  open: creates {count_of(len(missing), 'topic')} on {target}, adds the ACLs that are missing there"
+        yield f"  switch clients: {', '.join(flow.switch) or 'mirrorless.switch is not set'}"
+        yield f"  reverse: {'no opposite flow' if pair.reverse is None else pair.reverse.name}"
+        if lag:
+            yield f"  not copied yet: {count_of(lag, 'record')}"

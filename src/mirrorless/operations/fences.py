@@ -1,0 +1,249 @@
+"""Fences: what blocks writers on the cluster that applications leave, and is removed exactly.
+
+Both built-in fences make producers fail with errors that they do not retry: TOPIC_AUTHORIZATION_FAILED and
+RECORD_TOO_LARGE. `config` is the size of a transaction marker: below it a broker drops the markers, and a transaction
+stays open for ever (measured, Kafka 4.3.0). Syncs of configs and ACLs leave both out (`metadata.fences`).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from mirrorless.clusters.acls import NoAcls, acls_seen_by, create_acls, delete_acls, topic_acls
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.configs import ConfigChange, Origin, alter_topic_configs, topic_configs
+from mirrorless.clusters.configs_seen import topic_config_seen_by
+from mirrorless.clusters.kafka_admin_client import admin_client
+from mirrorless.clusters.msk import is_serverless
+from mirrorless.clusters.security import logs_in_with_iam
+from mirrorless.errors import ClusterError, ClusterUnavailable, OperationError
+from mirrorless.kafka_python.errors import KafkaError
+from mirrorless.metadata.fences import FENCED_BYTES, MAX_BYTES, deny_write
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mirrorless.clusters.acls import Acl
+    from mirrorless.clusters.admin import Refusal
+    from mirrorless.kafka_python.admin import KafkaAdminClient
+    from mirrorless.settings import Cluster
+
+COMMAND: Final = "command:"
+_COMMAND_S: Final = 120.0
+_LAST_WORDS: Final = 300
+
+
+class WriterFence(Protocol):
+    """A fence around topics of one cluster; every method may be repeated. All raise `ClusterError`."""
+
+    def plan(self, topics: Sequence[str]) -> dict[str, Any]:
+        """Return what `apply` is to change, and `remove` to restore."""
+
+    def apply(self, planned: dict[str, Any]) -> None:
+        """Block writers."""
+
+    def unseen(self, planned: dict[str, Any]) -> list[str]:
+        """Return a line for each broker that does not know the fence yet."""
+
+    def remove(self, planned: dict[str, Any]) -> None:
+        """Restore what was before."""
+
+
+def resolved(value: str, cluster: Cluster) -> str:
+    """Return the fence that `auto` is on a cluster; raises `ClusterUnavailable`.
+
+    Clients that log in with IAM ignore ACLs. Without ACLs, or without the right to see them, it is `config`.
+    """
+    if value != "auto":
+        return value
+    if is_serverless(cluster) or logs_in_with_iam(cluster) or isinstance(topic_acls(cluster), NoAcls):
+        return "config"
+    return "acl"
+
+
+def fence_of(value: str, cluster: Cluster, admin: Admin | None = None) -> WriterFence:
+    """Return the fence of a setting that is resolved."""
+    if value.startswith(COMMAND):
+        return CommandFence(value.removeprefix(COMMAND), cluster)
+    if value == "none":
+        return NoFence()
+    admin = admin or Admin(cluster)
+    return AclFence(cluster, admin) if value == "acl" else ConfigFence(cluster, admin)
+
+
+class NoFence:
+    """Writers are stopped by their owners."""
+
+    def plan(self, topics: Sequence[str]) -> dict[str, Any]:  # noqa: ARG002
+        """Change nothing."""
+        return {}
+
+    def apply(self, planned: dict[str, Any]) -> None:
+        """Change nothing."""
+
+    def unseen(self, planned: dict[str, Any]) -> list[str]:  # noqa: ARG002
+        """Nothing has to be seen."""
+        return []
+
+    def remove(self, planned: dict[str, Any]) -> None:
+        """Change nothing."""
+
+
+class AclFence:
+    """DENY WRITE for `User:*` on each topic; super users are not bound by it."""
+
+    def __init__(self, cluster: Cluster, admin: Admin) -> None:
+        self._cluster = cluster
+        self._admin = admin
+
+    def plan(self, topics: Sequence[str]) -> dict[str, Any]:
+        """Return the topics that have no such ACL yet: one of another process is not removed."""
+        there = topic_acls(self._cluster)
+        if isinstance(there, NoAcls):
+            raise ClusterError(f"fence acl cannot be used: {there.reason}", cluster=self._cluster.alias)
+        return {"denied": [topic for topic in topics if deny_write(topic) not in there]}
+
+    def apply(self, planned: dict[str, Any]) -> None:
+        """Add the ACLs."""
+        _refuse(self._cluster, "adding DENY WRITE", create_acls(self._admin, _denials(planned)))
+
+    def unseen(self, planned: dict[str, Any]) -> list[str]:
+        """Ask every broker."""
+        wanted = {(acl.topic, acl.principal, acl.operation, acl.permission) for acl in _denials(planned)}
+        return _brokers_without(
+            self._cluster, self._admin, lambda client, node: wanted <= acls_seen_by(client, node), "the ACLs"
+        )
+
+    def remove(self, planned: dict[str, Any]) -> None:
+        """Delete exactly these ACLs."""
+        _refuse(self._cluster, "deleting DENY WRITE", delete_acls(self._admin, _denials(planned)))
+
+
+class ConfigFence:
+    """`max.message.bytes` of each topic so small that no batch of records is accepted."""
+
+    def __init__(self, cluster: Cluster, admin: Admin) -> None:
+        self._cluster = cluster
+        self._admin = admin
+
+    def plan(self, topics: Sequence[str]) -> dict[str, Any]:
+        """Return each topic's own value, None if it has the cluster's default."""
+        found, failed = topic_configs(self._admin, topics)
+        for topic, refusal in failed.items():
+            raise ClusterError(f"fence config: {topic}: {refusal.text}", cluster=self._cluster.alias)
+        before: dict[str, str | None] = {}
+        for topic, configs in found.items():
+            one = configs[MAX_BYTES]
+            before[topic] = one.value if one.origin == Origin.TOPIC else None
+        return {"before": before}
+
+    def apply(self, planned: dict[str, Any]) -> None:
+        """Lower the limit."""
+        change = [ConfigChange(MAX_BYTES, FENCED_BYTES)]
+        _refuse(
+            self._cluster,
+            f"setting {MAX_BYTES}",
+            alter_topic_configs(self._admin, dict.fromkeys(planned["before"], change)),
+        )
+
+    def unseen(self, planned: dict[str, Any]) -> list[str]:
+        """Ask every broker."""
+        topics = list(planned["before"])
+
+        def knows(client: KafkaAdminClient, node: int) -> bool:
+            seen = topic_config_seen_by(client, node, topics, MAX_BYTES)
+            return all(seen.get(topic) == FENCED_BYTES for topic in topics)
+
+        return _brokers_without(self._cluster, self._admin, knows, MAX_BYTES)
+
+    def remove(self, planned: dict[str, Any]) -> None:
+        """Set what was before; a value that was set by others meanwhile stays."""
+        now, _ = topic_configs(self._admin, planned["before"])
+        changes = {
+            topic: [ConfigChange(MAX_BYTES, before)]
+            for topic, before in planned["before"].items()
+            if topic in now and now[topic][MAX_BYTES].value == FENCED_BYTES
+        }
+        _refuse(self._cluster, f"restoring {MAX_BYTES}", alter_topic_configs(self._admin, changes))
+
+
+class CommandFence:
+    """A command of the operator's: `PATH fence` or `PATH unfence`, with cluster and topics as JSON on its input."""
+
+    def __init__(self, path: str, cluster: Cluster) -> None:
+        self._path = path
+        self._cluster = cluster
+
+    def plan(self, topics: Sequence[str]) -> dict[str, Any]:
+        """Return the topics."""
+        return {"topics": list(topics)}
+
+    def apply(self, planned: dict[str, Any]) -> None:
+        """Run it with `fence`."""
+        self._run("fence", planned)
+
+    def unseen(self, planned: dict[str, Any]) -> list[str]:  # noqa: ARG002
+        """It is in force when the command ends."""
+        return []
+
+    def remove(self, planned: dict[str, Any]) -> None:
+        """Run it with `unfence`."""
+        self._run("unfence", planned)
+
+    def _run(self, word: str, planned: dict[str, Any]) -> None:
+        run_command(
+            self._path,
+            word,
+            {
+                "cluster": self._cluster.alias,
+                "bootstrap_servers": self._cluster.bootstrap_servers,
+                "topics": planned["topics"],
+            },
+        )
+
+
+def run_command(path: str, word: str, document: dict[str, Any]) -> None:
+    """Run a command of the operator's with a word and a JSON document; raises `OperationError` if it fails."""
+    try:
+        done = subprocess.run(
+            [path, word],
+            input=json.dumps(document),
+            text=True,
+            capture_output=True,
+            timeout=_COMMAND_S,
+            check=False,
+        )
+    except OSError as error:
+        raise OperationError(f"command {path} {word} cannot be run: {error.strerror or error}") from None
+    except subprocess.TimeoutExpired:
+        raise OperationError(f"command {path} {word} did not end in {_COMMAND_S:.0f} s") from None
+    if done.returncode:
+        said = " ".join((done.stderr or done.stdout).split())[-_LAST_WORDS:]
+        raise OperationError(f"command {path} {word} ended with status {done.returncode}: {said or 'no output'}")
+
+
+def _denials(planned: dict[str, Any]) -> list[Acl]:
+    return [deny_write(topic) for topic in planned["denied"]]
+
+
+def _brokers_without(cluster: Cluster, admin: Admin, knows: Any, what: str) -> list[str]:  # noqa: ANN401
+    try:
+        client = admin_client(cluster)
+        try:
+            blind = [node for node in sorted(admin.metadata().brokers) if not knows(client, node)]
+        finally:
+            client.close()
+    except (KafkaError, OSError) as error:
+        raise ClusterUnavailable(str(error) or type(error).__name__, cluster=cluster.alias) from error
+    return [f"broker {node} of {cluster.alias} does not know {what} yet" for node in blind]
+
+
+def _refuse(cluster: Cluster, what: str, answers: dict[Any, Refusal | None]) -> None:
+    """Raise `ClusterError` for the first of a batch that failed."""
+    failed = [(one, refusal) for one, refusal in answers.items() if refusal is not None]
+    if failed:
+        one, refusal = failed[0]
+        more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+        raise ClusterError(f"{what} failed: {one}{more}: {refusal.text}", cluster=cluster.alias)

@@ -1,0 +1,317 @@
+"""Begins, continues and aborts operations; each returns what `mirrorless` prints and its exit status."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Final
+
+from mirrorless import client_logs
+from mirrorless.errors import ClusterError, ClusterUnavailable, MirrorlessError, OperationError
+from mirrorless.operation_log import records
+from mirrorless.operation_log.records import OperationKind, OperationOutcome, Request
+from mirrorless.operations.cluster_pair import ClusterPair, refuse_names, refuse_open
+from mirrorless.operations.drill.report import configuration_hash
+from mirrorless.operations.fences import fence_of, resolved
+from mirrorless.operations.kinds import steps_of
+from mirrorless.operations.runner import Ownership, failure_of, may_be_undone, run_steps, undo_steps
+from mirrorless.operations.steps.context import OperationContext, StepFailed, matching
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mirrorless.operation_log.records import OperationState
+    from mirrorless.operations.steps.context import OperationStep
+    from mirrorless.settings import Settings
+
+_ATTEMPTS: Final = 3
+_RETRY_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What the operator asked for; None leaves it to the settings. Times are in seconds."""
+
+    topics: str = ".*"
+    groups: str = ".*"
+    drain_timeout_s: float = 90.0
+    wait_groups_s: float = 10.0
+    accepted: tuple[str, ...] = ()
+
+
+def _ignore(*_: str) -> None:
+    """Report nothing."""
+
+
+@dataclass(slots=True, kw_only=True)
+class OperationProgress:
+    """Receives what happens: `step` a step's name and its result, empty when it begins; `say` a line."""
+
+    step: Callable[[str, str], None] = _ignore
+    say: Callable[[str], None] = _ignore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How far an operation came: `error` is None if it completed, else why not, with `lines` on the objects concerned.
+
+    `is_restored` says that it was undone. `warnings` are about what was found or left.
+    """
+
+    operation: OperationState
+    error: str | None = None
+    lines: tuple[str, ...] = ()
+    is_restored: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+def begin(
+    settings: Settings, kind: OperationKind, target: str, terms: Terms, progress: OperationProgress | None = None
+) -> Ended:
+    """Begin an operation and run it to its end.
+
+    Raises `OperationError` if another one of the pair is open, ConfigurationError, `ClusterError` if nothing was begun.
+    """
+    client_logs.set_up()
+    pair = ClusterPair.to(settings, target)
+    with closing(pair):
+        refuse_names(pair, kind)
+        earlier, failures = pair.read()
+        if target in failures:
+            raise ClusterUnavailable(failures[target], cluster=target)
+        source = pair.forward.source.alias
+        if source in failures and kind is not OperationKind.FAILOVER:
+            raise ClusterUnavailable(failures[source], cluster=source)
+        refuse_open(earlier, pair)
+        request = _request(pair, kind, terms)
+        for alias, log in pair.logs.items():
+            if alias not in failures:
+                log.create()
+        number = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{uuid.uuid4().hex[:6]}"
+        now_ms = int(time.time() * 1000)
+        pair.logs[target].append(records.begin(number, request, ms=now_ms))
+        operations = pair.logs[target].read()
+        if number not in operations.by_id:
+            refuse_open(operations, pair)
+        if source not in failures:
+            with suppress(ClusterError):
+                pair.logs[source].append(records.begin(number, request, ms=now_ms))
+        return _run(pair, operations.by_id[number], terms.accepted, progress or OperationProgress(), failures)
+
+
+def resume(settings: Settings, *, take_over: bool = False, progress: OperationProgress | None = None) -> Ended:
+    """Continue the open operation of the file's clusters; raises `OperationError` if there is none."""
+    client_logs.set_up()
+    operation, pair, failures = find_open(settings)
+    with closing(pair):
+        return _run(pair, operation, (), progress or OperationProgress(), failures, take_over=take_over)
+
+
+def abort(settings: Settings, *, take_over: bool = False, progress: OperationProgress | None = None) -> Ended:
+    """Undo the open operation; raises `OperationError` if there is none, or applications have begun to move."""
+    client_logs.set_up()
+    progress = progress or OperationProgress()
+    operation, pair, failures = find_open(settings)
+    with closing(pair):
+        if not may_be_undone(operation):
+            raise OperationError(
+                f"{operation.request.kind} {operation.id} cannot be aborted, since applications have begun to move; "
+                "continue it, then switch over in the other direction"
+            )
+        ownership = _ownership(pair, operation, failures)
+        ownership.claim(take_over=take_over, say=progress.say)
+        try:
+            context = _context(pair, ownership, progress)
+            return _undone(_steps(operation, ()), context, ownership, progress, ("aborted by the operator", ()))
+        finally:
+            ownership.release()
+
+
+def find_open(settings: Settings) -> tuple[OperationState, ClusterPair, dict[str, str]]:
+    """Return the open operation of any pair of the file's clusters, its pair, and which cluster does not answer."""
+    reasons: list[str] = []
+    for flow in settings.flows:
+        pair = ClusterPair.to(settings, flow.target.alias)
+        try:
+            operations, failures = pair.read()
+        except ClusterError as error:
+            reasons.append(str(error))
+            pair.close()
+            continue
+        reasons += failures.values()
+        operation = operations.open(pair.aliases)
+        if operation is not None and operation.request.target == flow.target.alias:
+            if flow.target.alias in failures:
+                raise ClusterUnavailable(failures[flow.target.alias], cluster=flow.target.alias)
+            return operation, pair, failures
+        pair.close()
+    raise OperationError("; ".join(["no operation is open", *dict.fromkeys(reasons)]))
+
+
+def show(settings: Settings) -> tuple[list[OperationState], dict[str, str]]:
+    """Return all operations of the file's clusters, the oldest first, and which cluster does not answer.
+
+    Raises `ClusterUnavailable` if none does.
+    """
+    client_logs.set_up()
+    found: dict[str, OperationState] = {}
+    unreachable: dict[str, str] = {}
+    for flow in settings.flows:
+        pair = ClusterPair.to(settings, flow.target.alias)
+        with closing(pair):
+            operations, failures = pair.read()
+            unreachable |= failures
+            found |= operations.by_id
+    return sorted(found.values(), key=lambda one: one.created_ms), unreachable
+
+
+def close_fence(settings: Settings) -> list[str]:
+    """Remove the fences that completed operations left, without moving anything; returns a line for each.
+
+    Raises `OperationError` if an operation is open.
+    """
+    client_logs.set_up()
+    lines: list[str] = []
+    done: set[str] = set()
+    for flow in settings.flows:
+        pair = ClusterPair.to(settings, flow.target.alias)
+        with closing(pair):
+            operations, failures = pair.read()
+            refuse_open(operations, pair)
+            for one in operations.fences_on(flow.source.alias):
+                if one.id in done or one.request.target != flow.target.alias:
+                    continue
+                if failures:
+                    raise ClusterUnavailable(*failures.values(), cluster=next(iter(failures)))
+                _lift(pair, one, by="operation close")
+                done.add(one.id)
+                lines.append(f"{one.id}: the fence on {flow.source.alias} is removed")
+    return lines
+
+
+def _lift(pair: ClusterPair, operation: OperationState, *, by: str) -> None:
+    fence = operation.data(records.FENCE)
+    fence_of(fence["fence"], pair.forward.source).remove(fence["planned"])
+    entry = records.lifted(operation.id, by=by, ms=int(time.time() * 1000))
+    for log in pair.logs.values():
+        log.append(entry)
+
+
+def _request(pair: ClusterPair, kind: OperationKind, terms: Terms) -> Request:
+    flow = pair.forward
+    for pattern in (terms.topics, terms.groups):
+        try:
+            matching(pattern)
+        except ValueError as error:
+            raise OperationError(str(error)) from None
+    return Request(
+        kind=kind,
+        source=flow.source.alias,
+        target=flow.target.alias,
+        topics=terms.topics,
+        groups=terms.groups,
+        fence="none" if kind is OperationKind.FAILOVER else resolved(flow.fence, flow.source),
+        switches=flow.switch,
+        quiet_s=flow.fence_quiet_seconds,
+        drain_timeout_s=terms.drain_timeout_s,
+        wait_groups_s=terms.wait_groups_s,
+        configuration=configuration_hash(flow),
+        version=version("mirrorless"),
+    )
+
+
+def _steps(operation: OperationState, accepted: tuple[str, ...]) -> tuple[OperationStep, ...]:
+    return steps_of(operation.request.kind, accepted)
+
+
+def _ownership(pair: ClusterPair, operation: OperationState, failures: dict[str, str]) -> Ownership:
+    mirror = operation.request.source
+    return Ownership(operation, pair.logs[operation.request.target], None if mirror in failures else pair.logs[mirror])
+
+
+def _context(pair: ClusterPair, ownership: Ownership, progress: OperationProgress) -> OperationContext:
+    return OperationContext(
+        settings=pair.settings,
+        forward=pair.forward,
+        reverse=pair.reverse,
+        operation=ownership.operation,
+        check=ownership.check,
+        say=progress.say,
+        earlier=pair.read()[0],
+    )
+
+
+def _run(
+    pair: ClusterPair,
+    operation: OperationState,
+    accepted: tuple[str, ...],
+    progress: OperationProgress,
+    failures: dict[str, str],
+    *,
+    take_over: bool = False,
+) -> Ended:
+    steps = _steps(operation, accepted)
+    ownership = _ownership(pair, operation, failures)
+    ownership.claim(take_over=take_over, say=progress.say)
+    try:
+        context = _context(pair, ownership, progress)
+        try:
+            _attempt(steps, context, ownership, progress)
+        except (StepFailed, MirrorlessError) as error:
+            reason, lines = failure_of(error)
+            if isinstance(error, StepFailed) and may_be_undone(ownership.operation):
+                return _undone(steps, context, ownership, progress, (reason, lines))
+            return Ended(operation=ownership.operation, error=reason, lines=lines, warnings=tuple(context.warnings))
+        for number in ownership.operation.data("open").get("lift", ()):
+            ownership.write(records.lifted(number, by=operation.id, ms=int(time.time() * 1000)))
+        ownership.end(OperationOutcome.COMPLETED)
+        return Ended(operation=ownership.operation, warnings=tuple(context.warnings))
+    finally:
+        ownership.release()
+
+
+def _attempt(
+    steps: tuple[OperationStep, ...], context: OperationContext, ownership: Ownership, progress: OperationProgress
+) -> None:
+    """Run the steps; a cluster that does not answer is asked again a few times."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            run_steps(steps, context, ownership, report=progress.step)
+        except ClusterUnavailable as error:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            progress.say(f"{error}; trying again")
+            time.sleep(_RETRY_S)
+        else:
+            return
+
+
+def _undone(
+    steps: tuple[OperationStep, ...],
+    context: OperationContext,
+    ownership: Ownership,
+    progress: OperationProgress,
+    failure: tuple[str, tuple[str, ...]],
+) -> Ended:
+    """Undo everything, and end the operation; what cannot be undone now stays open."""
+    reason, lines = failure
+    try:
+        undo_steps(steps, context, ownership, report=progress.step)
+        ownership.end(OperationOutcome.ABORTED, reason)
+    except (StepFailed, MirrorlessError) as error:
+        return Ended(
+            operation=ownership.operation,
+            error=f"{reason}; undoing it failed: {failure_of(error)[0]}",
+            lines=lines,
+            warnings=tuple(context.warnings),
+        )
+    return Ended(
+        operation=ownership.operation,
+        error=reason,
+        lines=lines,
+        is_restored=True,
+        warnings=tuple(context.warnings),
+    )

@@ -1,0 +1,92 @@
+"""Switches clients over, and starts the opposite flow."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from mirrorless.clusters.target_state import TargetState, TargetStates
+from mirrorless.copy.flow.status import status_of
+from mirrorless.copy.progress.run_marks import deployment_of
+from mirrorless.errors import ClusterError
+from mirrorless.operations.results import count_of
+from mirrorless.operations.switches import document, throw
+
+if TYPE_CHECKING:
+    from mirrorless.operations.steps.context import OperationContext
+
+
+class SwitchStep:
+    """Throws every switch; one that fails stops the operation, which can be continued."""
+
+    name = "switch clients"
+
+    def plan(self, context: OperationContext) -> dict[str, Any]:
+        """Record which."""
+        return {"switches": list(context.request.switches)}
+
+    def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
+        """Throw them in their order."""
+        said = document(context.operation.id, context.request, context.forward.target, dry_run=False)
+        for switch in planned["switches"]:
+            context.check()
+            throw(switch, said)
+        return planned | {"ms": int(time.time() * 1000)}
+
+    def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
+        """Throw them back."""
+        said = document(context.operation.id, context.request, context.forward.source, dry_run=False)
+        for switch in data["switches"]:
+            throw(switch, said)
+
+    def text(self, data: dict[str, Any]) -> str:
+        """Return the result in one line."""
+        number = len(data["switches"])
+        if not number:
+            return "mirrorless.switch is not set: start clients on the other cluster yourself"
+        return f"{number} switch{'' if number == 1 else 'es'} thrown"
+
+
+class ReverseStep:
+    """With default names the opposite flow runs already, or starts like any flow: it only has to be let."""
+
+    name = "reverse"
+
+    def plan(self, context: OperationContext) -> dict[str, Any]:
+        """Read its state."""
+        if context.reverse is None:
+            return {"flow": None}
+        with closing(TargetStates(context.reverse)) as states:
+            return {"flow": context.reverse.name, "state": states.read()}
+
+    def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
+        """Resume it if it was paused, and look whether something copies it."""
+        flow = context.reverse
+        if flow is None:
+            context.warnings.append("there is no opposite flow: what is written now cannot come back")
+            return planned | {"runs": False}
+        if planned["state"] != TargetState.STARTED:
+            with closing(TargetStates(flow)) as states:
+                states.write(TargetState.STARTED)
+        try:
+            status = status_of(flow, deployment=deployment_of(context.settings.file, flow.name))
+        except ClusterError as error:
+            context.warnings.append(f"{flow.name}: {error}")
+            return planned | {"runs": False}
+        if not status.runs:
+            context.warnings.append(f"nothing copies {flow.name}: start `mirrorless run`, or its deployment")
+        return planned | {"runs": bool(status.runs), "halted": len(status.halted)}
+
+    def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
+        """Set the state that it had."""
+        if context.reverse is not None and data.get("state", TargetState.STARTED) != TargetState.STARTED:
+            with closing(TargetStates(context.reverse)) as states:
+                states.write(TargetState(data["state"]))
+
+    def text(self, data: dict[str, Any]) -> str:
+        """Return the result in one line."""
+        if data["flow"] is None:
+            return "no opposite flow"
+        halted = f", {count_of(data['halted'], 'partition')} halted" if data.get("halted") else ""
+        return f"{data['flow']} {'is running' if data['runs'] else 'is not running'}{halted}"

@@ -1,0 +1,135 @@
+"""Waits for open transactions, fixes the ends of the source, and waits until the target has everything up to them."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.clusters.topics import high_watermarks, last_stable_offsets
+from mirrorless.errors import FlowPaused, MirrorlessError
+from mirrorless.offsets.backlog import backlogs
+from mirrorless.offsets.translation_service import Translator
+from mirrorless.operations.copy_here import copy_once
+from mirrorless.operations.producers import active_producers
+from mirrorless.operations.results import count_of
+from mirrorless.operations.steps.context import StepFailed, places_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.offsets.backlog import Backlog
+    from mirrorless.operations.steps.context import OperationContext
+
+_PATIENCE_S: Final = 5.0
+"""How long the copier may make no progress before this process copies."""
+_WALKING_S: Final = 20.0
+
+
+class DrainStep:
+    """`ends` are the source's, by topic, a list of partitions; `ms` is when they were read.
+
+    A second copier beside a running one is safe: appends are compare-and-append, and where the target may have
+    forgotten the producer, the first run copies (`RunOrder`).
+    """
+
+    name = "drain"
+
+    def plan(self, context: OperationContext) -> dict[str, Any]:  # noqa: ARG002
+        """Change nothing: copying needs no undoing."""
+        return {}
+
+    def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        """Wait, and copy here if nothing else does."""
+        until = time.monotonic() + context.request.drain_timeout_s
+        counts = context.recorded_counts()
+        ends = _settled_ends(context, places_of(counts), until)
+        settled_ms = int(time.time() * 1000)
+        copied_here = _copied(context, ends, until)
+        return {
+            "ends": {topic: [ends[topic, number] for number in range(count)] for topic, count in counts.items()},
+            "ms": settled_ms,
+            "copied_here": copied_here,
+        }
+
+    def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
+        """Nothing was changed."""
+
+    def text(self, data: dict[str, Any]) -> str:
+        """Return the result in one line."""
+        here = ", by this process" if data["copied_here"] else ""
+        number = sum(map(len, data["ends"].values()))
+        return f"everything in {count_of(number, 'partition')} is copied{here}"
+
+
+def _settled_ends(context: OperationContext, places: list[TopicPartition], until: float) -> dict[TopicPartition, int]:
+    """Wait until no transaction is open, and return the ends of the source."""
+    while True:
+        ends, missing = high_watermarks(context.source, places)
+        stable, unstable = last_stable_offsets(context.source, places)
+        open_in = [place for place, end in ends.items() if stable.get(place, end) < end]
+        if not (open_in or missing or unstable):
+            return ends
+        if not context.wait(until):
+            unknown = [f"{topic}-{partition}: {reason}" for (topic, partition), reason in (missing | unstable).items()]
+            if unknown:
+                raise StepFailed("the ends of the source are not known", unknown)
+            producers = active_producers(context.forward.source, context.source.metadata(), open_in)
+            lines = [one.text for one in producers if one.open_since is not None]
+            seconds = context.request.drain_timeout_s
+            raise StepFailed(
+                f"transactions are still open in {count_of(len(open_in), 'partition')} after {seconds:g} s",
+                lines or [f"{topic}-{partition}" for topic, partition in open_in],
+            )
+
+
+def _copied(context: OperationContext, ends: Mapping[TopicPartition, int], until: float) -> bool:
+    """Wait until the target has everything before these ends; returns whether this process had to copy."""
+    flow = context.forward
+    copied_here = False
+    with closing(Translator(flow, source=context.source, target=context.target)) as translator:
+        best, since = -1, time.monotonic()
+        while True:
+            left, troubles = _backlog(context, translator, ends)
+            records = sum(one.records for one in left.values())
+            if not records and len(left) == len(ends) and all(one.exact for one in left.values()):
+                return copied_here
+            reached = sum(one.copied_to for one in left.values())
+            if reached > best:
+                best, since = reached, time.monotonic()
+            elif time.monotonic() - since > _PATIENCE_S:
+                context.say("no copier makes progress; this process copies")
+                trouble = _copy(context)
+                troubles += [trouble] if trouble else []
+                copied_here, since = True, time.monotonic()
+            if not context.wait(until):
+                lines = [
+                    f"{topic}-{partition}: {count_of(one.records, 'record')} not copied, from offset {one.copied_to} on"
+                    for (topic, partition), one in left.items()
+                    if one.records or not one.exact
+                ]
+                seconds = context.request.drain_timeout_s
+                raise StepFailed(f"not everything was copied in {seconds:g} s", [*lines, *troubles])
+
+
+def _copy(context: OperationContext) -> str | None:
+    """Copy what there is in this process; returns why that was not possible."""
+    try:
+        context.check()
+        copy_once(context.settings, context.forward)
+    except FlowPaused:
+        raise StepFailed(f"flow {context.forward.name} is paused, and {context.forward.target.alias} lacks records")  # noqa: B904
+    except MirrorlessError as error:
+        if not error.retriable:
+            raise
+        return str(error)
+    return None
+
+
+def _backlog(
+    context: OperationContext, translator: Translator, ends: Mapping[TopicPartition, int]
+) -> tuple[dict[TopicPartition, Backlog], list[str]]:
+    translator.refresh(ends)
+    deadline = time.monotonic() + _WALKING_S
+    return backlogs(context.forward, translator, source=context.source, places=ends, deadline=deadline)

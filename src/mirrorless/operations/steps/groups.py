@@ -1,0 +1,222 @@
+"""Moves consumer groups: commits the translation of their offsets on the cluster that applications move to."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
+from mirrorless.clusters.topics import high_watermarks
+from mirrorless.filters import group_filter_for
+from mirrorless.metadata.plan import replicated
+from mirrorless.offsets.checkpoint_pass import Checkpoints, GroupSyncReport
+from mirrorless.offsets.failover_plan import failover_plan
+from mirrorless.operations.results import count_of
+from mirrorless.operations.steps.context import StepFailed
+from mirrorless.policy import policy_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.operations.steps.context import OperationContext
+
+    ByGroup = dict[str, dict[TopicPartition, Committed]]
+    Packed = dict[str, dict[str, dict[str, Any]]]
+
+_EVERYTHING: Final = ".*"
+
+
+class GroupsStep:
+    """Groups with members get some time to read to the end and leave; then their last commit is translated.
+
+    `wanted` and `before` are the offsets on the target after and before the step, by group, topic and partition;
+    `created` are groups that did not exist there.
+    """
+
+    name = "groups"
+
+    def plan(self, context: OperationContext) -> dict[str, Any]:
+        """Wait for members to leave, and translate."""
+        staying = _wait_for_members(context)
+        flow = context.forward
+        again: dict[str, int] = {}
+        with closing(Checkpoints(flow, forward=context.reverse)) as passes:
+            report = passes.emit()
+            syncs = GroupSyncReport()
+            wanted, _ = passes.find_commits(syncs)
+        troubles = [*report.troubles, *syncs.troubles]
+        if report.left:
+            raise StepFailed(f"{count_of(len(report.left), 'group')} could not be translated in time", report.left)
+        there = _selected(context)
+        chosen: ByGroup = {
+            group: {place: one for place, one in offsets.items() if there is None or place[0] in there}
+            for group, offsets in wanted.items()
+            if context.wants_group(group)
+        }
+        chosen = {group: offsets for group, offsets in chosen.items() if offsets}
+        forecast = failover_plan(flow, groups=context.wants_group)
+        untranslated = [
+            f"group {one.group}: {one.topic}-{one.partition} at {one.source_offset}: {one.how}"
+            for one in forecast.forecasts
+            if one.target_offset is None and (there is None or one.remote_topic in there)
+        ]
+        for one in forecast.forecasts:
+            again[one.group] = again.get(one.group, 0) + (one.read_again or 0)
+        known = list_groups(context.target)[0]
+        before = _committed(context, chosen)
+        return {
+            "wanted": packed(chosen),
+            "before": packed(
+                {
+                    group: {place: before[group][place] for place in offsets if place in before.get(group, {})}
+                    for group, offsets in chosen.items()
+                }
+            ),
+            "created": [group for group in chosen if group not in known],
+            "read_again": dict(sorted(again.items())),
+            "staying": _unread(context, staying),
+            "on_target": sorted(group for group in syncs.active if context.wants_group(group)),
+            "untranslated": untranslated,
+            "troubles": troubles,
+        }
+
+    def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
+        """Commit, except where the group's offset on the target is not what it was."""
+        wanted, before = unpacked(planned["wanted"]), unpacked(planned["before"])
+        now = _committed(context, wanted)
+        left: list[str] = []
+        to_commit: ByGroup = {}
+        for group, offsets in wanted.items():
+            for place, offset in offsets.items():
+                at = now.get(group, {}).get(place)
+                if at == offset:
+                    continue
+                if at == before.get(group, {}).get(place):
+                    to_commit.setdefault(group, {})[place] = offset
+                else:
+                    offset_now = None if at is None else at.offset
+                    left.append(f"group {group}, {place[0]}-{place[1]}: it is at {offset_now} on the target now")
+        left += _commit(context, to_commit)
+        return planned | {"left": left, "moved": len(wanted)}
+
+    def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
+        """Restore the offsets that the step wrote, and delete the groups that it created."""
+        wanted, before = unpacked(data["wanted"]), unpacked(data["before"])
+        now = _committed(context, wanted)
+        back: ByGroup = {}
+        with closing(GroupOffsets(context.forward.target)) as groups:
+            lines: list[str] = []
+            for group, offsets in wanted.items():
+                ours = [place for place, offset in offsets.items() if now.get(group, {}).get(place) == offset]
+                restored = {place: before[group][place] for place in ours if place in before.get(group, {})}
+                if restored:
+                    back[group] = restored
+                fresh = [place for place in ours if place not in restored]
+                if fresh and not (group in data["created"] and len(fresh) == len(now[group])):
+                    lines += groups.delete(group, fresh)
+            lines += groups.delete_groups(
+                group for group in data["created"] if now.get(group) and now[group].items() <= wanted[group].items()
+            )
+        lines += _commit(context, back)
+        context.warnings += lines
+
+    def text(self, data: dict[str, Any]) -> str:
+        """Return the result in one line."""
+        again = sum(data["read_again"].values())
+        parts = [f"{count_of(len(data['wanted']), 'group')} moved", f"{count_of(again, 'record')} read again"]
+        for key, words in (
+            ("staying", "with members on the source"),
+            ("on_target", "with members on the target, left as they are"),
+        ):
+            if data[key]:
+                parts.append(f"{count_of(len(data[key]), 'group')} {words}")
+        if data["untranslated"]:
+            parts.append(f"{count_of(len(data['untranslated']), 'offset')} without a translation")
+        return ", ".join(parts)
+
+
+def _selected(context: OperationContext) -> set[str] | None:
+    """Topics of the target whose offsets move; None if all do. Of a returning group, also the topic itself."""
+    if context.request.topics == _EVERYTHING:
+        return None
+    counts = context.recorded_counts()
+    policy = policy_for(context.forward)
+    return {*replicated(context.forward, counts).values(), *(policy.original_topic(topic) for topic in counts)}
+
+
+def _wait_for_members(context: OperationContext) -> list[str]:
+    """Return the groups that still have members on the source when the time is over."""
+    selects = group_filter_for(context.forward).selects
+    until = time.monotonic() + context.request.wait_groups_s
+    while True:
+        activity, _ = list_groups(context.source)
+        staying = sorted(
+            group
+            for group, state in activity.items()
+            if state is Activity.ACTIVE and selects(group) and context.wants_group(group)
+        )
+        if not staying or not context.wait(until):
+            return staying
+
+
+def _unread(context: OperationContext, groups: Iterable[str]) -> dict[str, int]:
+    """How many offsets each group has after its last commit: at most so many records are read again."""
+    found: dict[str, int] = {}
+    with closing(GroupOffsets(context.forward.source)) as offsets:
+        for group, some in offsets.committed(groups):
+            if not isinstance(some, str):
+                ends, _ = high_watermarks(context.source, some)
+                found[group] = sum(max(0, end - some[place].offset) for place, end in ends.items())
+    return found
+
+
+def _committed(context: OperationContext, groups: Iterable[str]) -> ByGroup:
+    found: ByGroup = {}
+    with closing(GroupOffsets(context.forward.target)) as offsets:
+        for group, some in offsets.committed(groups):
+            if isinstance(some, str):
+                raise StepFailed(f"offsets of group {group} on {context.forward.target.alias} cannot be read: {some}")
+            found[group] = some
+    return found
+
+
+def _commit(context: OperationContext, wanted: ByGroup) -> list[str]:
+    """Commit; returns a line for each group or partition that was refused."""
+    context.check()
+    lines: list[str] = []
+    with closing(GroupOffsets(context.forward.target)) as offsets:
+        outcomes = offsets.commit(wanted)
+    for group, outcome in outcomes.items():
+        if isinstance(outcome, str):
+            lines.append(f"group {group}: {outcome}")
+        else:
+            lines += [
+                f"group {group}, {topic}-{partition}: {reason}"
+                for (topic, partition), reason in outcome.items()
+                if reason is not None
+            ]
+    return lines
+
+
+def packed(offsets: Mapping[str, Mapping[TopicPartition, Committed]]) -> Packed:
+    """Return offsets as JSON: a number, or with metadata, which Kafka Streams needs, a pair."""
+    packed: Packed = {}
+    for group, some in offsets.items():
+        topics = packed.setdefault(group, {})
+        for (topic, partition), one in some.items():
+            topics.setdefault(topic, {})[str(partition)] = [*one] if one.metadata else one.offset
+    return packed
+
+
+def unpacked(packed: Packed) -> ByGroup:
+    """Return what `packed` was made of."""
+    return {
+        group: {
+            (topic, int(number)): Committed(*at) if isinstance(at, list) else Committed(at, "")
+            for topic, some in topics.items()
+            for number, at in some.items()
+        }
+        for group, topics in packed.items()
+    }

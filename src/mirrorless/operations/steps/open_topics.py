@@ -1,0 +1,172 @@
+"""Prepares the cluster that applications move to: topics to write to, rights, and no fence of an earlier operation."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.clusters.acls import Acl, AclResource, NoAcls, acls_of, create_acls, delete_acls
+from mirrorless.clusters.configs import topic_configs
+from mirrorless.clusters.side_by_side import each
+from mirrorless.clusters.topics import partition_counts
+from mirrorless.errors import ClusterError
+from mirrorless.filters import group_filter_for
+from mirrorless.metadata.actions import CreateTopic
+from mirrorless.metadata.config_plan import creation_config
+from mirrorless.metadata.fences import MAX_BYTES, deny_write
+from mirrorless.metadata.serverless import target_filter
+from mirrorless.metadata.topic_creation import create
+from mirrorless.operations.fences import fence_of
+from mirrorless.operations.results import count_of
+from mirrorless.operations.steps.context import StepFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mirrorless.operations.steps.context import OperationContext
+
+_VISIBLE_S: Final = 60.0
+
+
+class OpenStep:
+    """With default names writers find their topics under the same name, next to the remote topics.
+
+    `create` are topics with partitions and configs, `acls` those to be added by kind of resource, `lift` the earlier
+    operations whose fence is on this cluster.
+    """
+
+    name = "open"
+
+    def plan(self, context: OperationContext) -> dict[str, Any]:
+        """Compare topics and ACLs of both clusters."""
+        counts = context.recorded_counts()
+        there = partition_counts(context.target.metadata())
+        missing = [topic for topic in counts if topic not in there]
+        fewer = [
+            f"{topic} has {count_of(there[topic], 'partition')} on {context.forward.target.alias}, and {count} on "
+            f"{context.forward.source.alias}: keys map to other partitions"
+            for topic, count in counts.items()
+            if topic in there and there[topic] != count
+        ]
+        acls, without = self._acls(context, counts)
+        configs = self._configs(context, missing)
+        return {
+            "create": {topic: [counts[topic], config] for topic, config in configs.items()},
+            "acls": {kind.name: [asdict(acl) for acl in some] for kind, some in acls.items()},
+            "lift": [one.id for one in context.earlier.fences_on(context.forward.target.alias)],
+            "fewer": fewer,
+            "without_acls": without,
+        }
+
+    def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
+        """Lift earlier fences, create topics, add ACLs."""
+        context.check()
+        for number in planned["lift"]:
+            fence = context.earlier.by_id[number].data("fence")
+            fence_of(fence["fence"], context.forward.target, context.target).remove(fence["planned"])
+        self._create(context, planned["create"])
+        for kind, some in planned["acls"].items():
+            answers = create_acls(context.target, [Acl(**one) for one in some], AclResource[kind])
+            refused = [f"{acl}: {refusal.text}" for acl, refusal in answers.items() if refusal is not None]
+            if refused:
+                raise ClusterError(f"adding ACLs failed: {refused[0]}", cluster=context.forward.target.alias)
+        context.warnings += planned["fewer"]
+        return planned
+
+    def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
+        """Delete the ACLs that the step added; topics stay, as they may have records."""
+        for kind, some in data["acls"].items():
+            delete_acls(context.target, [Acl(**one) for one in some], AclResource[kind])
+
+    def text(self, data: dict[str, Any]) -> str:
+        """Return the result in one line."""
+        acls = sum(map(len, data["acls"].values()))
+        parts = [f"{count_of(len(data['create']), 'topic')} created", f"{count_of(acls, 'ACL')} added"]
+        if data["lift"]:
+            parts.append("the fence of before removed")
+        return ", ".join(parts)
+
+    def _configs(self, context: OperationContext, topics: list[str]) -> dict[str, dict[str, str]]:
+        return configs_of_source(context, topics)
+
+    def _acls(self, context: OperationContext, counts: dict[str, int]) -> tuple[dict[AclResource, list[Acl]], str]:
+        return acls_of_source(context, counts)
+
+    def _create(self, context: OperationContext, wanted: dict[str, list[Any]]) -> None:
+        flow = context.forward
+        actions = [
+            CreateTopic(
+                topic=topic,
+                partitions=partitions,
+                replication_factor=flow.replication_factor,
+                config=config,
+                reason=f"applications of {flow.source.alias} write to it",
+            )
+            for topic, (partitions, config) in wanted.items()
+        ]
+        outcomes = create(context.target, actions) if actions else {}
+        for topic, (error, note) in outcomes.items():
+            if error is not None:
+                raise ClusterError(f"creating {topic} failed: {error}", cluster=flow.target.alias)
+            if note is not None:
+                context.warnings.append(f"{topic}: {note}")
+        until = time.monotonic() + _VISIBLE_S
+        while not wanted.keys() <= partition_counts(context.target.metadata()).keys():
+            if not context.wait(until):
+                raise StepFailed(f"new topics are not visible on {flow.target.alias} after {_VISIBLE_S:.0f} s")
+
+
+def configs_of_source(context: OperationContext, topics: list[str]) -> dict[str, dict[str, str]]:
+    """Return configs of new topics: the source's, as they were before the fence."""
+    found, failed = topic_configs(context.source, topics)
+    for topic, refusal in failed.items():
+        raise ClusterError(
+            f"reading the configs of {topic} failed: {refusal.text}", cluster=context.forward.source.alias
+        )
+    chosen = target_filter(context.forward, on_creation=True)
+    before = _planned(context).get("before", {})
+    configs: dict[str, dict[str, str]] = {}
+    for topic, one in found.items():
+        configs[topic] = creation_config(chosen, one)
+        if topic in before:
+            configs[topic].pop(MAX_BYTES, None)
+            if before[topic] is not None:
+                configs[topic][MAX_BYTES] = before[topic]
+    return configs
+
+
+def acls_of_source(context: OperationContext, counts: Iterable[str]) -> tuple[dict[AclResource, list[Acl]], str]:
+    """Return what the target lacks of the source's ACLs on topics, groups and transactional ids; or why not."""
+    topics = set(counts)
+    selects = group_filter_for(context.forward).selects
+    fence = {deny_write(topic) for topic in _planned(context).get("denied", ())}
+    theirs = {
+        acl for one in context.earlier.fences_on(context.forward.target.alias) for acl in _denials(one.data("fence"))
+    }
+    chosen: dict[AclResource, Callable[[Acl], bool]] = {
+        AclResource.TOPIC: lambda acl: acl.pattern == "LITERAL" and acl.topic in topics,
+        AclResource.GROUP: lambda acl: acl.pattern != "LITERAL" or acl.topic == "*" or selects(acl.topic),
+        AclResource.TRANSACTIONAL_ID: lambda _: True,
+    }
+    wanted: dict[AclResource, list[Acl]] = {}
+    for kind, is_wanted in chosen.items():
+        here, there = each([partial(acls_of, one, kind) for one in (context.forward.source, context.forward.target)])
+        if isinstance(here, NoAcls) or isinstance(there, NoAcls):
+            none = here if isinstance(here, NoAcls) else there
+            assert isinstance(none, NoAcls)
+            if none.lacks_right:
+                context.warnings.append(f"no ACL is added: {none.reason}")
+            return {}, none.reason
+        wanted[kind] = sorted(acl for acl in here - fence if is_wanted(acl) and acl not in there - theirs)
+    return wanted, ""
+
+
+def _planned(context: OperationContext) -> dict[str, Any]:
+    planned: dict[str, Any] = context.operation.data("fence").get("planned", {})
+    return planned
+
+
+def _denials(fence: dict[str, Any]) -> list[Acl]:
+    return [deny_write(topic) for topic in fence["planned"].get("denied", ())]

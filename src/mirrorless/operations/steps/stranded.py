@@ -1,0 +1,94 @@
+"""Finds the stranded tail: what the old cluster has that was never replicated before a failover."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.clusters.topics import partition_counts
+from mirrorless.metadata.plan import replicated
+from mirrorless.offsets.backlog import backlogs
+from mirrorless.offsets.translation_service import Translator
+from mirrorless.operations.copy_here import copy_once
+from mirrorless.operations.results import count_of
+from mirrorless.operations.steps.context import StepFailed, places_of
+from mirrorless.policy import policy_for
+
+if TYPE_CHECKING:
+    from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.offsets.backlog import Backlog
+    from mirrorless.operations.steps.context import OperationContext
+
+_WALKING_S: Final = 60.0
+
+
+class StrandedStep:
+    """With default names nothing stays stranded: the flow from the old cluster continues, and completes its copies.
+
+    `partitions` are those with records that were missing, each with the number, and the offset where they begin.
+    """
+
+    name = "stranded"
+
+    def plan(self, context: OperationContext) -> dict[str, Any]:
+        """Count what is missing."""
+        if context.reverse is None:
+            raise StepFailed(
+                f"the file has no flow {context.forward.target.alias}->{context.forward.source.alias}, along which "
+                "records of the old cluster would be copied"
+            )
+        missing = _missing(context)
+        return {
+            "partitions": [
+                [topic, partition, one.records, one.copied_to] for (topic, partition), one in sorted(missing.items())
+            ]
+        }
+
+    def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
+        """Wait until they are copied, or copy them."""
+        until = time.monotonic() + context.request.drain_timeout_s
+        assert context.reverse is not None
+        copied_here, patience = False, time.monotonic() + 5.0
+        while left := _missing(context):
+            if time.monotonic() > patience:
+                context.say(f"nothing copies {context.reverse.name}; this process copies")
+                context.check()
+                copy_once(context.settings, context.reverse)
+                copied_here, patience = True, time.monotonic() + 5.0
+            if not context.wait(until):
+                lines = [
+                    f"{topic}-{partition}: {count_of(one.records, 'record')}"
+                    for (topic, partition), one in left.items()
+                ]
+                raise StepFailed("records of the old cluster are not copied", lines)
+        return planned | {"copied_here": copied_here}
+
+    def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
+        """Copies stay."""
+
+    def text(self, data: dict[str, Any]) -> str:
+        """Return the result in one line."""
+        number = sum(one[2] for one in data["partitions"])
+        if not number:
+            return "nothing was stranded"
+        where = count_of(len(data["partitions"]), "partition")
+        return f"{count_of(number, 'record')} in {where} had not been replicated, and are now"
+
+
+def _missing(context: OperationContext) -> dict[TopicPartition, Backlog]:
+    """The records of the old cluster, along the opposite flow, that the live one lacks."""
+    flow = context.reverse
+    assert flow is not None
+    policy = policy_for(flow)
+    there = partition_counts(context.target.metadata())
+    counts = {topic: there[topic] for topic in replicated(flow, there) if not policy.is_heartbeats_topic(topic)}
+    places = places_of(counts)
+    with closing(Translator(flow, source=context.target, target=context.source)) as translator:
+        translator.refresh(places)
+        found, troubles = backlogs(
+            flow, translator, source=context.target, places=places, deadline=time.monotonic() + _WALKING_S
+        )
+    if len(found) < len(places):
+        raise StepFailed("not every partition of the old cluster could be read", troubles)
+    return {place: one for place, one in found.items() if one.records or not one.exact}

@@ -1,0 +1,186 @@
+"""Applications of a pair of clusters: a writer and consumer groups, which follow a switch file."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from contextlib import ExitStack, contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from confluent_kafka import Message
+
+_WINDOW_S = 0.05
+_GIVES_UP_MS = 3_000
+
+
+class Writer(threading.Thread):
+    """Writes `0, 1, 2 …` to each partition of a topic of the cluster that the switch file names.
+
+    What was not acknowledged is kept and sent again, in its order, as applications have to when a fence refuses a
+    record. `blocked_s` are the durations in which nothing was accepted.
+    """
+
+    def __init__(
+        self, switch: Path, topic: str, partitions: int, rate: int, client: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(daemon=True, name="writer")
+        self._switch, self._topic, self._client = switch, topic, dict(client or {})
+        self._each = max(1, round(rate * _WINDOW_S / partitions))
+        self.written = [0] * partitions
+        self.blocked_s: list[float] = []
+        self.errors: set[str] = set()
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        """Write until `stop`."""
+        servers, producer, blocked_at = "", None, None
+        while not self._over.is_set():
+            began = time.monotonic()
+            now = self._switch.read_text().strip()
+            if producer is None or now != servers:
+                servers, producer = now, self._producer(now)
+            if self._window(producer):
+                if blocked_at is not None:
+                    self.blocked_s.append(time.monotonic() - blocked_at)
+                    blocked_at = None
+            else:
+                blocked_at = blocked_at or began
+                producer = None  # an idempotent producer that lost a batch begins again
+            self._over.wait(max(0.0, _WINDOW_S - (time.monotonic() - began)))
+
+    def stop(self) -> list[int]:
+        """End, and return how many records each partition got."""
+        self._over.set()
+        self.join(60)
+        assert not self.is_alive()
+        return self.written
+
+    def _producer(self, servers: str) -> Producer:
+        return Producer(
+            {
+                "bootstrap.servers": servers,
+                "enable.idempotence": True,
+                "linger.ms": 1000,
+                "message.timeout.ms": _GIVES_UP_MS,
+                "log_level": 0,
+                **self._client,
+            }
+        )
+
+    def _window(self, producer: Producer) -> bool:
+        """Write a batch to each partition, and count what was acknowledged in its order."""
+        acknowledged: dict[int, int] = defaultdict(int)
+        failed: set[int] = set()
+
+        def delivered(error: KafkaError | None, message: Message) -> None:
+            partition = message.partition() or 0
+            if error is not None:
+                failed.add(partition)
+                self.errors.add(error.name())
+            elif partition not in failed:
+                acknowledged[partition] += 1
+
+        for partition, first in enumerate(self.written):
+            for number in range(first, first + self._each):
+                producer.produce(
+                    self._topic, value=b"%d" % number, key=b"%d" % partition, partition=partition, on_delivery=delivered
+                )
+        producer.flush(_GIVES_UP_MS / 1000 + 1)
+        for partition, number in acknowledged.items():
+            self.written[partition] += number
+        return not failed and sum(acknowledged.values()) == self._each * len(self.written)
+
+
+class GroupReader(threading.Thread):
+    """A consumer of a group that reads a topic under its names on both clusters, and commits what it has read."""
+
+    def __init__(
+        self, switch: Path, group: str, topics: Sequence[str], client: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(daemon=True, name=group)
+        self._switch, self._group, self._topics, self._client = switch, group, list(topics), dict(client or {})
+        self.read: dict[int, list[int]] = defaultdict(list)
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        """Read until `stop`, from the cluster that the switch file names."""
+        while not self._over.is_set():
+            servers = self._switch.read_text().strip()
+            consumer = Consumer(
+                {
+                    "bootstrap.servers": servers,
+                    "group.id": self._group,
+                    "enable.auto.commit": False,
+                    "auto.offset.reset": "earliest",
+                    "isolation.level": "read_committed",
+                    "topic.metadata.refresh.interval.ms": 1000,
+                    "session.timeout.ms": 6000,
+                    "log_level": 0,
+                    **self._client,
+                }
+            )
+            consumer.subscribe(self._topics)
+            while not self._over.is_set() and self._switch.read_text().strip() == servers:
+                self._take(consumer)
+            consumer.close()
+
+    def _take(self, consumer: Consumer) -> None:
+        places: dict[tuple[str, int], int] = {}
+        for message in consumer.consume(500, timeout=0.1):
+            if message.error() is None:
+                self.read[int(message.key() or b"0")].append(int(message.value() or b"0"))
+                places[message.topic() or "", message.partition() or 0] = (message.offset() or 0) + 1
+        if places:
+            try:
+                consumer.commit(
+                    offsets=[TopicPartition(*place, offset) for place, offset in places.items()], asynchronous=False
+                )
+            except KafkaException as error:
+                if error.args[0].code() not in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
+                    raise
+
+    def wait_for(self, written: Sequence[int], seconds: float = 60) -> None:
+        """Wait until so many records of each partition were read."""
+        until = time.monotonic() + seconds
+        while any(len(self.read[partition]) < number for partition, number in enumerate(written)):
+            if time.monotonic() > until:
+                found = [len(self.read[partition]) for partition in range(len(written))]
+                raise AssertionError(f"{self._group} has read {found} of {list(written)}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Leave the group."""
+        self._over.set()
+        self.join(60)
+        assert not self.is_alive()
+
+
+class Outcome:
+    """What a group has read, against what was written."""
+
+    def __init__(self, read: Mapping[int, Sequence[int]], written: Sequence[int]) -> None:
+        self.lost = sum(len(set(range(number)) - set(read.get(one, ()))) for one, number in enumerate(written))
+        self.repeated = sum(len(some) - len(set(some)) for some in read.values())
+        self.out_of_order = sum(later < earlier for some in read.values() for earlier, later in pairwise(some))
+
+    def __repr__(self) -> str:
+        return f"lost {self.lost}, repeated {self.repeated}, out of order {self.out_of_order}"
+
+
+@contextmanager
+def running(writer: Writer, readers: Sequence[GroupReader]) -> Iterator[None]:
+    """Start them, and stop what still runs at the end."""
+    with ExitStack() as stack:
+        threads: list[Writer | GroupReader] = [*readers, writer]
+        for thread in threads:
+            thread.start()
+            stack.callback(thread.stop)
+        yield
