@@ -6,6 +6,7 @@ import threading
 import time
 from collections import defaultdict
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,19 @@ _WINDOW_S = 0.05
 _GIVES_UP_MS = 3_000
 
 
+@dataclass(frozen=True)
+class Clients:
+    """How applications connect: their addresses instead of those in the switch file, and librdkafka's settings."""
+
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, switch: Path) -> dict[str, str]:
+        """Settings for the cluster that the switch file names."""
+        named = switch.read_text().strip()
+        return {"bootstrap.servers": self.addresses.get(named, named), "log_level": "0", **self.settings}
+
+
 class Writer(threading.Thread):
     """Writes `0, 1, 2 …` to each partition of a topic of the cluster that the switch file names.
 
@@ -28,11 +42,9 @@ class Writer(threading.Thread):
     record. `blocked_s` are the durations in which nothing was accepted.
     """
 
-    def __init__(
-        self, switch: Path, topic: str, partitions: int, rate: int, client: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, switch: Path, topic: str, partitions: int, rate: int, clients: Clients | None = None) -> None:
         super().__init__(daemon=True, name="writer")
-        self._switch, self._topic, self._client = switch, topic, dict(client or {})
+        self._switch, self._topic, self._clients = switch, topic, clients or Clients()
         self._each = max(1, round(rate * _WINDOW_S / partitions))
         self.written = [0] * partitions
         self.blocked_s: list[float] = []
@@ -41,10 +53,12 @@ class Writer(threading.Thread):
 
     def run(self) -> None:
         """Write until `stop`."""
-        servers, producer, blocked_at = "", None, None
+        servers: dict[str, str] = {}
+        producer: Producer | None = None
+        blocked_at: float | None = None
         while not self._over.is_set():
             began = time.monotonic()
-            now = self._switch.read_text().strip()
+            now = self._clients.of(self._switch)
             if producer is None or now != servers:
                 servers, producer = now, self._producer(now)
             if self._window(producer):
@@ -63,15 +77,13 @@ class Writer(threading.Thread):
         assert not self.is_alive()
         return self.written
 
-    def _producer(self, servers: str) -> Producer:
+    def _producer(self, servers: Mapping[str, str]) -> Producer:
         return Producer(
             {
-                "bootstrap.servers": servers,
                 "enable.idempotence": True,
                 "linger.ms": 1000,
                 "message.timeout.ms": _GIVES_UP_MS,
-                "log_level": 0,
-                **self._client,
+                **servers,
             }
         )
 
@@ -88,12 +100,16 @@ class Writer(threading.Thread):
             elif partition not in failed:
                 acknowledged[partition] += 1
 
-        for partition, first in enumerate(self.written):
-            for number in range(first, first + self._each):
-                producer.produce(
-                    self._topic, value=b"%d" % number, key=b"%d" % partition, partition=partition, on_delivery=delivered
-                )
-        producer.flush(_GIVES_UP_MS / 1000 + 1)
+        try:
+            for partition, first in enumerate(self.written):
+                for number in range(first, first + self._each):
+                    producer.produce(
+                        *(self._topic, b"%d" % number, b"%d" % partition), partition=partition, on_delivery=delivered
+                    )
+            producer.flush(_GIVES_UP_MS / 1000 + 1)
+        except KafkaException as error:  # without WRITE on any topic, no producer gets an id (KIP-679)
+            self.errors.add(error.args[0].name())
+            return False
         for partition, number in acknowledged.items():
             self.written[partition] += number
         return not failed and sum(acknowledged.values()) == self._each * len(self.written)
@@ -102,33 +118,29 @@ class Writer(threading.Thread):
 class GroupReader(threading.Thread):
     """A consumer of a group that reads a topic under its names on both clusters, and commits what it has read."""
 
-    def __init__(
-        self, switch: Path, group: str, topics: Sequence[str], client: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, switch: Path, group: str, topics: Sequence[str], clients: Clients | None = None) -> None:
         super().__init__(daemon=True, name=group)
-        self._switch, self._group, self._topics, self._client = switch, group, list(topics), dict(client or {})
+        self._switch, self._group, self._topics, self._clients = switch, group, list(topics), clients or Clients()
         self.read: dict[int, list[int]] = defaultdict(list)
         self._over = threading.Event()
 
     def run(self) -> None:
         """Read until `stop`, from the cluster that the switch file names."""
         while not self._over.is_set():
-            servers = self._switch.read_text().strip()
+            servers = self._clients.of(self._switch)
             consumer = Consumer(
                 {
-                    "bootstrap.servers": servers,
                     "group.id": self._group,
                     "enable.auto.commit": False,
                     "auto.offset.reset": "earliest",
                     "isolation.level": "read_committed",
                     "topic.metadata.refresh.interval.ms": 1000,
                     "session.timeout.ms": 6000,
-                    "log_level": 0,
-                    **self._client,
+                    **servers,
                 }
             )
             consumer.subscribe(self._topics)
-            while not self._over.is_set() and self._switch.read_text().strip() == servers:
+            while not self._over.is_set() and self._clients.of(self._switch) == servers:
                 self._take(consumer)
             consumer.close()
 

@@ -8,7 +8,7 @@ from mirrorless.clusters.topics import held_back, last_stable_offsets
 from mirrorless.log_walk import Walk, Walker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
@@ -29,16 +29,24 @@ class Backlog(NamedTuple):
 
 
 def backlogs(
-    flow: Flow, translator: Translator, *, source: Admin, places: Iterable[TopicPartition], deadline: float
+    flow: Flow,
+    translator: Translator,
+    *,
+    source: Admin,
+    places: Iterable[TopicPartition],
+    deadline: float,
+    up_to: Mapping[TopicPartition, int] | None = None,
 ) -> tuple[dict[TopicPartition, Backlog], list[str]]:
     """Count the records between the known end of the copy and the source's end; and why some are not counted.
+
+    With `up_to` they are counted up to these offsets instead, before which no transaction is open.
 
     The translator was refreshed with these places. Walks end at the monotonic time `deadline`.
     """
     places = list(places)
-    ends, missing = last_stable_offsets(source, places)
+    ends, missing = last_stable_offsets(source, places) if up_to is None else (dict(up_to), {})
     troubles = [f"{topic}-{partition}: {reason}" for (topic, partition), reason in missing.items()]
-    for (topic, partition), offsets in held_back(source, ends).items():
+    for (topic, partition), offsets in (held_back(source, ends) if up_to is None else {}).items():
         troubles.append(
             f"{topic}-{partition}: a transaction is open at offset {ends[topic, partition]}; "
             f"the next {offsets} offsets are not copied, and not counted here"

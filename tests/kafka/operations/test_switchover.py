@@ -3,31 +3,57 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+from confluent_kafka.admin import AclBindingFilter, ResourceType
 
-from tests.support.applications import GroupReader, Outcome, Writer, running
+from mirrorless.clusters.acls import Acl, AclResource, create_acls
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.configs import topic_configs
+from mirrorless.clusters.groups import GroupOffsets, list_groups
+from mirrorless.errors import ClusterError, OperationError
+from mirrorless.operation_log.records import OperationKind
+from mirrorless.operations import run
+from mirrorless.operations.kinds import steps_of
+from mirrorless.operations.run import Terms
+from mirrorless.settings import Cluster, load
+from tests.support.applications import Clients, GroupReader, Outcome, Writer, running
+from tests.support.offsets import commit
 from tests.support.processes import Mirrorless
 from tests.support.secured import eventually
+from tests.support.world import fill
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
     from tests.support.world import World
 
 PARTITIONS = 3
 GROUPS = 3
+LOGIN = {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "PLAIN",
+    "sasl.username": "app",
+    "sasl.password": "of-tests",
+}
+EXACT = "lost 0, repeated 0, out of order 0"
 pytestmark = pytest.mark.timeout(300)
 
 
 class Applications:
     """A pair of clusters with flows in both directions, a switch file, a writer and some groups."""
 
-    def __init__(self, world: World, **extra: str) -> None:
+    def __init__(self, world: World, extra: Mapping[str, str] | None = None, *, log_in: bool = False) -> None:
         self.world = world
         self.topic = world.topic(PARTITIONS)
         self.switch = world.folder / "bootstrap"
@@ -40,26 +66,57 @@ class Applications:
             "mirrorless.fence": "config",
             "mirrorless.fence.quiet.seconds": "2",
             "refresh.topics.interval.seconds": "1",
+            "sync.topic.acls.interval.seconds": "1",
+            "sync.topic.configs.interval.seconds": "1",
             "emit.checkpoints.interval.seconds": "1",
-            "replication.factor": "1",
-            **extra,
+            **(extra or {}),
         }
         world.write_settings(**self.settings)
         self.switch.write_text(world.source.bootstrap_servers)
-        self.writer = Writer(self.switch, self.topic, PARTITIONS, 600)
+        addresses = {one.bootstrap_servers: one.secure_servers("APP") for one in (world.source, world.target)}
+        clients = Clients(addresses, LOGIN) if log_in else Clients()
+        if log_in:
+            self.grant()
+        self.writer = Writer(self.switch, self.topic, PARTITIONS, 600, clients)
         names = [self.topic, world.remote(self.topic), f"{world.target_alias}.{self.topic}"]
-        self.readers = [GroupReader(self.switch, f"{self.topic}-{number}", names) for number in range(GROUPS)]
+        self.readers = [GroupReader(self.switch, f"{self.topic}-{number}", names, clients) for number in range(GROUPS)]
 
-    def command(self, *words: str, timeout: float = 120) -> tuple[int, dict[str, Any], str]:
-        """Run a command; returns its status, its JSON, and what it wrote on standard error."""
-        done = subprocess.run(
-            [sys.executable, "-m", "mirrorless", words[0], str(self.world.file), *words[1:], "--json"],
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
+    def grant(self) -> None:
+        """Give the user of applications rights on the source, and nowhere else."""
+        admin = Admin(plain(self.world.source))
+        some = Acl(
+            topic=self.topic, pattern="LITERAL", principal="User:app", host="*", operation="READ", permission="ALLOW"
         )
-        return done.returncode, json.loads(done.stdout) if done.stdout else {}, done.stderr
+        groups = [replace(some, topic=f"{self.topic}-{number}") for number in range(GROUPS)]
+        assert set(create_acls(admin, [some, replace(some, operation="WRITE")]).values()) == {None}
+        assert set(create_acls(admin, groups, AclResource.GROUP).values()) == {None}
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Let the flows, the writer and the groups run."""
+        with Mirrorless(self.world.file, "--engine", "functions"), running(self.writer, self.readers):
+            eventually(lambda: sum(map(len, self.readers[0].read.values())) > 300)
+            yield
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start a command."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "mirrorless", words[0], str(self.world.file), *words[1:], "--json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def command(self, *words: str) -> tuple[int, dict[str, Any], str]:
+        """Run a command; returns its status, its JSON, and what it wrote on standard error."""
+        out, err = (process := self.start(*words)).communicate(timeout=120)
+        return process.returncode, json.loads(out) if out else {}, err
+
+    def move(self, target: str) -> dict[str, Any]:
+        """Switch over, and return the report."""
+        status, report, said = self.command("switchover", "--to", target, "--yes")
+        assert status == 0, said + json.dumps(report, indent=1)
+        return report
 
     def check(self) -> None:
         """Stop the writer, let all groups read everything, and compare."""
@@ -68,27 +125,143 @@ class Applications:
             reader.wait_for(written)
             reader.stop()
         outcomes = [Outcome(reader.read, written) for reader in self.readers]
-        assert [repr(one) for one in outcomes] == ["lost 0, repeated 0, out of order 0"] * GROUPS, self.writer.errors
+        assert [repr(one) for one in outcomes] == [EXACT] * GROUPS, self.writer.errors
 
 
-@pytest.fixture
-def applications(world: World) -> Iterator[Applications]:
-    made = Applications(world)
-    with Mirrorless(world.file, "--engine", "functions"), running(made.writer, made.readers):
-        eventually(lambda: sum(len(some) for some in made.readers[0].read.values()) > 300)
-        yield made
+def plain(cluster: EmbeddedCluster) -> Cluster:
+    return Cluster(alias=cluster.name, bootstrap_servers=cluster.bootstrap_servers)
 
 
-def test_there_and_back(applications: Applications) -> None:
-    world = applications.world
-    status, report, said = applications.command("switchover", "--to", world.target_alias, "--yes")
-    assert status == 0, said
-    assert applications.switch.read_text().strip() == world.target.bootstrap_servers
-    assert report["writers_blocked_seconds"] < 15
-    assert report["groups"]["moved"] == GROUPS, report
-    assert set(report["groups"]["read_again"].values()) <= {0}
-    time.sleep(3)
-    status, report, said = applications.command("switchover", "--to", world.source_alias, "--yes")
-    assert status == 0, said
-    time.sleep(3)
-    applications.check()
+def dump(cluster: EmbeddedCluster, prefix: str) -> dict[str, Any]:
+    """Topics, configs, ACLs and group offsets of a test; internal topics apart."""
+    admin = Admin(plain(cluster))
+    topics = {name: len(one.partitions) for name, one in admin.metadata().topics.items() if prefix in name}
+    configs = {
+        name: {key: one for key, one in some.items() if one.origin == 1}
+        for name, some in topic_configs(admin, topics)[0].items()
+    }
+    groups = GroupOffsets(plain(cluster))
+    anything = AclBindingFilter(ResourceType.ANY, None, "ANY", None, None, "ANY", "ANY")  # type: ignore[arg-type]
+    return {
+        "topics": topics,
+        "configs": configs,
+        "acls": sorted(str(one) for one in admin.client.describe_acls(anything).result(30) if prefix in one.name),
+        "groups": dict(groups.committed(sorted(one for one in list_groups(admin)[0] if prefix in one))),
+    }
+
+
+def test_there_and_back_with_rights_of_their_own(world: World) -> None:
+    """Fence `acl`: the user of applications has rights on the old cluster only, before they move."""
+    applications = Applications(world, {"mirrorless.fence": "acl"}, log_in=True)
+    with applications.running():
+        report = applications.move(world.target_alias)
+        assert applications.switch.read_text().strip() == world.target.bootstrap_servers
+        assert report["writers_blocked_seconds"] < 15
+        assert report["groups"]["moved"] == GROUPS, report
+        assert set(report["groups"]["read_again"].values()) <= {0}
+        before = sum(applications.writer.written)
+        eventually(lambda: sum(applications.writer.written) > before + 300)
+        applications.move(world.source_alias)
+        before = sum(applications.writer.written)
+        eventually(lambda: sum(applications.writer.written) > before + 300)
+        applications.check()
+    assert applications.writer.errors <= {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "_PURGE_QUEUE"}
+
+
+def test_a_command_that_is_killed_is_continued_by_another(world: World) -> None:
+    applications = Applications(world)
+    chance = random.Random(world.flow)
+    with applications.running():
+        for target in (world.target_alias, world.source_alias):
+            step = chance.choice(["fence", "drain", "groups", "verify fence", "open"])
+            process = applications.start("switchover", "--to", target, "--yes")
+            assert process.stderr is not None
+            for line in process.stderr:
+                if json.loads(line).get("step") == step:
+                    break
+            os.kill(process.pid, signal.SIGKILL)
+            process.communicate()
+            status, _, said = applications.command("switchover", "--to", target, "--yes")
+            assert (status, "is open" in said) == (2, True), f"killed at {step}\n{said}"
+            status, report, said = applications.command("operation", "continue")
+            assert status == 0, f"killed at {step}\n{said}{json.dumps(report, indent=1)}"
+            time.sleep(1)
+        applications.check()
+
+
+def test_an_owner_that_lives_is_not_replaced(world: World) -> None:
+    applications = Applications(world)
+    with applications.running():
+        process = applications.start("switchover", "--to", world.target_alias, "--yes")
+        assert process.stderr is not None
+        for line in process.stderr:
+            if json.loads(line).get("step") == "fence":
+                break
+        status, _, said = applications.command("operation", "continue")
+        assert status == 2
+        assert f"is run by process {process.pid} on" in said or "no operation is open" in said
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+        applications.check()
+
+
+def test_writers_that_the_fence_does_not_bind_are_found(world: World) -> None:
+    """The user without a login is a super user here: ACLs do not bind it."""
+    applications = Applications(world, {"mirrorless.fence": "acl"})
+    with applications.running():
+        status, report, said = applications.command("switchover", "--to", world.target_alias, "--yes")
+        assert status == 1, said
+        assert f"arrived on {world.source_alias} after the fence" in report["error"]
+        assert any("producer" in line for line in report["lines"])
+        assert applications.switch.read_text().strip() == world.source.bootstrap_servers
+        applications.check()
+    admin = Admin(plain(world.source))
+    name = AclBindingFilter(ResourceType.TOPIC, applications.topic, "LITERAL", None, None, "ANY", "ANY")  # type: ignore[arg-type]
+    assert admin.client.describe_acls(name).result(30) == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_abort_leaves_both_clusters_as_they_were(world: World, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    """Interrupted at every step before applications move, before it acts and after it."""
+    applications = Applications(world, {"mirrorless.fence.quiet.seconds": "0.2"})
+    fill(world.source, applications.topic, [b"%d" % number for number in range(300)], partitions=PARTITIONS)
+    world.copy_to_the_end()
+    commit(world.source, f"{applications.topic}-0", {(applications.topic, 0): 50, (applications.topic, 1): 100})
+    commit(world.source, f"{applications.topic}-1", {(applications.topic, 2): 7})
+    remote = world.remote(applications.topic)
+    commit(world.target, f"{applications.topic}-1", {(remote, 2): 3})
+    settings = load(str(world.file))
+    clusters = (world.source, world.target)
+    before = [dump(one, applications.topic) for one in clusters]
+    for name in ("preflight", "fence", "drain", "groups", "verify fence"):
+        with monkeypatch.context() as patched:
+            interrupt(patched, name, after=when == "after")
+            ended = run.begin(settings, OperationKind.SWITCHOVER, world.target_alias, Terms())
+        assert ended.error == f"cluster x: interrupted at {name}", ended
+        assert not ended.is_restored
+        ended = run.abort(settings, take_over=True)
+        assert ended.is_restored, ended
+        assert [dump(one, applications.topic) for one in clusters] == before, name
+    with pytest.raises(OperationError, match="no operation is open"):
+        run.abort(settings)
+    ended = run.begin(settings, OperationKind.SWITCHOVER, world.target_alias, Terms())
+    assert ended.error is None, ended
+    moved = dump(world.target, applications.topic)["groups"]
+    assert {place: one.offset for place, one in moved[f"{applications.topic}-0"].items()} == {
+        (remote, 0): 50,
+        (remote, 1): 100,
+    }
+    assert moved[f"{applications.topic}-1"][remote, 2].offset == 7
+
+
+def interrupt(patched: pytest.MonkeyPatch, name: str, *, after: bool) -> None:
+    """Let a step fail as if a cluster had refused a request."""
+    step = next(one for one in steps_of(OperationKind.SWITCHOVER) if one.name == name)
+    act = type(step).act
+
+    def interrupted(self: Any, *arguments: Any) -> NoReturn:  # noqa: ANN401 -- of any step
+        if after:
+            act(self, *arguments)
+        raise ClusterError(f"interrupted at {name}", cluster="x")
+
+    patched.setattr(type(step), "act", interrupted)

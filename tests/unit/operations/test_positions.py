@@ -215,3 +215,14 @@ def test_what_cannot_be_read_is_said() -> None:
     refused = LogSlice(start=0, end=0, trouble="refused")
     assert compare(position, log(DENSE, 0, 5), refused, COPY).text == "refused"
     assert compare(position, refused, log(DENSE, 0, 5), COPY).outcome is Outcome.UNREAD
+
+
+def test_records_that_were_copied_since_excuse_a_translation_of_one_that_was_not() -> None:
+    position = Position(
+        place=("orders", 0), remote_place=("a.orders", 0), source_offset=90, target_offset=80, not_copied=True
+    )
+    found = compare(position, log(DENSE, 90, MARGIN), log(DENSE, 75, 2 * MARGIN), COPY)
+    assert found.outcome is Outcome.NOT_COPIED
+    assert found.text == "the next record, 90 on the source, was not copied when it was translated"
+    exact = replace(position, not_copied=False)
+    assert compare(exact, log(DENSE, 90, MARGIN), log(DENSE, 75, 2 * MARGIN), COPY).outcome is Outcome.DIFFERENT

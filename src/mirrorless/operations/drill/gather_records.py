@@ -167,6 +167,7 @@ def positions_of(forecasts: Iterable[Forecast]) -> list[Position]:
                 target_offset=one.target_offset,
                 read_again=one.read_again or 0,
                 expired=one.how == How.START,
+                not_copied=one.how == How.BEYOND,
             )
             found[position].append(f"group {one.group}, translation ({one.how})")
         if one.checkpoint_offset is not None and one.checkpoint_source_offset is not None:
@@ -178,6 +179,7 @@ def positions_of(forecasts: Iterable[Forecast]) -> list[Position]:
                 target_offset=one.checkpoint_offset,
                 read_again=0 if same_source and one.read_again == 0 else _MOST_SEARCHED,
                 expired=same_source and one.how == How.START,
+                not_copied=same_source and one.how == How.BEYOND,
             )
             found[position].append(f"group {one.group}, checkpoint")
     return [replace(position, who=tuple(who)) for position, who in found.items()]

@@ -7,7 +7,7 @@ the start of an epoch that begins where the translation points to.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -54,7 +54,8 @@ class Position:
     """A pair of offsets to compare: `records` from there on. `who` are the groups that have it, and what it is.
 
     `read_again` is the maximum number of records that the translation may be early by, 0 if it is exact. `expired`
-    says that the translation is the first offset that the target's retention left.
+    says that the translation is the first offset that the target's retention left. `not_copied` says that it is the
+    end that the target had, since the record was not copied yet: by now others may be there.
     """
 
     place: TopicPartition
@@ -64,6 +65,7 @@ class Position:
     records: int = MARGIN
     read_again: int = 0
     expired: bool = False
+    not_copied: bool = False
     who: tuple[str, ...] = ()
 
     @property
@@ -117,6 +119,14 @@ def compare(position: Position, source: LogSlice, target: LogSlice, copy: CopyFa
     """
     if (outside := _outside(position, source, target)) is not None:
         return outside
+    found = _compare(position, source, target, copy)
+    if position.not_copied and found.outcome in WRONG:
+        text = f"the next record, {position.source_offset} on the source, was not copied when it was translated"
+        return replace(found, outcome=Outcome.NOT_COPIED, text=text)
+    return found
+
+
+def _compare(position: Position, source: LogSlice, target: LogSlice, copy: CopyFacts) -> Compared:
     there = position.target_offset
     ahead = [one for one in target.records if one.offset >= there]
     ours, skipped = _copied(source.records, ahead, there, copy.announced)

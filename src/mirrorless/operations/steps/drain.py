@@ -132,4 +132,4 @@ def _backlog(
 ) -> tuple[dict[TopicPartition, Backlog], list[str]]:
     translator.refresh(ends)
     deadline = time.monotonic() + _WALKING_S
-    return backlogs(context.forward, translator, source=context.source, places=ends, deadline=deadline)
+    return backlogs(context.forward, translator, source=context.source, places=ends, deadline=deadline, up_to=ends)
