@@ -1,13 +1,39 @@
-"""Whether records continue a log that was read before. No I/O."""
+"""Whether records continue a log that was read before, and how its offsets are spread over its bytes. No I/O."""
 
 from __future__ import annotations
 
 import struct
-from typing import Final
+from typing import Final, NamedTuple
 
 _HEAD: Final = struct.Struct(">qiib")
 _BEFORE_EPOCH_BYTES: Final = 12
 _MAGIC_WITH_EPOCH: Final = 2
+_LAST_OFFSET_DELTA: Final = struct.Struct(">i")
+_DELTA_AT: Final = 23
+
+
+class Spread(NamedTuple):
+    """The whole batches of an answer: how many offsets they cover, their bytes, and those of the largest."""
+
+    offsets: int
+    size_bytes: int
+    largest_bytes: int
+
+
+def spread(records: bytes | memoryview) -> Spread | None:
+    """Return how offsets are spread over the whole batches of an answer; None without one of message format 2."""
+    first = following = at = largest = 0
+    while at + _DELTA_AT + _LAST_OFFSET_DELTA.size <= len(records):
+        base_offset, length, _, magic = _HEAD.unpack_from(records, at)
+        size = _BEFORE_EPOCH_BYTES + length
+        if magic < _MAGIC_WITH_EPOCH or at + size > len(records):
+            break
+        if not at:
+            first = base_offset
+        following = base_offset + _LAST_OFFSET_DELTA.unpack_from(records, at + _DELTA_AT)[0] + 1
+        largest = max(largest, size)
+        at += size
+    return Spread(following - first, at, largest) if at and following > first else None
 
 
 def has_epochs(records: bytes | memoryview) -> bool:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from mirrorless.functions.budget import TimeBudget
     from mirrorless.functions.invocation import Invocation
 
-_LOCAL_MB: Final = 256
+_LOCAL_MB: Final = 1_024
+"""`mirrorless run`: what MirrorMaker 2's own process has at least; a flow that keeps up uses a tenth of it."""
 _LOOK_S: Final = 0.05
 _HEARTBEAT_S: Final = 2.0
 """Long enough for a heartbeat at the next full second."""

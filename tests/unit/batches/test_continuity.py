@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mirrorless.batches.continuity import continues
+from mirrorless.batches.continuity import continues, spread
 from tests.support.fake_log import FakeLog
 
 
@@ -40,3 +40,20 @@ def test_nothing_and_old_formats_show_nothing() -> None:
     old = bytearray(read(log_of(0), 0))
     old[16] = 1
     assert not continues(bytes(old), position=0, leader_epoch=0)
+
+
+def test_how_offsets_are_spread_counts_whole_batches_only() -> None:
+    log = FakeLog()
+    for number in range(1, 6):
+        log.produce([b"x" * 100] * number)
+    whole = read(log, 0)
+    found = spread(whole)
+    assert found is not None
+    assert (found.offsets, found.size_bytes) == (15, len(whole))
+    last = found.largest_bytes
+    cut = spread(whole[:-1])
+    assert cut is not None
+    assert (cut.offsets, cut.size_bytes) == (10, len(whole) - last)
+    assert cut.largest_bytes < last
+    assert spread(whole[:20]) is None
+    assert spread(b"") is None

@@ -48,6 +48,18 @@ def test_one_partition_far_away_is_read_over_several_connections(flow: FakeFlow)
     assert connections(flow) > 8
 
 
+def test_large_batches_leave_no_gaps(flow: FakeFlow) -> None:
+    """An answer begins with a whole batch of which the guess was in the middle, and ends within another one."""
+    values: list[bytes] = []
+    for _ in range(400):  # of 25 records each, so that guesses are within batches
+        values += (batch := [b"%d:" % (len(values) + number) + bytes(10_000) for number in range(25)])
+        flow.produce(*batch)
+    flow.source.latency_s = FAR_S
+    took = seconds(flow)
+    assert flow.copied() == values
+    assert took < 14 * FAR_S, took / FAR_S
+
+
 def test_six_partitions_far_away_are_read_over_several_connections(make_flow: Callable[..., FakeFlow]) -> None:
     flow = make_flow(partitions=6)
     values = [fill(flow, 20, partition=partition) for partition in range(6)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from mirrorless.batches.continuity import continues, has_epochs
+from mirrorless.batches.continuity import continues, has_epochs, spread
 from mirrorless.copy.partition.lifecycle import READABLE
 from mirrorless.copy.slot.read_ahead import ReadAhead
 from mirrorless.copy.slot.read_connections import ReadConnections
@@ -110,20 +110,20 @@ class ParallelReads:
         now = time.monotonic()
         throttled = self._budget.pause_s(now) or self._source.quiet_s(connection)
         if size_bytes * 2 >= self._read_bytes and not throttled:
-            self.connections(broker).answered(waited_s=self._queues.idle_s(now))
+            self.connections(broker).answered(waited_s=self._queues.idle_s(now), now=now)
 
     def served(self, copy: PartitionCopy, broker: ServingBroker, *, offsets: int, records: bytes | memoryview) -> None:
         """Note so many offsets of a partition from its leader, with their records; it may be read ahead from here."""
         count, size_bytes = self.connections(broker).count, len(records)
         if count == 1 or offsets <= 0 or not self._read_bytes // 2 <= size_bytes <= self._read_bytes:
             return  # a batch larger than a read comes whole, and again with the next read
-        if not has_epochs(records):
+        if not has_epochs(records) or (seen := spread(records)) is None:
             return  # no answer would be known to continue the log
         if len(self._ahead) >= _PARTITIONS_PER_CONNECTION * count:
             return  # more of them would not be faster
         lag_bytes = (copy.source_end - copy.fetch_from) * size_bytes / offsets
         if lag_bytes > _READS_LEFT * self._read_bytes:
-            self._ahead[copy] = ReadAhead(copy, broker, offsets=offsets, size_bytes=size_bytes)
+            self._ahead[copy] = ReadAhead(copy, broker, seen)
 
     def keep(self, copy: PartitionCopy, broker: ServingBroker) -> None:
         """Leave a partition to the first connection, unless it is read from this broker."""

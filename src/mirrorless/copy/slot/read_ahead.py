@@ -2,8 +2,9 @@
 
 A consumer knows the next offset to ask for when the last answer is there, so one partition gets one answer in each
 round trip. Offsets of a log are nearly evenly spread over its bytes, so the next reads can be guessed: each begins
-where the one before it is expected to end. Answers are taken in order. Where two overlap, the common batches are
-dropped; where one ends early, the gap is read before the next is taken.
+where the one before it is expected to end. An answer begins with the whole batch that has its first offset, and ends
+within a batch, which is dropped: so two batches less than its size are certain. Answers are taken in order. Where two
+overlap, the common batches are dropped; where one ends early, the gap is read before the next is taken.
 """
 
 from __future__ import annotations
@@ -12,14 +13,18 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.batches.continuity import spread
+
 if TYPE_CHECKING:
+    from mirrorless.batches.continuity import Spread
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.slot.read_replicas import ServingBroker
     from mirrorless.protocol.requests import Fetched
 
 _ANSWERS: Final = 8
 """The answer with the fewest offsets of so many counts: a gap costs a round trip, common batches some bandwidth."""
-_GAP_SPARE_BYTES: Final = 64 << 10
+_GAP_SPARE_BYTES: Final = 16 << 10
+_LEAST_SHARE: Final = 0.25
 _FAILURES: Final = 3
 
 
@@ -40,11 +45,11 @@ class ReadAhead:
     which `taken` has to follow. `is_stale` says that the copy has moved in between, so that this object is of no use.
     """
 
-    def __init__(self, copy: PartitionCopy, broker: ServingBroker, *, offsets: int, size_bytes: int) -> None:
+    def __init__(self, copy: PartitionCopy, broker: ServingBroker, seen: Spread) -> None:
         self.copy = copy
         self.broker = broker
         self._reads: deque[RangeRead] = deque()
-        self._densities: deque[float] = deque([offsets / size_bytes], maxlen=_ANSWERS)
+        self._seen: deque[Spread] = deque([seen], maxlen=_ANSWERS)
         self._next_start = self._position = copy.fetch_from
         self._failures = 0
 
@@ -70,7 +75,12 @@ class ReadAhead:
 
     @property
     def _offsets_per_byte(self) -> float:
-        return min(self._densities)
+        return min(one.offsets / one.size_bytes for one in self._seen)
+
+    @property
+    def _edges_bytes(self) -> int:
+        """How much of an answer may not count: what is before its first offset, and the batch that it ends within."""
+        return 2 * max(one.largest_bytes for one in self._seen)
 
     def first_read(self, size_bytes: int) -> RangeRead | None:
         """Return a read without which nothing more can be taken: one that failed, or a gap; None if there is none."""
@@ -81,7 +91,8 @@ class ReadAhead:
         position = self.copy.fetch_from
         if not self._reads or (gap := self._reads[0].start - position) <= 0:
             return None
-        read = RangeRead(position, min(size_bytes, int(gap / self._offsets_per_byte) + _GAP_SPARE_BYTES))
+        needed = int(gap / self._offsets_per_byte) + self._edges_bytes + _GAP_SPARE_BYTES
+        read = RangeRead(position, min(size_bytes, needed))
         self._reads.appendleft(read)
         return read
 
@@ -91,7 +102,8 @@ class ReadAhead:
         if start >= self.copy.source_end:
             return None
         read = RangeRead(start, size_bytes)
-        self._next_start = start + max(1, int(size_bytes * self._offsets_per_byte))
+        certain = max(size_bytes * _LEAST_SHARE, size_bytes - self._edges_bytes)
+        self._next_start = start + max(1, int(certain * self._offsets_per_byte))
         self._reads.append(read)
         return read
 
@@ -111,6 +123,5 @@ class ReadAhead:
         """Note that the answer of a read was taken, which has moved the copy."""
         self._failures = 0
         self._position = self.copy.fetch_from
-        offsets = self._position - read.start
-        if read.answer is not None and offsets > 0:
-            self._densities.append(offsets / len(read.answer.records))
+        if read.answer is not None and (seen := spread(read.answer.records)) is not None:
+            self._seen.append(seen)

@@ -14,6 +14,9 @@ MOST_CONNECTIONS: Final = 32
 _WAITED_S: Final = 0.02
 _ANSWERS: Final = 2
 """One alone may be a pause of the target's broker."""
+_SHARE: Final = 0.5
+_SHORT_WAITS: Final = 4
+"""Answers of several connections come one after the other, so the target waits often rather than long."""
 _FIRST: Final = 4
 _FIRST_NUMBER: Final = 3
 _PAUSE_S: Final = 0.5
@@ -21,7 +24,7 @@ _DOUBLED: Final = 6
 
 
 class ReadConnections:
-    """Connections to one leader: one at first, twice as many each time that a full answer finds the target waiting.
+    """Connections to one leader: one at first, twice as many each time that full answers find the target waiting.
 
     `most` bounds them. `idle` is the number of one that is not in use, from 3 on: the first one has the leader's
     session, and 2 is that of requests without a rack (`ServingBroker`). It is in use from `take` to `give_back`. Times
@@ -34,11 +37,18 @@ class ReadConnections:
         self._free: dict[int, float] = {}
         self._failures: dict[int, int] = {}
         self._hungry = 0
+        self._short_waits = 0
+        self._last = 0.0
 
-    def answered(self, *, waited_s: float) -> None:
+    def answered(self, *, waited_s: float, now: float) -> None:
         """Note a full answer, before which the target had nothing to do for so long."""
         self._hungry = self._hungry + 1 if waited_s >= _WAITED_S else 0
-        if self.count < self._most and self._hungry >= (_ANSWERS if self.count == 1 else 1):
+        often = self.count > 1 and 0.0 < now - self._last <= waited_s / _SHARE
+        self._short_waits = self._short_waits + 1 if often else 0
+        self._last = now
+        enough = self._hungry >= (_ANSWERS if self.count == 1 else 1) or self._short_waits >= _SHORT_WAITS
+        if self.count < self._most and enough:
+            self._short_waits = 0
             more = min(self._most, max(_FIRST, 2 * self.count))
             self._free |= dict.fromkeys(range(self.count + _FIRST_NUMBER - 1, more + _FIRST_NUMBER - 1), 0.0)
             self.count = more
