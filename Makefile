@@ -12,7 +12,7 @@ ENV ?= dev
 .DEFAULT_GOAL := help
 .PHONY: help setup check demo test fuzz lint format requirements clean faults build-tools build deploy cost \
 	docs docs-serve reference \
-	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips
+	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -96,6 +96,9 @@ bench-engines: setup  ## a backlog for which auto starts Spark, and stops it aga
 
 bench-link-cuts: setup  ## a link cut for 1, 10 and 120 s, and connections reset: when copying resumes (20 minutes, as root)
 	$(BIN)/python -m bench.link_cuts --namespaces --json docs/bench/link_cuts.json
+
+switchovers: setup  ## 50 switchovers with two fences, half of them killed on the way: lost, repeated, blocked (25 minutes)
+	$(BIN)/python -m bench.switchovers --json docs/bench/switchovers.json
 
 bench-metadata: setup  ## 2,000 topics with 10,000 partitions
 	$(BIN)/python -m bench.metadata_scale

@@ -71,8 +71,12 @@ class FailoverPlan:
     troubles: tuple[str, ...]
 
 
-def failover_plan(flow: Flow, *, groups: Callable[[str], bool] = lambda _: True) -> FailoverPlan:
+def failover_plan(
+    flow: Flow, *, groups: Callable[[str], bool] = lambda _: True, asks_source: bool = True
+) -> FailoverPlan:
     """Forecast a failover of the flow's groups to its target; writes nothing.
+
+    Without `asks_source` it is known that the source does not answer.
 
     Raises `ClusterError` if the target does not answer, ConfigurationError if the flow's filter cannot be imported.
     If only the source, or a part of it, does not answer, only checkpoints are used.
@@ -82,6 +86,8 @@ def failover_plan(flow: Flow, *, groups: Callable[[str], bool] = lambda _: True)
     topic = CheckpointTopic(checkpoints_topic(flow), target, wanted=lambda name: selects(name) and groups(name))
     try:
         topic.read()
+        if not asks_source:
+            return _from_checkpoints(flow, topic, target, f"cluster {flow.source.alias} does not answer")
         source = Admin(flow.source)
         try:
             source.metadata()

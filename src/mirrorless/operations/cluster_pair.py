@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.errors import ClusterError, ClusterUnavailable, ConfigurationError, OperationError
-from mirrorless.operation_log.records import Operations
+from mirrorless.operation_log.records import OperationKind, Operations
 from mirrorless.operation_log.topic import OperationTopic
-from mirrorless.policy import policy_for
+from mirrorless.operations.steps.context import keeps_names
 
 if TYPE_CHECKING:
-    from mirrorless.operation_log.records import OperationKind
     from mirrorless.settings import Flow, Settings
+
+EVERYTHING: Final = ".*"
+_ANSWER_S: Final = 5.0
 
 
 @dataclass
@@ -24,6 +26,7 @@ class ClusterPair:
     forward: Flow
     reverse: Flow | None
     logs: dict[str, OperationTopic] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def to(cls, settings: Settings, target: str) -> ClusterPair:
@@ -49,20 +52,25 @@ class ClusterPair:
     def read(self) -> tuple[Operations, dict[str, str]]:
         """Read the operations of both clusters, as far as they answer; returns them, and why one does not.
 
+        A cluster that did not answer once is not asked again.
+
         Raises `ClusterUnavailable` if none does.
         """
-        failures: dict[str, str] = {}
         found: dict[str, Operations] = {}
         for cluster in (self.forward.target, self.forward.source):
-            if cluster.alias not in self.logs:
-                self.logs[cluster.alias] = OperationTopic(self.forward, cluster, Admin(cluster))
+            if cluster.alias in self.failures:
+                continue
             try:
+                if cluster.alias not in self.logs:
+                    admin = Admin(cluster)
+                    admin.metadata(timeout_s=_ANSWER_S)
+                    self.logs[cluster.alias] = OperationTopic(self.forward, cluster, admin)
                 found[cluster.alias] = self.logs[cluster.alias].read()
             except ClusterError as error:
-                failures[cluster.alias] = str(error)
+                self.failures[cluster.alias] = str(error)
         if not found:
-            raise ClusterUnavailable(next(iter(failures.values())), cluster=self.forward.target.alias)
-        return _merged(found, self.aliases), failures
+            raise ClusterUnavailable(next(iter(self.failures.values())), cluster=self.forward.target.alias)
+        return _merged(found, self.aliases), self.failures
 
     def close(self) -> None:
         """Close the connections."""
@@ -80,14 +88,24 @@ def _merged(found: dict[str, Operations], pair: frozenset[str]) -> Operations:
     return merged
 
 
-def refuse_names(pair: ClusterPair, kind: OperationKind) -> None:
-    """Raise `OperationError` for a flow that keeps topic names."""
-    policy = policy_for(pair.forward)
-    example = "orders"
-    if policy.format_remote_topic(pair.forward.source.alias, example) == example:
+def refuse_names(pair: ClusterPair, kind: OperationKind, topics: str) -> None:
+    """Raise `OperationError` for what is not supported where a flow keeps topic names.
+
+    Copiers cannot leave single topics out, so the whole flow moves; and records that the old cluster has alone cannot
+    be told from those that were written to the new one.
+    """
+    if not keeps_names(pair.forward):
+        return
+    name = pair.forward.name
+    if kind is OperationKind.FAILBACK:
         raise OperationError(
-            f"flow {pair.forward.name} keeps topic names; {kind} does not support this yet: stop writers, wait for "
-            "zero lag (mirrorless status), and move groups by hand (mirrorless offsets)"
+            f"flow {name} keeps topic names, for which failback is not supported: compare both clusters with "
+            "`mirrorless verify`, then replicate in the other direction with a new file, and switch over"
+        )
+    if topics != EVERYTHING:
+        raise OperationError(
+            f"flow {name} keeps topic names, so its topics move together: remove --topics, or name them in `topics` of "
+            "a file of their own"
         )
 
 

@@ -27,7 +27,7 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
     """Yield a line for each step. Raises ConfigurationError, `OperationError`, `ClusterError`."""
     pair = ClusterPair.to(settings, target)
     with closing(pair):
-        refuse_names(pair, kind)
+        refuse_names(pair, kind, terms.topics)
         flow, policy = pair.forward, policy_for(pair.forward)
         source, there = flow.source.alias, partition_counts(Admin(flow.target).metadata())
         forecast = failover_plan(flow, groups=matching(terms.groups))

@@ -78,7 +78,7 @@ def begin(
     client_logs.set_up()
     pair = ClusterPair.to(settings, target)
     with closing(pair):
-        refuse_names(pair, kind)
+        refuse_names(pair, kind, terms.topics)
         earlier, failures = pair.read()
         if target in failures:
             raise ClusterUnavailable(failures[target], cluster=target)
@@ -260,7 +260,7 @@ def _run(
         context = _context(pair, ownership, progress)
         try:
             _attempt(steps, context, ownership, progress)
-        except (StepFailed, MirrorlessError) as error:
+        except (StepFailed, MirrorlessError, KeyboardInterrupt) as error:
             reason, lines = failure_of(error)
             if isinstance(error, StepFailed) and may_be_undone(ownership.operation):
                 return _undone(steps, context, ownership, progress, (reason, lines))

@@ -186,9 +186,11 @@ def may_be_undone(operation: OperationState) -> bool:
     return record is None or record.state is StepState.UNDONE
 
 
-def failure_of(error: Exception) -> tuple[str, tuple[str, ...]]:
+def failure_of(error: BaseException) -> tuple[str, tuple[str, ...]]:
     """Return a failed step's reason and lines."""
-    return (error.reason, error.lines) if isinstance(error, StepFailed) else (str(error), ())
+    if isinstance(error, StepFailed):
+        return error.reason, error.lines
+    return ("interrupted" if isinstance(error, KeyboardInterrupt) else str(error)), ()
 
 
 def _now_ms() -> int:

@@ -6,130 +6,33 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
-from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+from click.testing import CliRunner
 from confluent_kafka.admin import AclBindingFilter, ResourceType
 
-from mirrorless.clusters.acls import Acl, AclResource, create_acls
+from mirrorless.cli import root
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.configs import topic_configs
+from mirrorless.clusters.configs import Origin, topic_configs
 from mirrorless.clusters.groups import GroupOffsets, list_groups
 from mirrorless.errors import ClusterError, OperationError
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations import run
 from mirrorless.operations.kinds import steps_of
 from mirrorless.operations.run import Terms
-from mirrorless.settings import Cluster, load
-from tests.support.applications import Clients, GroupReader, Outcome, Writer, running
+from mirrorless.settings import load
+from tests.support.moving import GROUPS, PARTITIONS, Applications, plain
 from tests.support.offsets import commit
-from tests.support.processes import Mirrorless
 from tests.support.secured import eventually
 from tests.support.world import fill
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from mirrorless.local.embedded_kafka import EmbeddedCluster
     from tests.support.world import World
 
-PARTITIONS = 3
-GROUPS = 3
-LOGIN = {
-    "security.protocol": "SASL_PLAINTEXT",
-    "sasl.mechanism": "PLAIN",
-    "sasl.username": "app",
-    "sasl.password": "of-tests",
-}
-EXACT = "lost 0, repeated 0, out of order 0"
 pytestmark = pytest.mark.timeout(300)
-
-
-class Applications:
-    """A pair of clusters with flows in both directions, a switch file, a writer and some groups."""
-
-    def __init__(self, world: World, extra: Mapping[str, str] | None = None, *, log_in: bool = False) -> None:
-        self.world = world
-        self.topic = world.topic(PARTITIONS)
-        self.switch = world.folder / "bootstrap"
-        back = f"{world.target_alias}->{world.source_alias}"
-        self.settings = {
-            f"{back}.enabled": "true",
-            f"{back}.topics": self.topic,
-            "groups": f"{self.topic}-.*",
-            "mirrorless.switch": f"file:{self.switch}",
-            "mirrorless.fence": "config",
-            "mirrorless.fence.quiet.seconds": "2",
-            "refresh.topics.interval.seconds": "1",
-            "sync.topic.acls.interval.seconds": "1",
-            "sync.topic.configs.interval.seconds": "1",
-            "emit.checkpoints.interval.seconds": "1",
-            **(extra or {}),
-        }
-        world.write_settings(**self.settings)
-        self.switch.write_text(world.source.bootstrap_servers)
-        addresses = {one.bootstrap_servers: one.secure_servers("APP") for one in (world.source, world.target)}
-        clients = Clients(addresses, LOGIN) if log_in else Clients()
-        if log_in:
-            self.grant()
-        self.writer = Writer(self.switch, self.topic, PARTITIONS, 600, clients)
-        names = [self.topic, world.remote(self.topic), f"{world.target_alias}.{self.topic}"]
-        self.readers = [GroupReader(self.switch, f"{self.topic}-{number}", names, clients) for number in range(GROUPS)]
-
-    def grant(self) -> None:
-        """Give the user of applications rights on the source, and nowhere else."""
-        admin = Admin(plain(self.world.source))
-        some = Acl(
-            topic=self.topic, pattern="LITERAL", principal="User:app", host="*", operation="READ", permission="ALLOW"
-        )
-        groups = [replace(some, topic=f"{self.topic}-{number}") for number in range(GROUPS)]
-        assert set(create_acls(admin, [some, replace(some, operation="WRITE")]).values()) == {None}
-        assert set(create_acls(admin, groups, AclResource.GROUP).values()) == {None}
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Let the flows, the writer and the groups run."""
-        with Mirrorless(self.world.file, "--engine", "functions"), running(self.writer, self.readers):
-            eventually(lambda: sum(map(len, self.readers[0].read.values())) > 300)
-            yield
-
-    def start(self, *words: str) -> subprocess.Popen[str]:
-        """Start a command."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "mirrorless", words[0], str(self.world.file), *words[1:], "--json"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def command(self, *words: str) -> tuple[int, dict[str, Any], str]:
-        """Run a command; returns its status, its JSON, and what it wrote on standard error."""
-        out, err = (process := self.start(*words)).communicate(timeout=120)
-        return process.returncode, json.loads(out) if out else {}, err
-
-    def move(self, target: str) -> dict[str, Any]:
-        """Switch over, and return the report."""
-        status, report, said = self.command("switchover", "--to", target, "--yes")
-        assert status == 0, said + json.dumps(report, indent=1)
-        return report
-
-    def check(self) -> None:
-        """Stop the writer, let all groups read everything, and compare."""
-        written = self.writer.stop()
-        for reader in self.readers:
-            reader.wait_for(written)
-            reader.stop()
-        outcomes = [Outcome(reader.read, written) for reader in self.readers]
-        assert [repr(one) for one in outcomes] == [EXACT] * GROUPS, self.writer.errors
-
-
-def plain(cluster: EmbeddedCluster) -> Cluster:
-    return Cluster(alias=cluster.name, bootstrap_servers=cluster.bootstrap_servers)
 
 
 def dump(cluster: EmbeddedCluster, prefix: str) -> dict[str, Any]:
@@ -252,6 +155,38 @@ def test_an_abort_leaves_both_clusters_as_they_were(world: World, monkeypatch: p
         (remote, 1): 100,
     }
     assert moved[f"{applications.topic}-1"][remote, 2].offset == 7
+
+
+def test_a_flow_that_keeps_names_moves_as_a_whole(world: World) -> None:
+    applications = Applications(world, keeps_names=True)
+    with applications.running():
+        status, _, said = applications.command(
+            "switchover", "--to", world.target_alias, "--yes", "--topics", applications.topic
+        )
+        assert (status, "its topics move together: remove --topics" in said) == (2, True), said
+        report = applications.move(world.target_alias)
+        assert report["writers_blocked_seconds"] < 20
+        assert any("no way back" in line or "there is no opposite flow" in line for line in report["warnings"])
+        before = sum(applications.writer.written)
+        eventually(lambda: sum(applications.writer.written) > before + 300)
+        applications.check()
+        status, shown, said = applications.command("status")
+        assert shown["flows"][world.flow]["state"] == "stopped", shown
+    config = topic_configs(Admin(plain(world.target)), [applications.topic])[0][applications.topic]
+    assert config["max.message.bytes"].origin != Origin.TOPIC
+
+
+def test_a_dry_run_writes_nothing(world: World) -> None:
+    applications = Applications(world)
+    fill(world.source, applications.topic, [b"%d" % number for number in range(30)], partitions=PARTITIONS)
+    world.copy_to_the_end()
+    before = [dump(one, applications.topic) for one in (world.source, world.target)]
+    for command in ("switchover", "failover", "failback"):
+        target = world.source_alias if command == "failback" else world.target_alias
+        done = CliRunner().invoke(root, [command, str(world.file), "--to", target, "--dry-run"])
+        assert done.exit_code == 0, done.output
+        assert "nothing is written by --dry-run" in done.output
+    assert [dump(one, applications.topic) for one in (world.source, world.target)] == before
 
 
 def interrupt(patched: pytest.MonkeyPatch, name: str, *, after: bool) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.copy.flow.status import status_of
 from mirrorless.copy.progress.run_marks import deployment_of
-from mirrorless.errors import ClusterError
+from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations.results import count_of
 from mirrorless.operations.switches import document, throw
 
@@ -57,14 +58,24 @@ class ReverseStep:
         """Read its state."""
         if context.reverse is None:
             return {"flow": None}
-        with closing(TargetStates(context.reverse)) as states:
-            return {"flow": context.reverse.name, "state": states.read()}
+        try:
+            with closing(TargetStates(context.reverse)) as states:
+                return {"flow": context.reverse.name, "state": states.read()}
+        except ClusterUnavailable as error:
+            if context.request.kind is not OperationKind.FAILOVER:
+                raise
+            context.warnings.append(
+                f"{context.reverse.name} copies when {context.forward.source.alias} is back: {error}"
+            )
+            return {"flow": context.reverse.name, "state": TargetState.STARTED, "unreachable": True}
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
         """Resume it if it was paused, and look whether something copies it."""
         flow = context.reverse
         if flow is None:
             context.warnings.append("there is no opposite flow: what is written now cannot come back")
+            return planned | {"runs": False}
+        if planned.get("unreachable"):
             return planned | {"runs": False}
         if planned["state"] != TargetState.STARTED:
             with closing(TargetStates(flow)) as states:
@@ -88,5 +99,7 @@ class ReverseStep:
         """Return the result in one line."""
         if data["flow"] is None:
             return "no opposite flow"
+        if data.get("unreachable"):
+            return f"{data['flow']} copies when its target is back"
         halted = f", {count_of(data['halted'], 'partition')} halted" if data.get("halted") else ""
         return f"{data['flow']} {'is running' if data['runs'] else 'is not running'}{halted}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
 from mirrorless.clusters.topics import last_stable_offsets, log_starts, partition_counts
+from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import replicated_topics
 from mirrorless.metadata.config_plan import creation_config
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from mirrorless.operations.steps.context import OperationContext
 
 
+_ANSWER_S: Final = 5.0
+
+
 class RecordStep:
     """Records what the target has. `topics` are the source's with their partitions, as remote topics show them.
 
@@ -38,15 +42,19 @@ class RecordStep:
     def plan(self, context: OperationContext) -> dict[str, Any]:
         """Read the remote topics."""
         flow, policy = context.forward, policy_for(context.forward)
+        there = partition_counts(context.target.metadata())
+        with closing(ProgressTopic(flow, context.target)) as progress:
+            copied = sorted({topic for topic, _ in progress.read()})
+        remote = {topic: policy.format_remote_topic(flow.source.alias, topic) for topic in copied}
         selects = replicated_topics(flow)
-        counts: dict[str, int] = {}
-        for name, count in partition_counts(context.target.metadata()).items():
-            topic = policy.upstream_topic(name) if policy.topic_source(name) == flow.source.alias else None
-            if topic is not None and selects(topic) and not policy.is_heartbeats_topic(topic) and context.wants(topic):
-                counts[topic] = count
+        counts = {
+            topic: there[name]
+            for topic, name in remote.items()
+            if name in there and selects(topic) and context.wants(topic) and not policy.is_heartbeats_topic(topic)
+        }
         if not counts:
-            raise StepFailed(f"{flow.target.alias} has no remote topic of {flow.source.alias} that matches")
-        remote = {topic: policy.format_remote_topic(flow.source.alias, topic) for topic in counts}
+            raise StepFailed(f"nothing that matches was copied from {flow.source.alias} to {flow.target.alias}")
+        remote = {topic: remote[topic] for topic in counts}
         places = [(remote[topic], partition) for topic, partition in places_of(counts)]
         ends, _ = last_stable_offsets(context.target, places)
         newest = newest_timestamps(context.target, places)
@@ -67,7 +75,7 @@ class RecordStep:
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
         """Say if the source answers: then a switchover would lose nothing."""
         try:
-            context.source.metadata(timeout_s=3.0)
+            context.source.metadata(timeout_s=_ANSWER_S)
         except ClusterUnavailable:
             return planned | {"source_answers": False}
         context.warnings.append(
@@ -114,7 +122,8 @@ class FailoverGroupsStep(GroupsStep):
 
     def plan(self, context: OperationContext) -> dict[str, Any]:
         """Forecast, and choose what may be committed: never back, never beyond the end, no group with members."""
-        forecast = failover_plan(context.forward, groups=context.wants_group)
+        answers = context.operation.data("record")["source_answers"]
+        forecast = failover_plan(context.forward, groups=context.wants_group, asks_source=answers)
         remote = set(context.operation.data("record")["remote"].values())
         some = [one for one in forecast.forecasts if one.remote_topic in remote]
         activity, _ = list_groups(context.target)

@@ -6,8 +6,8 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
+from mirrorless.clusters.consumers import records_in
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
-from mirrorless.clusters.topics import high_watermarks
 from mirrorless.filters import group_filter_for
 from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.checkpoint_pass import Checkpoints, GroupSyncReport
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Packed = dict[str, dict[str, dict[str, Any]]]
 
 _EVERYTHING: Final = ".*"
+_FEW: Final = 100
 
 
 class GroupsStep:
@@ -76,7 +77,7 @@ class GroupsStep:
             ),
             "created": [group for group in chosen if group not in known],
             "read_again": dict(sorted(again.items())),
-            "staying": _unread(context, staying),
+            "staying": staying,
             "on_target": sorted(group for group in syncs.active if context.wants_group(group)),
             "untranslated": untranslated,
             "troubles": troubles,
@@ -146,29 +147,50 @@ def _selected(context: OperationContext) -> set[str] | None:
     return {*replicated(context.forward, counts).values(), *(policy.original_topic(topic) for topic in counts)}
 
 
-def _wait_for_members(context: OperationContext) -> list[str]:
-    """Return the groups that still have members on the source when the time is over."""
+def _wait_for_members(context: OperationContext) -> dict[str, int]:
+    """Wait until groups with members have read everything, or have left; returns the others, and what they lack.
+
+    Writers are blocked meanwhile, so a group that has committed the ends has nothing to read any more.
+    """
     selects = group_filter_for(context.forward).selects
     until = time.monotonic() + context.request.wait_groups_s
     while True:
         activity, _ = list_groups(context.source)
-        staying = sorted(
-            group
-            for group, state in activity.items()
-            if state is Activity.ACTIVE and selects(group) and context.wants_group(group)
+        staying = _unread(
+            context,
+            sorted(
+                group
+                for group, state in activity.items()
+                if state is Activity.ACTIVE and selects(group) and context.wants_group(group)
+            ),
         )
         if not staying or not context.wait(until):
             return staying
 
 
 def _unread(context: OperationContext, groups: Iterable[str]) -> dict[str, int]:
-    """How many offsets each group has after its last commit: at most so many records are read again."""
+    """How many records each group has not committed, at most; groups that have read everything are omitted.
+
+    A few offsets are looked at, since a transaction's marker at the end is no record.
+    """
+    ends: dict[str, list[int]] = context.operation.data("drain")["ends"]
     found: dict[str, int] = {}
     with closing(GroupOffsets(context.forward.source)) as offsets:
         for group, some in offsets.committed(groups):
-            if not isinstance(some, str):
-                ends, _ = high_watermarks(context.source, some)
-                found[group] = sum(max(0, end - some[place].offset) for place, end in ends.items())
+            if isinstance(some, str):
+                found[group] = 0
+                continue
+            spans: dict[TopicPartition, tuple[int, int]] = {}
+            for topic in {topic for topic, _ in some if topic in ends}:
+                for partition, end in enumerate(ends[topic]):
+                    one = some.get((topic, partition))
+                    spans[topic, partition] = (0 if one is None else one.offset, end)
+            left = {place: span for place, span in spans.items() if span[1] > span[0]}
+            number = sum(end - begin for begin, end in left.values())
+            if 0 < number <= _FEW:
+                number = sum(records_in(context.forward.source, left).values())
+            if number:
+                found[group] = number
     return found
 
 

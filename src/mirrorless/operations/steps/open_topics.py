@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.clusters.acls import Acl, AclResource, NoAcls, acls_of, create_acls, delete_acls
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.side_by_side import each
+from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import partition_counts
+from mirrorless.copy.progress.mark_reader import MarkReader
+from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for
 from mirrorless.metadata.actions import CreateTopic
@@ -20,7 +24,7 @@ from mirrorless.metadata.serverless import target_filter
 from mirrorless.metadata.topic_creation import create
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import StepFailed
+from mirrorless.operations.steps.context import StepFailed, keeps_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from mirrorless.operations.steps.context import OperationContext
 
 _VISIBLE_S: Final = 60.0
+_STOPPED_S: Final = 240.0
+"""A copy job that was killed keeps its mark until its lease ends, and thirty seconds more."""
 
 
 class OpenStep:
@@ -43,7 +49,7 @@ class OpenStep:
         """Compare topics and ACLs of both clusters."""
         counts = context.recorded_counts()
         there = partition_counts(context.target.metadata())
-        missing = [topic for topic in counts if topic not in there]
+        missing = [] if keeps_names(context.forward) else [topic for topic in counts if topic not in there]
         fewer = [
             f"{topic} has {count_of(there[topic], 'partition')} on {context.forward.target.alias}, and {count} on "
             f"{context.forward.source.alias}: keys map to other partitions"
@@ -57,6 +63,7 @@ class OpenStep:
             "acls": {kind.name: [asdict(acl) for acl in some] for kind, some in acls.items()},
             "lift": [one.id for one in context.earlier.fences_on(context.forward.target.alias)],
             "fewer": fewer,
+            "stops": keeps_names(context.forward),
             "without_acls": without,
         }
 
@@ -73,6 +80,8 @@ class OpenStep:
             if refused:
                 raise ClusterError(f"adding ACLs failed: {refused[0]}", cluster=context.forward.target.alias)
         context.warnings += planned["fewer"]
+        if keeps_names(context.forward):
+            stop_flow(context)
         return planned
 
     def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
@@ -84,6 +93,8 @@ class OpenStep:
         """Return the result in one line."""
         acls = sum(map(len, data["acls"].values()))
         parts = [f"{count_of(len(data['create']), 'topic')} created", f"{count_of(acls, 'ACL')} added"]
+        if data["stops"]:
+            parts.append("the flow stopped")
         if data["lift"]:
             parts.append("the fence of before removed")
         return ", ".join(parts)
@@ -116,6 +127,30 @@ class OpenStep:
         while not wanted.keys() <= partition_counts(context.target.metadata()).keys():
             if not context.wait(until):
                 raise StepFailed(f"new topics are not visible on {flow.target.alias} after {_VISIBLE_S:.0f} s")
+
+
+def stop_flow(context: OperationContext) -> None:
+    """Stop a flow that keeps topic names, and wait until no process copies it: its topics have other writers now."""
+    flow = context.forward
+    with closing(TargetStates(flow, admin=context.target)) as states:
+        states.write(TargetState.STOPPED)
+    until = time.monotonic() + _STOPPED_S
+    with closing(MarkReader(flow)) as reader:
+        while True:
+            now_ms, now = int(time.time() * 1000), time.monotonic()
+            deployment = deployment_of(context.settings.file, flow.name)
+            runs = [
+                mark
+                for mark in reader.read().valid(flow, now_ms=now_ms, now=now, deployment=deployment)
+                if mark.is_ready
+            ]
+            if not runs:
+                return
+            if not context.wait(until):
+                raise ClusterError(
+                    f"{flow.name} is stopped, but {runs[0].engine} has not ended after {_STOPPED_S:.0f} s",
+                    cluster=flow.target.alias,
+                )
 
 
 def configs_of_source(context: OperationContext, topics: list[str]) -> dict[str, dict[str, str]]:

@@ -6,6 +6,7 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
+from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.backlog import backlogs
@@ -49,6 +50,10 @@ class StrandedStep:
         """Wait until they are copied, or copy them."""
         until = time.monotonic() + context.request.drain_timeout_s
         assert context.reverse is not None
+        with closing(TargetStates(context.reverse)) as states:
+            if states.read() is not TargetState.STARTED:
+                context.warnings.append(f"{context.reverse.name} was paused, and is resumed")
+                states.write(TargetState.STARTED)
         copied_here, patience = False, time.monotonic() + 5.0
         while left := _missing(context):
             if time.monotonic() > patience:

@@ -1,0 +1,150 @@
+"""Applications of a pair of clusters that are moved by commands."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from mirrorless.clusters.acls import Acl, AclResource, create_acls
+from mirrorless.clusters.admin import Admin
+from mirrorless.local.broker import SecureListener
+from mirrorless.settings import Cluster
+from tests.support.applications import Clients, GroupReader, Outcome, Writer, running
+from tests.support.processes import Mirrorless
+from tests.support.secured import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
+    from tests.support.world import World
+
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
+"""Brokers that check ACLs; clients without a login may do everything."""
+_PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
+APPLICATIONS = SecureListener(
+    name="APP",
+    protocol="SASL_PLAINTEXT",
+    settings={
+        "sasl.enabled.mechanisms": "PLAIN",
+        "plain.sasl.jaas.config": f'{_PLAIN} required user_app="of-tests";',
+    },
+)
+"""Where applications log in, as a user who needs rights."""
+PARTITIONS = 3
+GROUPS = 3
+LOGIN = {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "PLAIN",
+    "sasl.username": "app",
+    "sasl.password": "of-tests",
+}
+EXACT = "lost 0, repeated 0, out of order 0"
+
+
+class Applications:
+    """A pair of clusters with flows in both directions, a switch file, a writer and some groups."""
+
+    def __init__(
+        self,
+        world: World,
+        extra: Mapping[str, str] | None = None,
+        *,
+        log_in: bool = False,
+        keeps_names: bool = False,
+        rate: int = 600,
+        groups: int = GROUPS,
+    ) -> None:
+        self.world = world
+        self.topic = world.topic(PARTITIONS)
+        self.switch = world.folder / "bootstrap"
+        back = f"{world.target_alias}->{world.source_alias}"
+        self.settings = {
+            **(
+                {"replication.policy.class": "IdentityReplicationPolicy"}
+                if keeps_names
+                else {f"{back}.enabled": "true", f"{back}.topics": self.topic}
+            ),
+            "groups": f"{self.topic}-.*",
+            "mirrorless.switch": f"file:{self.switch}",
+            "mirrorless.fence": "config",
+            "mirrorless.fence.quiet.seconds": "2",
+            "refresh.topics.interval.seconds": "1",
+            "sync.topic.acls.interval.seconds": "1",
+            "sync.topic.configs.interval.seconds": "1",
+            "emit.checkpoints.interval.seconds": "1",
+            **(extra or {}),
+        }
+        world.write_settings(**self.settings)
+        self.switch.write_text(world.source.bootstrap_servers)
+        clients = Clients()
+        if log_in:
+            addresses = {one.bootstrap_servers: one.secure_servers("APP") for one in (world.source, world.target)}
+            clients = Clients(addresses, LOGIN)
+        self.groups = [f"{self.topic}-{number}" for number in range(groups)]
+        if log_in:
+            self.grant()
+        self.writer = Writer(self.switch, self.topic, PARTITIONS, rate, clients)
+        renamed = [world.remote(self.topic), f"{world.target_alias}.{self.topic}"]
+        names = [self.topic, *([] if keeps_names else renamed)]
+        self.readers = [GroupReader(self.switch, group, names, clients) for group in self.groups]
+
+    def grant(self) -> None:
+        """Give the user of applications rights on the source, and nowhere else."""
+        admin = Admin(plain(self.world.source))
+        some = Acl(
+            topic=self.topic, pattern="LITERAL", principal="User:app", host="*", operation="READ", permission="ALLOW"
+        )
+        groups = [replace(some, topic=group) for group in self.groups]
+        assert set(create_acls(admin, [some, replace(some, operation="WRITE")]).values()) == {None}
+        assert set(create_acls(admin, groups, AclResource.GROUP).values()) == {None}
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Let the flows, the writer and the groups run."""
+        with Mirrorless(self.world.file, "--engine", "functions"), running(self.writer, self.readers):
+            eventually(lambda: sum(map(len, self.readers[0].read.values())) > 300)
+            yield
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start a command."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "mirrorless", words[0], str(self.world.file), *words[1:], "--json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def command(self, *words: str) -> tuple[int, dict[str, Any], str]:
+        """Run a command; returns its status, its JSON, and what it wrote on standard error."""
+        out, err = (process := self.start(*words)).communicate(timeout=120)
+        return process.returncode, json.loads(out) if out else {}, err
+
+    def move(self, target: str) -> dict[str, Any]:
+        """Switch over, and return the report."""
+        status, report, said = self.command("switchover", "--to", target, "--yes")
+        assert status == 0, said + json.dumps(report, indent=1)
+        return report
+
+    def outcomes(self) -> list[Outcome]:
+        """Stop the writer, let all groups read everything, and compare."""
+        written = self.writer.stop()
+        for reader in self.readers:
+            reader.wait_for(written)
+            reader.stop()
+        return [Outcome(reader.read, written) for reader in self.readers]
+
+    def check(self) -> None:
+        """Stop, and assert that every group has read everything once and in order."""
+        assert [repr(one) for one in self.outcomes()] == [EXACT] * len(self.readers), self.writer.errors
+
+
+def plain(cluster: EmbeddedCluster) -> Cluster:
+    return Cluster(alias=cluster.name, bootstrap_servers=cluster.bootstrap_servers)
