@@ -12,7 +12,7 @@ _LAST_OFFSET_DELTA: Final = struct.Struct(">i")
 _DELTA_AT: Final = 23
 
 
-class Spread(NamedTuple):
+class OffsetSpread(NamedTuple):
     """The whole batches of an answer: how many offsets they cover, their bytes, and those of the largest."""
 
     offsets: int
@@ -20,7 +20,7 @@ class Spread(NamedTuple):
     largest_bytes: int
 
 
-def spread(records: bytes | memoryview) -> Spread | None:
+def offset_spread(records: bytes | memoryview) -> OffsetSpread | None:
     """Return how offsets are spread over the whole batches of an answer; None without one of message format 2."""
     first = following = at = largest = 0
     while at + _DELTA_AT + _LAST_OFFSET_DELTA.size <= len(records):
@@ -33,7 +33,7 @@ def spread(records: bytes | memoryview) -> Spread | None:
         following = base_offset + _LAST_OFFSET_DELTA.unpack_from(records, at + _DELTA_AT)[0] + 1
         largest = max(largest, size)
         at += size
-    return Spread(following - first, at, largest) if at and following > first else None
+    return OffsetSpread(following - first, at, largest) if at and following > first else None
 
 
 def has_epochs(records: bytes | memoryview) -> bool:

@@ -70,10 +70,12 @@ def records_in(
             for message in waiting(consumer, _A_TIME, seconds=_WAIT_S):
                 place = (message.topic() or "", message.partition() or 0)
                 offset, error = message.offset() or 0, message.error()
+                if place not in spans or (error is not None and error.code() in _PASSING):
+                    continue
                 end = spans[place][1]
                 if error is None and offset < end:
                     found[place] = found.get(place, 0) + 1
-                if error is not None and error.code() not in (KafkaError._PARTITION_EOF, *_PASSING):
+                if error is not None and error.code() != KafkaError._PARTITION_EOF:
                     raise KafkaException(error)
                 if offset + (error is None) >= end:
                     left.pop(place, None)

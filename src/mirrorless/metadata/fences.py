@@ -38,6 +38,10 @@ class StandingFences:
             for topic, configs in source.items()
         }
 
+    def __or__(self, other: StandingFences) -> StandingFences:
+        """Return those of both."""
+        return StandingFences(acls=self.acls | other.acls, topics=self.topics | other.topics)
+
 
 NO_FENCES: Final = StandingFences()
 
@@ -51,7 +55,7 @@ def standing_fences(flow: Flow, target: Admin) -> StandingFences:
     """Read the operations of a flow's target, which has those that left its source; raises `ClusterUnavailable`."""
     with closing(OperationTopic(flow, flow.target, target)) as log:
         standing = log.read().fences_on(flow.source.alias)
-    planned = [one.data("fence").get("planned", {}) for one in standing]
+    planned = [one.standing_fence["planned"] for one in standing]
     return StandingFences(
         acls=frozenset(deny_write(topic) for one in planned for topic in one.get("denied", ())),
         topics=frozenset(topic for one in planned for topic in one.get("before", ())),

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.acls import Acl
     from mirrorless.clusters.admin import Refusal
     from mirrorless.clusters.configs import Configs
+    from mirrorless.metadata.fences import StandingFences
     from mirrorless.metadata.recreated_topics import Copied
     from mirrorless.settings import Flow
 
@@ -172,9 +173,16 @@ class MetadataPlanner:
         )
         return () if note is None else (note,)
 
+    def _fences_until_now(self) -> StandingFences:
+        """Those of the beginning, and those that were put up since."""
+        if OPERATIONS_TOPIC in self._target:
+            self._fences |= standing_fences(self._flow, self._admins.target)
+        return self._fences
+
     def _topics(self) -> Plan:
         chosen = target_filter(self._flow, on_creation=True)
         found, failed = topic_configs(self._admins.source, missing(self._remote, self._target))
+        found = self._fences_until_now().without(found)
         configs = {topic: creation_config(chosen, one) for topic, one in found.items()}
         planned = plan_topics(
             self._flow, remote=self._remote, source=self._source, target=self._target, configs=configs
@@ -214,7 +222,7 @@ class MetadataPlanner:
             lambda: topic_configs(self._admins.target, remote.values()),
         )
         chosen = target_filter(self._flow, on_creation=False)
-        source = self._fences.without(source)
+        source = self._fences_until_now().without(source)
         actions, notes = plan_configs(chosen, remote=remote, source=source, target=target)
         notes += not_synced(self._flow, remote=remote, source=source, target=target)
         reason = "reading its configs failed on {}"
@@ -241,7 +249,9 @@ class MetadataPlanner:
         if self._flow.acls_prune:
             created = self._created(first, notes)
         others = frozenset(self._target.keys() - self._source.keys() - set(self._remote.values()))
-        snapshot = AclSnapshot(source=source - self._fences.acls, target=target, created=created, others=others)
+        snapshot = AclSnapshot(
+            source=source - self._fences_until_now().acls, target=target, created=created, others=others
+        )
         actions, problems = plan_acls(self._flow, acls=snapshot, remote=self._remote)
         notes += acl_notes(self._flow, snapshot)
         return Plan(actions=(*first, *actions), problems=tuple(problems), notes=tuple(notes))

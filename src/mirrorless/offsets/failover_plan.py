@@ -42,8 +42,9 @@ class Forecast:
     `checkpoint_offset` is the offset in the checkpoints topic, None if none, and `checkpoint_source_offset` the source
     offset that it was translated from. `not_copied` are committed records
     that the target does not have; `not_copied_exact` says whether they were counted or are offsets, which include
-    markers and gaps. `newest_ms` is the timestamp of the target's newest record, None if it has none. If the source is
-    unavailable, offsets are those of the last checkpoint and it is not known what was not copied.
+    markers and gaps. `metadata` is the commit's. `newest_ms` is the timestamp of the target's newest record, None if it
+    has none. If the source is unavailable, offsets are those of the last checkpoint and it is not known what was not
+    copied.
     """
 
     group: str
@@ -59,6 +60,7 @@ class Forecast:
     not_copied: int | None
     not_copied_exact: bool
     newest_ms: int | None
+    metadata: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +178,7 @@ class _Forecaster:
             not_copied=None if lost is None else lost.records,
             not_copied_exact=lost is not None and lost.exact,
             newest_ms=self._newest.get(remote),
+            metadata=one.metadata,
         )
 
     def _read_again(self, place: TopicPartition, offset: int, answer: Translated) -> int:
@@ -210,6 +213,7 @@ def _from_checkpoints(flow: Flow, topic: CheckpointTopic, target: Admin, reason:
                 not_copied=None,
                 not_copied_exact=False,
                 newest_ms=newest.get(place),
+                metadata=one.metadata,
             )
             for group, offsets in sorted(topic.known.items())
             for place, one in sorted(offsets.items())

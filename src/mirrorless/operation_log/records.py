@@ -13,7 +13,10 @@ import json
 import zlib
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 FENCE: Final = "fence"
 """The step that blocks writers on the source; its data has the topics and what was before."""
@@ -63,6 +66,7 @@ class Request:
     quiet_s: float = 10.0
     drain_timeout_s: float = 90.0
     wait_groups_s: float = 10.0
+    accepted: tuple[str, ...] = ()
     configuration: str = ""
     version: str = ""
 
@@ -76,7 +80,8 @@ class Request:
         """Read what `asdict` returns; fields of later releases are ignored. Raises KeyError, TypeError, ValueError."""
         known = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
         known["kind"] = OperationKind(known["kind"])
-        known["switches"] = tuple(known.get("switches", ()))
+        for name in ("switches", "accepted"):
+            known[name] = tuple(known.get(name, ()))
         return cls(**known)
 
 
@@ -99,7 +104,7 @@ class StepRecord:
 class OperationState:
     """One operation, as its records say. `renewals` grows while its owner is alive; `owner` is None before a claim.
 
-    `is_lifted` says that its fence was removed after its end.
+    `lifted` are the topics from which its fence was removed after its end.
     """
 
     id: str
@@ -113,12 +118,17 @@ class OperationState:
     outcome: OperationOutcome = OperationOutcome.RUNNING
     ended_ms: int | None = None
     reason: str = ""
-    is_lifted: bool = False
+    lifted: set[str] = field(default_factory=set)
 
     @property
-    def has_fence(self) -> bool:
-        """Whether its fence is up, or may be: it stays after a switchover, until applications return."""
-        return bool(self.data(FENCE)) and not self.is_lifted
+    def standing_fence(self) -> dict[str, Any]:
+        """What is, or may be, left of its fence: it stays after a switchover, until applications return.
+
+        As the step's data, with the topics that it is not lifted from.
+        """
+        fence = self.data(FENCE)
+        topics = {topic: count for topic, count in fence.get("topics", {}).items() if topic not in self.lifted}
+        return {**fence, "topics": topics, "planned": only(fence.get("planned", {}), topics)} if topics else {}
 
     @property
     def is_open(self) -> bool:
@@ -153,7 +163,7 @@ class Operations:
     def fences_on(self, cluster: str) -> list[OperationState]:
         """The operations whose fence is on a cluster now, the oldest first."""
         return sorted(
-            (one for one in self.by_id.values() if one.request.source == cluster and one.has_fence),
+            (one for one in self.by_id.values() if one.request.source == cluster and one.standing_fence),
             key=lambda one: one.created_ms,
         )
 
@@ -175,8 +185,11 @@ class Operations:
             return
         operation = self.by_id.get(number)
         if operation is not None and record == "lifted":
-            operation.is_lifted = True
+            operation.lifted |= set(said["topics"])
         if operation is None or not operation.is_open:
+            return
+        if record == "closed":
+            operation.outcome, operation.ended_ms = OperationOutcome(said["outcome"]), int(said["ms"])
             return
         owner, term = str(names["owner"]), int(said["term"])
         if record == "claim":
@@ -234,9 +247,25 @@ def end(operation: str, outcome: OperationOutcome, *, owner: str, term: int, ms:
     return _entry(operation, "end", {"owner": owner}, {"term": term, "outcome": outcome, "ms": ms, "reason": reason})
 
 
-def lifted(operation: str, *, by: str, ms: int) -> Entry:
-    """Say that the fence of an operation that has ended was removed, `by` which operation or command."""
-    return _entry(operation, "lifted", {}, {"by": by, "ms": ms})
+def lifted(operation: str, topics: Iterable[str], *, by: str, ms: int) -> Entry:
+    """Say that the fence of an operation that has ended was removed from topics, `by` which operation or command."""
+    return _entry(operation, "lifted", {"by": by}, {"topics": sorted(topics), "ms": ms})
+
+
+def closed(operation: str, outcome: OperationOutcome, *, ms: int) -> Entry:
+    """End an operation in a log that has missed its end, or in which it may not have begun."""
+    return _entry(operation, "closed", {}, {"outcome": outcome, "ms": ms})
+
+
+def only(planned: dict[str, Any], topics: Iterable[str]) -> dict[str, Any]:
+    """Return the part of a fence's data that is about some topics."""
+    wanted = set(topics)
+    return {
+        key: {topic: one for topic, one in some.items() if topic in wanted}
+        if isinstance(some, dict)
+        else [topic for topic in some if topic in wanted]
+        for key, some in planned.items()
+    }
 
 
 def _entry(operation: str, record: str, names: dict[str, Any], said: dict[str, Any]) -> Entry:

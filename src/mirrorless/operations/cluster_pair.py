@@ -100,7 +100,8 @@ def refuse_names(pair: ClusterPair, kind: OperationKind, topics: str) -> None:
     if kind is OperationKind.FAILBACK:
         raise OperationError(
             f"flow {name} keeps topic names, for which failback is not supported: compare both clusters with "
-            "`mirrorless verify`, then replicate in the other direction with a new file, and switch over"
+            "`mirrorless verify`, remove the fence with `mirrorless operation FILE close`, then replicate in the other "
+            "direction with a new file, and switch over"
         )
     if topics != EVERYTHING:
         raise OperationError(

@@ -44,7 +44,8 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
             if kind is OperationKind.FAILBACK:
                 yield f"  stranded: copies what {target} has and {source} lacks"
             yield "  preflight: doctor, the checks of a drill, and a dry call of every switch"
-            yield f"  fence: {resolved(flow.fence, flow.source)} on {count_of(len(topics), 'topic')} of {source}"
+            fence = resolved(flow.fence, flow.source, topics)
+            yield f"  fence: {fence} on {count_of(len(topics), 'topic')} of {source}"
             yield f"  drain: waits for open transactions and the copy, at most {terms.drain_timeout_s:g} s"
         else:
             topics = [name for name in map(policy.upstream_topic, there) if name is not None]

@@ -23,7 +23,7 @@ from mirrorless.kafka_python.errors import KafkaError
 from mirrorless.metadata.fences import FENCED_BYTES, MAX_BYTES, deny_write
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from mirrorless.clusters.acls import Acl
     from mirrorless.clusters.admin import Refusal
@@ -51,16 +51,26 @@ class WriterFence(Protocol):
         """Restore what was before."""
 
 
-def resolved(value: str, cluster: Cluster) -> str:
-    """Return the fence that `auto` is on a cluster; raises `ClusterUnavailable`.
+def resolved(value: str, cluster: Cluster, topics: Iterable[str]) -> str:
+    """Return the fence that `auto` is for topics of a cluster; raises `ClusterUnavailable`.
 
-    Clients that log in with IAM ignore ACLs. Without ACLs, or without the right to see them, it is `config`.
+    Clients that log in with IAM ignore ACLs. Without ACLs, or without the right to see them, it is `config`; and where
+    a topic has none, since its first one would take READ from everybody (`allow.everyone.if.no.acl.found`).
     """
     if value != "auto":
         return value
-    if is_serverless(cluster) or logs_in_with_iam(cluster) or isinstance(topic_acls(cluster), NoAcls):
+    if is_serverless(cluster) or logs_in_with_iam(cluster):
         return "config"
-    return "acl"
+    there = topic_acls(cluster)
+    return "config" if isinstance(there, NoAcls) or without_acls(there, topics) else "acl"
+
+
+def without_acls(there: Iterable[Acl], topics: Iterable[str]) -> list[str]:
+    """Return the topics that no ACL allows anything on."""
+    allowing = [acl for acl in there if acl.permission == "ALLOW"]
+    literal = {acl.topic for acl in allowing if acl.pattern == "LITERAL"}
+    prefixes = tuple(acl.topic for acl in allowing if acl.pattern == "PREFIXED")
+    return [] if "*" in literal else [one for one in topics if one not in literal and not one.startswith(prefixes)]
 
 
 def fence_of(value: str, cluster: Cluster, admin: Admin | None = None) -> WriterFence:
@@ -103,6 +113,12 @@ class AclFence:
         there = topic_acls(self._cluster)
         if isinstance(there, NoAcls):
             raise ClusterError(f"fence acl cannot be used: {there.reason}", cluster=self._cluster.alias)
+        if bare := without_acls(there, topics):
+            raise ClusterError(
+                f"fence acl cannot be used: {bare[0]} has no ACL that allows anything, and a first one would take READ "
+                "from everybody where allow.everyone.if.no.acl.found is true; set mirrorless.fence=config",
+                cluster=self._cluster.alias,
+            )
         return {"denied": [topic for topic in topics if deny_write(topic) not in there]}
 
     def apply(self, planned: dict[str, Any]) -> None:

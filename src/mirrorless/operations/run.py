@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import time
 import uuid
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
 from mirrorless import client_logs
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import ClusterError, ClusterUnavailable, MirrorlessError, OperationError
+from mirrorless.metadata.plan import replicated
 from mirrorless.operation_log import records
 from mirrorless.operation_log.records import OperationKind, OperationOutcome, Request
 from mirrorless.operations.cluster_pair import ClusterPair, refuse_names, refuse_open
 from mirrorless.operations.drill.report import configuration_hash
 from mirrorless.operations.fences import fence_of, resolved
 from mirrorless.operations.kinds import steps_of
-from mirrorless.operations.runner import Ownership, failure_of, may_be_undone, run_steps, undo_steps
+from mirrorless.operations.runner import Ownership, OwnershipLost, failure_of, may_be_undone, run_steps, undo_steps
 from mirrorless.operations.steps.context import OperationContext, StepFailed, matching
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mirrorless.operation_log.records import OperationState
+    from mirrorless.operation_log.records import Entry, Operations, OperationState
     from mirrorless.operations.steps.context import OperationStep
-    from mirrorless.settings import Settings
+    from mirrorless.settings import Flow, Settings
 
 _ATTEMPTS: Final = 3
 _RETRY_S: Final = 2.0
@@ -86,6 +89,7 @@ def begin(
         if source in failures and kind is not OperationKind.FAILOVER:
             raise ClusterUnavailable(failures[source], cluster=source)
         refuse_open(earlier, pair)
+        _close_missed(earlier, pair)
         request = _request(pair, kind, terms)
         for alias, log in pair.logs.items():
             if alias not in failures:
@@ -97,9 +101,8 @@ def begin(
         if number not in operations.by_id:
             refuse_open(operations, pair)
         if source not in failures:
-            with suppress(ClusterError):
-                pair.logs[source].append(records.begin(number, request, ms=now_ms))
-        return _run(pair, operations.by_id[number], terms.accepted, progress or OperationProgress(), failures)
+            _begin_at_mirror(pair, number, records.begin(number, request, ms=now_ms))
+        return _run(pair, operations.by_id[number], progress or OperationProgress(), failures)
 
 
 def resume(settings: Settings, *, take_over: bool = False, progress: OperationProgress | None = None) -> Ended:
@@ -107,7 +110,7 @@ def resume(settings: Settings, *, take_over: bool = False, progress: OperationPr
     client_logs.set_up()
     operation, pair, failures = find_open(settings)
     with closing(pair):
-        return _run(pair, operation, (), progress or OperationProgress(), failures, take_over=take_over)
+        return _run(pair, operation, progress or OperationProgress(), failures, take_over=take_over)
 
 
 def abort(settings: Settings, *, take_over: bool = False, progress: OperationProgress | None = None) -> Ended:
@@ -125,7 +128,7 @@ def abort(settings: Settings, *, take_over: bool = False, progress: OperationPro
         ownership.claim(take_over=take_over, say=progress.say)
         try:
             context = _context(pair, ownership, progress)
-            return _undone(_steps(operation, ()), context, ownership, progress, ("aborted by the operator", ()))
+            return _undone(_steps(operation), context, ownership, progress, ("aborted by the operator", ()))
         finally:
             ownership.release()
 
@@ -193,9 +196,9 @@ def close_fence(settings: Settings) -> list[str]:
 
 
 def _lift(pair: ClusterPair, operation: OperationState, *, by: str) -> None:
-    fence = operation.data(records.FENCE)
+    fence = operation.standing_fence
     fence_of(fence["fence"], pair.forward.source).remove(fence["planned"])
-    entry = records.lifted(operation.id, by=by, ms=int(time.time() * 1000))
+    entry = records.lifted(operation.id, fence["topics"], by=by, ms=int(time.time() * 1000))
     for log in pair.logs.values():
         log.append(entry)
 
@@ -213,18 +216,49 @@ def _request(pair: ClusterPair, kind: OperationKind, terms: Terms) -> Request:
         target=flow.target.alias,
         topics=terms.topics,
         groups=terms.groups,
-        fence="none" if kind is OperationKind.FAILOVER else resolved(flow.fence, flow.source),
+        fence="none" if kind is OperationKind.FAILOVER else _fence(flow),
         switches=flow.switch,
         quiet_s=flow.fence_quiet_seconds,
         drain_timeout_s=terms.drain_timeout_s,
         wait_groups_s=terms.wait_groups_s,
+        accepted=terms.accepted,
         configuration=configuration_hash(flow),
         version=version("mirrorless"),
     )
 
 
-def _steps(operation: OperationState, accepted: tuple[str, ...]) -> tuple[OperationStep, ...]:
-    return steps_of(operation.request.kind, accepted)
+def _fence(flow: Flow) -> str:
+    topics = replicated(flow, partition_counts(Admin(flow.source).metadata()))
+    return resolved(flow.fence, flow.source, topics)
+
+
+def _close_missed(earlier: Operations, pair: ClusterPair) -> None:
+    """Close operations that have ended in a log that has missed it: they would refuse each that begins there."""
+    for log in pair.logs.values():
+        for one in log.operations.of(pair.aliases):
+            known = earlier.by_id[one.id]
+            if one.is_open and not known.is_open:
+                log.append(records.closed(one.id, known.outcome, ms=int(time.time() * 1000)))
+                log.read()
+
+
+def _begin_at_mirror(pair: ClusterPair, number: str, entry: Entry) -> None:
+    """Begin in the other cluster's log too, which decides for the opposite direction: only one of two can be open."""
+    mirror = pair.logs[pair.forward.source.alias]
+    try:
+        mirror.append(entry)
+        there = mirror.read()
+    except ClusterError:
+        return
+    if number not in there.by_id:
+        log = pair.logs[pair.forward.target.alias]
+        log.append(records.closed(number, OperationOutcome.ABORTED, ms=int(time.time() * 1000)))
+        refuse_open(there, pair)
+        raise OperationError("another operation began at the same time; try again")
+
+
+def _steps(operation: OperationState) -> tuple[OperationStep, ...]:
+    return steps_of(operation.request.kind, operation.request.accepted)
 
 
 def _ownership(pair: ClusterPair, operation: OperationState, failures: dict[str, str]) -> Ownership:
@@ -247,13 +281,12 @@ def _context(pair: ClusterPair, ownership: Ownership, progress: OperationProgres
 def _run(
     pair: ClusterPair,
     operation: OperationState,
-    accepted: tuple[str, ...],
     progress: OperationProgress,
     failures: dict[str, str],
     *,
     take_over: bool = False,
 ) -> Ended:
-    steps = _steps(operation, accepted)
+    steps = _steps(operation)
     ownership = _ownership(pair, operation, failures)
     ownership.claim(take_over=take_over, say=progress.say)
     try:
@@ -262,11 +295,12 @@ def _run(
             _attempt(steps, context, ownership, progress)
         except (StepFailed, MirrorlessError, KeyboardInterrupt) as error:
             reason, lines = failure_of(error)
-            if isinstance(error, StepFailed) and may_be_undone(ownership.operation):
+            if not isinstance(error, OwnershipLost) and may_be_undone(ownership.operation):
                 return _undone(steps, context, ownership, progress, (reason, lines))
             return Ended(operation=ownership.operation, error=reason, lines=lines, warnings=tuple(context.warnings))
-        for number in ownership.operation.data("open").get("lift", ()):
-            ownership.write(records.lifted(number, by=operation.id, ms=int(time.time() * 1000)))
+        now_ms = int(time.time() * 1000)
+        for number, fence in ownership.operation.data("open").get("lift", {}).items():
+            ownership.write(records.lifted(number, fence["topics"], by=operation.id, ms=now_ms))
         ownership.end(OperationOutcome.COMPLETED)
         return Ended(operation=ownership.operation, warnings=tuple(context.warnings))
     finally:

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from mirrorless.operation_log.topic import OperationTopic
     from mirrorless.operations.steps.context import OperationContext, OperationStep
 
+
+class OwnershipLost(OperationError):
+    """Another process runs the operation, or may: this one must not change anything any more."""
+
+
 RENEW_S: Final = 2.0
 _MISSED: Final = 2
 """An owner that could not renew so often stops itself."""
@@ -74,12 +79,12 @@ class Ownership:
         self._thread.start()
 
     def check(self) -> None:
-        """Raise `OperationError` unless this process still owns the operation; `ClusterError` if that is not known."""
+        """Raise `OwnershipLost` unless this process still owns the operation; `ClusterError` if that is not known."""
         if time.monotonic() - self._renewed > RENEW_S * _MISSED + RENEW_S:
-            raise OperationError("this process could not renew its ownership, and stops; continue the operation")
+            raise OwnershipLost("this process could not renew its ownership, and stops; continue the operation")
         operation = self._read()
         if operation.owner != self._owner:
-            raise OperationError(f"the operation was taken over by {operation.owner_text}")
+            raise OwnershipLost(f"the operation was taken over by {operation.owner_text}")
 
     def note(self, step: str, record: StepRecord) -> None:
         """Write the state of a step."""
@@ -97,11 +102,11 @@ class Ownership:
         """Append to the topic that decides, then to the other one."""
         with self._lock:
             self._log.append(*entries)
-            if self._mirror is not None:
-                try:
-                    self._mirror.append(*entries)
-                except ClusterError:
-                    self._mirror = None
+        if self._mirror is not None:
+            try:
+                self._mirror.append(*entries)
+            except ClusterError:
+                self._mirror = None
 
     def release(self) -> None:
         """Stop renewing."""
@@ -119,8 +124,10 @@ class Ownership:
     def _renew(self) -> None:
         while not self._over.wait(RENEW_S):
             sent = time.monotonic()
+            renewal = records.renewal(self.operation.id, owner=self._owner, term=self._term, ms=_now_ms())
             try:
-                self.write(records.renewal(self.operation.id, owner=self._owner, term=self._term, ms=_now_ms()))
+                with self._lock:  # the other cluster's topic needs no renewals, and may be slow
+                    self._log.append(renewal)
             except MirrorlessError:
                 continue
             self._renewed = sent
@@ -149,6 +156,7 @@ def run_steps(
             ownership.check()
             record = StepRecord(state=StepState.BEGUN, began_ms=began_ms, data=planned)
             ownership.note(step.name, record)
+        ownership.check()
         report(step.name, "")
         context.operation = ownership.operation
         data = step.act(context, record.data)

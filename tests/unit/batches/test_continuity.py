@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mirrorless.batches.continuity import continues, spread
+from mirrorless.batches.continuity import continues, offset_spread
 from tests.support.fake_log import FakeLog
 
 
@@ -47,13 +47,13 @@ def test_how_offsets_are_spread_counts_whole_batches_only() -> None:
     for number in range(1, 6):
         log.produce([b"x" * 100] * number)
     whole = read(log, 0)
-    found = spread(whole)
+    found = offset_spread(whole)
     assert found is not None
     assert (found.offsets, found.size_bytes) == (15, len(whole))
     last = found.largest_bytes
-    cut = spread(whole[:-1])
+    cut = offset_spread(whole[:-1])
     assert cut is not None
     assert (cut.offsets, cut.size_bytes) == (10, len(whole) - last)
     assert cut.largest_bytes < last
-    assert spread(whole[:20]) is None
-    assert spread(b"") is None
+    assert offset_spread(whole[:20]) is None
+    assert offset_spread(b"") is None

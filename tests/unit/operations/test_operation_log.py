@@ -95,14 +95,24 @@ def test_a_step_that_was_undone_has_no_data() -> None:
     entries = [BEGIN, claim("1", "x", 1), step("x", 1, topics=1), step("x", 1, state=StepState.UNDONE, topics=1)]
     found = fold(entries).by_id["1"]
     assert found.data("fence") == {}
-    assert not found.has_fence
+    assert not found.standing_fence
 
 
 def test_a_fence_is_there_until_it_is_lifted() -> None:
-    entries = [BEGIN, claim("1", "x", 1), step("x", 1, topics=1), end("x", 1)]
+    fence = step("x", 1, topics={"t": 1, "u": 2}, planned={"denied": ["t"], "before": {"u": None}})
+    entries = [BEGIN, claim("1", "x", 1), fence, end("x", 1)]
     assert [one.id for one in fold(entries).fences_on("a")] == ["1"]
     assert fold(entries).fences_on("b") == []
-    assert fold([*entries, records.lifted("1", by="2", ms=1)]).fences_on("a") == []
+    some = [*entries, records.lifted("1", ["t"], by="2", ms=1)]
+    (left,) = fold(some).fences_on("a")
+    assert left.standing_fence == {"topics": {"u": 2}, "planned": {"denied": [], "before": {"u": None}}}
+    assert fold([*some, records.lifted("1", ["u"], by="3", ms=1)]).fences_on("a") == []
+
+
+def test_an_operation_whose_end_a_log_has_missed_can_be_closed_there() -> None:
+    entries = [BEGIN, records.closed("1", OperationOutcome.COMPLETED, ms=1), records.begin("2", BACK, ms=2)]
+    found = fold(entries)
+    assert [one.is_open for one in found.by_id.values()] == [False, True]
 
 
 def test_large_data_is_compressed() -> None:

@@ -13,10 +13,10 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.batches.continuity import spread
+from mirrorless.batches.continuity import offset_spread
 
 if TYPE_CHECKING:
-    from mirrorless.batches.continuity import Spread
+    from mirrorless.batches.continuity import OffsetSpread
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.slot.read_replicas import ServingBroker
     from mirrorless.protocol.requests import Fetched
@@ -45,11 +45,11 @@ class ReadAhead:
     which `taken` has to follow. `is_stale` says that the copy has moved in between, so that this object is of no use.
     """
 
-    def __init__(self, copy: PartitionCopy, broker: ServingBroker, seen: Spread) -> None:
+    def __init__(self, copy: PartitionCopy, broker: ServingBroker, seen: OffsetSpread) -> None:
         self.copy = copy
         self.broker = broker
         self._reads: deque[RangeRead] = deque()
-        self._seen: deque[Spread] = deque([seen], maxlen=_ANSWERS)
+        self._seen: deque[OffsetSpread] = deque([seen], maxlen=_ANSWERS)
         self._next_start = self._position = copy.fetch_from
         self._failures = 0
 
@@ -123,5 +123,5 @@ class ReadAhead:
         """Note that the answer of a read was taken, which has moved the copy."""
         self._failures = 0
         self._position = self.copy.fetch_from
-        if read.answer is not None and (seen := spread(read.answer.records)) is not None:
+        if read.answer is not None and (seen := offset_spread(read.answer.records)) is not None:
             self._seen.append(seen)

@@ -98,7 +98,10 @@ class FailoverOpenStep(OpenStep):
 
     def _configs(self, context: OperationContext, topics: list[str]) -> dict[str, dict[str, str]]:
         if context.operation.data("record")["source_answers"]:
-            return configs_of_source(context, topics)
+            try:
+                return configs_of_source(context, topics)
+            except ClusterError as error:
+                context.warnings.append(f"configs are those of the remote topics: {error}")
         remote = context.operation.data("record")["remote"]
         found, failed = topic_configs(context.target, [remote[topic] for topic in topics])
         for name, refusal in failed.items():
@@ -108,11 +111,13 @@ class FailoverOpenStep(OpenStep):
         return {topic: creation_config(chosen, found[remote[topic]]) for topic in topics}
 
     def _acls(self, context: OperationContext, counts: dict[str, int]) -> tuple[dict[AclResource, list[Acl]], str]:
+        reason = f"{context.forward.source.alias} does not answer"
         if context.operation.data("record")["source_answers"]:
-            return acls_of_source(context, counts)
-        reason = (
-            f"no ACL is added: {context.forward.source.alias} does not answer; grant WRITE to applications yourself"
-        )
+            try:
+                return acls_of_source(context, counts)
+            except ClusterError as error:
+                reason = str(error)
+        reason = f"no ACL is added: {reason}; grant WRITE to applications yourself"
         context.warnings.append(reason)
         return {}, reason
 
@@ -124,6 +129,7 @@ class FailoverGroupsStep(GroupsStep):
         """Forecast, and choose what may be committed: never back, never beyond the end, no group with members."""
         answers = context.operation.data("record")["source_answers"]
         forecast = failover_plan(context.forward, groups=context.wants_group, asks_source=answers)
+        context.warnings += forecast.troubles
         remote = set(context.operation.data("record")["remote"].values())
         some = [one for one in forecast.forecasts if one.remote_topic in remote]
         activity, _ = list_groups(context.target)
@@ -145,7 +151,7 @@ class FailoverGroupsStep(GroupsStep):
             offset = min(max(one.target_offset, starts.get(place, 0)), ends[place])
             last = before.get(one.group, {}).get(place)
             if last is None or last.offset < offset:
-                wanted.setdefault(one.group, {})[place] = Committed(offset, "")
+                wanted.setdefault(one.group, {})[place] = Committed(offset, one.metadata)
         return {
             "wanted": packed(wanted),
             "before": packed(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.consumers import records_in
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
+from mirrorless.clusters.topics import high_watermarks
 from mirrorless.filters import group_filter_for
 from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.checkpoint_pass import Checkpoints, GroupSyncReport
@@ -48,6 +49,9 @@ class GroupsStep:
             syncs = GroupSyncReport()
             wanted, _ = passes.find_commits(syncs)
         troubles = [*report.troubles, *syncs.troubles]
+        if unread := [line for line in troubles if line.startswith(("group ", "cluster "))]:
+            raise StepFailed("not every group could be read", unread)
+        context.warnings += troubles
         if report.left:
             raise StepFailed(f"{count_of(len(report.left), 'group')} could not be translated in time", report.left)
         there = _selected(context)
@@ -175,6 +179,7 @@ def _unread(context: OperationContext, groups: Iterable[str]) -> dict[str, int]:
     """
     ends: dict[str, list[int]] = context.operation.data("drain")["ends"]
     found: dict[str, int] = {}
+    policy = policy_for(context.forward)
     with closing(GroupOffsets(context.forward.source)) as offsets:
         for group, some in offsets.committed(groups):
             if isinstance(some, str):
@@ -185,6 +190,10 @@ def _unread(context: OperationContext, groups: Iterable[str]) -> dict[str, int]:
                 for partition, end in enumerate(ends[topic]):
                     one = some.get((topic, partition))
                     spans[topic, partition] = (0 if one is None else one.offset, end)
+            # Copies of the target's topics, in which a group returns.
+            returning = [place for place in some if policy.topic_source(place[0]) == context.request.target]
+            for place, end in high_watermarks(context.source, returning)[0].items():
+                spans[place] = (some[place].offset, end)
             left = {place: span for place, span in spans.items() if span[1] > span[0]}
             number = sum(end - begin for begin, end in left.values())
             if 0 < number <= _FEW:

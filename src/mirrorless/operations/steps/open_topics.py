@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,12 +22,13 @@ from mirrorless.metadata.config_plan import creation_config
 from mirrorless.metadata.fences import MAX_BYTES, deny_write
 from mirrorless.metadata.serverless import target_filter
 from mirrorless.metadata.topic_creation import create
+from mirrorless.operation_log.records import only
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import StepFailed, keeps_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from mirrorless.operations.steps.context import OperationContext
 
@@ -39,8 +40,8 @@ _STOPPED_S: Final = 240.0
 class OpenStep:
     """With default names writers find their topics under the same name, next to the remote topics.
 
-    `create` are topics with partitions and configs, `acls` those to be added by kind of resource, `lift` the earlier
-    operations whose fence is on this cluster.
+    `create` are topics with partitions and configs, `acls` those to be added by kind of resource, `lift` the fences of
+    earlier operations on these topics of this cluster.
     """
 
     name = "open"
@@ -61,7 +62,7 @@ class OpenStep:
         return {
             "create": {topic: [counts[topic], config] for topic, config in configs.items()},
             "acls": {kind.name: [asdict(acl) for acl in some] for kind, some in acls.items()},
-            "lift": [one.id for one in context.earlier.fences_on(context.forward.target.alias)],
+            "lift": _to_lift(context, counts),
             "fewer": fewer,
             "stops": keeps_names(context.forward),
             "without_acls": without,
@@ -70,8 +71,7 @@ class OpenStep:
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
         """Lift earlier fences, create topics, add ACLs."""
         context.check()
-        for number in planned["lift"]:
-            fence = context.earlier.by_id[number].data("fence")
+        for fence in planned["lift"].values():
             fence_of(fence["fence"], context.forward.target, context.target).remove(fence["planned"])
         self._create(context, planned["create"])
         for kind, some in planned["acls"].items():
@@ -177,8 +177,11 @@ def acls_of_source(context: OperationContext, counts: Iterable[str]) -> tuple[di
     topics = set(counts)
     selects = group_filter_for(context.forward).selects
     fence = {deny_write(topic) for topic in _planned(context).get("denied", ())}
+    fence |= {
+        acl for one in context.earlier.fences_on(context.forward.source.alias) for acl in _denials(one.standing_fence)
+    }
     theirs = {
-        acl for one in context.earlier.fences_on(context.forward.target.alias) for acl in _denials(one.data("fence"))
+        acl for one in context.earlier.fences_on(context.forward.target.alias) for acl in _denials(one.standing_fence)
     }
     chosen: dict[AclResource, Callable[[Acl], bool]] = {
         AclResource.TOPIC: lambda acl: acl.pattern == "LITERAL" and acl.topic in topics,
@@ -194,8 +197,31 @@ def acls_of_source(context: OperationContext, counts: Iterable[str]) -> tuple[di
             if none.lacks_right:
                 context.warnings.append(f"no ACL is added: {none.reason}")
             return {}, none.reason
-        wanted[kind] = sorted(acl for acl in here - fence if is_wanted(acl) and acl not in there - theirs)
+        found = {acl for acl in here - fence if is_wanted(acl)}
+        if kind is AclResource.TOPIC:
+            found |= set(_narrowed(here - fence, topics))
+        wanted[kind] = sorted(found - (there - theirs))
     return wanted, ""
+
+
+def _narrowed(acls: Iterable[Acl], topics: Iterable[str]) -> Iterator[Acl]:
+    """Yield for each topic the literal ACLs that say the same as those on prefixes and on every topic."""
+    wide = [acl for acl in acls if acl.pattern == "PREFIXED" or (acl.pattern, acl.topic) == ("LITERAL", "*")]
+    for topic in topics:
+        for acl in wide:
+            if acl.pattern == "LITERAL" or topic.startswith(acl.topic):
+                yield replace(acl, topic=topic, pattern="LITERAL")
+
+
+def _to_lift(context: OperationContext, topics: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The fences of earlier operations on these topics of the target, by operation."""
+    wanted = set(topics)
+    found: dict[str, dict[str, Any]] = {}
+    for one in context.earlier.fences_on(context.forward.target.alias):
+        fence = one.standing_fence
+        if shared := sorted(wanted & fence["topics"].keys()):
+            found[one.id] = {"fence": fence["fence"], "topics": shared, "planned": only(fence["planned"], shared)}
+    return found
 
 
 def _planned(context: OperationContext) -> dict[str, Any]:

@@ -40,10 +40,13 @@ class StrandedStep:
                 "records of the old cluster would be copied"
             )
         missing = _missing(context)
+        with closing(TargetStates(context.reverse)) as states:
+            state = states.read()
         return {
+            "state": state,
             "partitions": [
                 [topic, partition, one.records, one.copied_to] for (topic, partition), one in sorted(missing.items())
-            ]
+            ],
         }
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
@@ -51,7 +54,7 @@ class StrandedStep:
         until = time.monotonic() + context.request.drain_timeout_s
         assert context.reverse is not None
         with closing(TargetStates(context.reverse)) as states:
-            if states.read() is not TargetState.STARTED:
+            if planned["state"] != TargetState.STARTED:
                 context.warnings.append(f"{context.reverse.name} was paused, and is resumed")
                 states.write(TargetState.STARTED)
         copied_here, patience = False, time.monotonic() + 5.0
@@ -70,7 +73,10 @@ class StrandedStep:
         return planned | {"copied_here": copied_here}
 
     def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
-        """Copies stay."""
+        """Set the state that the flow had; copies stay."""
+        if context.reverse is not None and data["state"] != TargetState.STARTED:
+            with closing(TargetStates(context.reverse)) as states:
+                states.write(TargetState(data["state"]))
 
     def text(self, data: dict[str, Any]) -> str:
         """Return the result in one line."""
