@@ -88,6 +88,8 @@ def begin(
         source = pair.forward.source.alias
         if source in failures and kind is not OperationKind.FAILOVER:
             raise ClusterUnavailable(failures[source], cluster=source)
+        if kind is OperationKind.FAILOVER and source in failures:
+            _supersede(earlier, pair, progress or OperationProgress())
         refuse_open(earlier, pair)
         _close_missed(earlier, pair)
         request = _request(pair, kind, terms)
@@ -232,6 +234,20 @@ def _fence(flow: Flow) -> str:
     return resolved(flow.fence, flow.source, topics)
 
 
+def _supersede(earlier: Operations, pair: ClusterPair, progress: OperationProgress) -> None:
+    """End an operation that was to leave the cluster which is down now: nothing can be undone there.
+
+    Its fence stays recorded, and is removed when applications return.
+    """
+    one = earlier.open(pair.aliases)
+    if one is None or one.request.target != pair.forward.target.alias:
+        return
+    pair.logs[one.request.target].append(records.closed(one.id, OperationOutcome.ABORTED, ms=int(time.time() * 1000)))
+    one.outcome = OperationOutcome.ABORTED
+    fence = f"; its fence may be up on {one.request.source}" if one.standing_fence else ""
+    progress.say(f"{one.request.kind} {one.id} is ended by this failover{fence}")
+
+
 def _close_missed(earlier: Operations, pair: ClusterPair) -> None:
     """Close operations that have ended in a log that has missed it: they would refuse each that begins there."""
     for log in pair.logs.values():
@@ -275,6 +291,7 @@ def _context(pair: ClusterPair, ownership: Ownership, progress: OperationProgres
         check=ownership.check,
         say=progress.say,
         earlier=pair.read()[0],
+        unreachable=frozenset(pair.failures),
     )
 
 

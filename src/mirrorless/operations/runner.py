@@ -83,6 +83,8 @@ class Ownership:
         if time.monotonic() - self._renewed > RENEW_S * _MISSED + RENEW_S:
             raise OwnershipLost("this process could not renew its ownership, and stops; continue the operation")
         operation = self._read()
+        if not operation.is_open:
+            raise OwnershipLost("the operation was ended by another one")
         if operation.owner != self._owner:
             raise OwnershipLost(f"the operation was taken over by {operation.owner_text}")
 

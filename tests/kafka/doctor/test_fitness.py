@@ -326,6 +326,7 @@ def test_the_command(world: World) -> None:
         "DESCRIBE on remote topics",
         "ALTER_CONFIGS on remote topics",
         "READ on progress topic",
+        "READ on operations topic",
     }
     text = CliRunner().invoke(doctor, [bad]).output
     assert "  -> set replication.factor to 1, or to -1" in text

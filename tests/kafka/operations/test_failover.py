@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -58,10 +60,19 @@ def test_a_source_that_dies_under_load_and_comes_back(own_world: World) -> None:
             assert status == 0, said
             written = sum(applications.writer.written)
             eventually(lambda: sum(applications.writer.written) > written + 3_000)
+            # A switchover is under way, and its process dies too, with the fence up.
+            process = applications.start("switchover", "--to", world.target_alias, "--yes")
+            assert process.stderr is not None
+            for line in process.stderr:
+                if json.loads(line).get("step") == "drain":
+                    break
+            os.kill(process.pid, signal.SIGKILL)
+            process.communicate()
             world.source.kill_broker(1)
             before = [{partition: list(some) for partition, some in one.read.items()} for one in applications.readers]
             status, report, said = applications.command("failover", "--to", world.target_alias, "--yes")
             assert status == 0, said + json.dumps(report, indent=1)
+            assert "is ended by this failover; its fence may be up" in said
             replicated = numbers(world, remote, on_target=True)
             written = sum(applications.writer.written)
             eventually(lambda: sum(applications.writer.written) > written + 300)

@@ -16,6 +16,7 @@ from mirrorless.operations.switches import document, throw
 
 if TYPE_CHECKING:
     from mirrorless.operations.steps.context import OperationContext
+    from mirrorless.settings import Flow
 
 
 class SwitchStep:
@@ -58,16 +59,15 @@ class ReverseStep:
         """Read its state."""
         if context.reverse is None:
             return {"flow": None}
+        if context.forward.source.alias in context.unreachable:
+            return _copies_later(context, context.reverse)
         try:
             with closing(TargetStates(context.reverse)) as states:
                 return {"flow": context.reverse.name, "state": states.read()}
-        except ClusterUnavailable as error:
+        except ClusterUnavailable:
             if context.request.kind is not OperationKind.FAILOVER:
                 raise
-            context.warnings.append(
-                f"{context.reverse.name} copies when {context.forward.source.alias} is back: {error}"
-            )
-            return {"flow": context.reverse.name, "state": TargetState.STARTED, "unreachable": True}
+            return _copies_later(context, context.reverse)
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
         """Resume it if it was paused, and look whether something copies it."""
@@ -103,3 +103,9 @@ class ReverseStep:
             return f"{data['flow']} copies when its target is back"
         halted = f", {count_of(data['halted'], 'partition')} halted" if data.get("halted") else ""
         return f"{data['flow']} {'is running' if data['runs'] else 'is not running'}{halted}"
+
+
+def _copies_later(context: OperationContext, reverse: Flow) -> dict[str, Any]:
+    """The plan for a flow whose target does not answer."""
+    context.warnings.append(f"{reverse.name} copies when {context.forward.source.alias} is back")
+    return {"flow": reverse.name, "state": TargetState.STARTED, "unreachable": True}

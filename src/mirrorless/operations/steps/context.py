@@ -39,7 +39,8 @@ class OperationContext:
     """One operation in this process; `check` raises unless this process still owns it.
 
     `forward` is the flow along which applications move, `reverse` the opposite one, None if the file has none.
-    `earlier` are all operations of the pair. `say` reports what happens.
+    `earlier` are all operations of the pair, `unreachable` the cluster that did not answer at the beginning,
+    if any. `say` reports what happens.
     """
 
     settings: Settings
@@ -49,6 +50,7 @@ class OperationContext:
     check: Callable[[], None]
     say: Callable[[str], None]
     earlier: Operations
+    unreachable: frozenset[str] = frozenset()
     warnings: list[str] = field(default_factory=list)
 
     @property

@@ -74,6 +74,8 @@ class RecordStep:
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
         """Say if the source answers: then a switchover would lose nothing."""
+        if context.forward.source.alias in context.unreachable:
+            return planned | {"source_answers": False}
         try:
             context.source.metadata(timeout_s=_ANSWER_S)
         except ClusterUnavailable:
