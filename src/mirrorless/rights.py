@@ -206,6 +206,7 @@ _ALONE: Final = (
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.DESCRIBE, "check whether it exists"),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.CREATE, "create it if missing"),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.READ, _SAME),
+    Row(_DISCOVERY, _T, On.OPERATIONS, Operation.READ, _FENCES, When.OPERATIONS),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.WRITE, "record where partitions begin", When.LATEST),
     Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.DESCRIBE, "check whether it exists", When.SYNCS_ON_TARGET),
     Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.CREATE, "create it if missing", When.SYNCS_ON_TARGET),
