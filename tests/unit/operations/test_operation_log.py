@@ -1,4 +1,4 @@
-"""What the records of the operations topic add up to, whoever wrote them, and after compaction."""
+"""What the records of the operations topic add up to, from any writer, and after compaction."""
 
 from __future__ import annotations
 
