@@ -36,11 +36,6 @@ def offset_spread(records: bytes | memoryview) -> OffsetSpread | None:
     return OffsetSpread(following - first, at, largest) if at and following > first else None
 
 
-def has_epochs(records: bytes | memoryview) -> bool:
-    """Whether the first batch is of message format 2, and so has a leader epoch."""
-    return len(records) >= _HEAD.size and _HEAD.unpack_from(records)[3] >= _MAGIC_WITH_EPOCH
-
-
 def continues(records: bytes | memoryview, *, position: int, leader_epoch: int) -> bool:
     """Whether `records` are of the same log as the record before the offset `position`, which has `leader_epoch`.
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FENCE: Final = "fence"
 """The step that blocks writers on the source; its data has the topics and what was before."""
+EVERYTHING: Final = ".*"
 _OWN: Final = "mirrorless"
 _LARGE: Final = 4_096
 
@@ -59,8 +60,8 @@ class Request:
     kind: OperationKind
     source: str
     target: str
-    topics: str = ".*"
-    groups: str = ".*"
+    topics: str = EVERYTHING
+    groups: str = EVERYTHING
     fence: str = "none"
     switches: tuple[str, ...] = ()
     quiet_s: float = 10.0
@@ -139,11 +140,6 @@ class OperationState:
         """What a step recorded; empty if it did not begin, or was undone."""
         record = self.steps.get(step)
         return {} if record is None or record.state is StepState.UNDONE else record.data
-
-    def is_done(self, step: str) -> bool:
-        """Whether a step is done."""
-        record = self.steps.get(step)
-        return record is not None and record.state is StepState.DONE
 
 
 class Operations:

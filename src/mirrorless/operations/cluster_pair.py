@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.errors import ClusterError, ClusterUnavailable, ConfigurationError, OperationError
-from mirrorless.operation_log.records import OperationKind, Operations
+from mirrorless.operation_log.records import EVERYTHING, OperationKind, Operations
 from mirrorless.operation_log.topic import OperationTopic
 from mirrorless.operations.steps.context import keeps_names
 
 if TYPE_CHECKING:
     from mirrorless.settings import Flow, Settings
 
-EVERYTHING: Final = ".*"
 _ANSWER_S: Final = 5.0
 
 

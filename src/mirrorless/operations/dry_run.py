@@ -13,7 +13,8 @@ from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations.cluster_pair import ClusterPair, refuse_names
 from mirrorless.operations.fences import resolved
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import matching
+from mirrorless.operations.steps.context import keeps_names, matching
+from mirrorless.operations.steps.failover import copied_topics
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
     pair = ClusterPair.to(settings, target)
     with closing(pair):
         refuse_names(pair, kind, terms.topics)
+        wants = matching(terms.topics)
         flow, policy = pair.forward, policy_for(pair.forward)
-        source, there = flow.source.alias, partition_counts(Admin(flow.target).metadata())
+        target_admin = Admin(flow.target)
+        source, there = flow.source.alias, partition_counts(target_admin.metadata())
         forecast = failover_plan(flow, groups=matching(terms.groups))
         groups = {one.group for one in forecast.forecasts}
         again = sum(one.read_again or 0 for one in forecast.forecasts)
@@ -37,9 +40,7 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
         if kind is not OperationKind.FAILOVER:
             counts = partition_counts(Admin(flow.source).metadata())
             topics = [
-                topic
-                for topic in replicated(flow, counts)
-                if matching(terms.topics)(topic) and not policy.is_heartbeats_topic(topic)
+                topic for topic in replicated(flow, counts) if wants(topic) and not policy.is_heartbeats_topic(topic)
             ]
             if kind is OperationKind.FAILBACK:
                 yield f"  stranded: copies what {target} has and {source} lacks"
@@ -48,8 +49,8 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
             yield f"  fence: {fence} on {count_of(len(topics), 'topic')} of {source}"
             yield f"  drain: waits for open transactions and the copy, at most {terms.drain_timeout_s:g} s"
         else:
-            topics = [name for name in map(policy.upstream_topic, there) if name is not None]
-        missing = [topic for topic in topics if topic not in there]
+            topics = [topic for topic in copied_topics(flow, target_admin) if wants(topic)]
+        missing = [] if keeps_names(flow) else [topic for topic in topics if topic not in there]
         lag = sum(one.not_copied or 0 for one in forecast.forecasts)
         read = f"{count_of(again, 'record')} would be read again now"
         yield f"  groups: commits offsets of {count_of(len(groups), 'group')}; {read}"

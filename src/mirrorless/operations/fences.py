@@ -15,6 +15,7 @@ from mirrorless.clusters.acls import NoAcls, acls_seen_by, create_acls, delete_a
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.configs import ConfigChange, Origin, alter_topic_configs, topic_configs
 from mirrorless.clusters.configs_seen import topic_config_seen_by
+from mirrorless.clusters.connection_errors import grant
 from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.clusters.msk import is_serverless
 from mirrorless.clusters.security import logs_in_with_iam
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster
 
 COMMAND: Final = "command:"
+_ALTER: Final = "ALTER on the cluster"
+_ALTER_CONFIGS: Final = "ALTER_CONFIGS on the topics"
 _COMMAND_S: Final = 120.0
 _LAST_WORDS: Final = 300
 
@@ -123,7 +126,7 @@ class AclFence:
 
     def apply(self, planned: dict[str, Any]) -> None:
         """Add the ACLs."""
-        _refuse(self._cluster, "adding DENY WRITE", create_acls(self._admin, _denials(planned)))
+        _refuse(self._cluster, "adding DENY WRITE", create_acls(self._admin, _denials(planned)), right=_ALTER)
 
     def unseen(self, planned: dict[str, Any]) -> list[str]:
         """Ask every broker."""
@@ -134,7 +137,7 @@ class AclFence:
 
     def remove(self, planned: dict[str, Any]) -> None:
         """Delete exactly these ACLs."""
-        _refuse(self._cluster, "deleting DENY WRITE", delete_acls(self._admin, _denials(planned)))
+        _refuse(self._cluster, "deleting DENY WRITE", delete_acls(self._admin, _denials(planned)), right=_ALTER)
 
 
 class ConfigFence:
@@ -162,6 +165,7 @@ class ConfigFence:
             self._cluster,
             f"setting {MAX_BYTES}",
             alter_topic_configs(self._admin, dict.fromkeys(planned["before"], change)),
+            right=_ALTER_CONFIGS,
         )
 
     def unseen(self, planned: dict[str, Any]) -> list[str]:
@@ -182,7 +186,9 @@ class ConfigFence:
             for topic, before in planned["before"].items()
             if topic in now and now[topic][MAX_BYTES].value == FENCED_BYTES
         }
-        _refuse(self._cluster, f"restoring {MAX_BYTES}", alter_topic_configs(self._admin, changes))
+        _refuse(
+            self._cluster, f"restoring {MAX_BYTES}", alter_topic_configs(self._admin, changes), right=_ALTER_CONFIGS
+        )
 
 
 class CommandFence:
@@ -256,10 +262,11 @@ def _brokers_without(cluster: Cluster, admin: Admin, knows: Any, what: str) -> l
     return [f"broker {node} of {cluster.alias} does not know {what} yet" for node in blind]
 
 
-def _refuse(cluster: Cluster, what: str, answers: dict[Any, Refusal | None]) -> None:
+def _refuse(cluster: Cluster, what: str, answers: dict[Any, Refusal | None], *, right: str) -> None:
     """Raise `ClusterError` for the first of a batch that failed."""
     failed = [(one, refusal) for one, refusal in answers.items() if refusal is not None]
     if failed:
         one, refusal = failed[0]
         more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-        raise ClusterError(f"{what} failed: {one}{more}: {refusal.text}", cluster=cluster.alias)
+        text = f"{what} failed: {one}{more}: {refusal.text}{grant(refusal.code, right)}"
+        raise ClusterError(text, cluster=cluster.alias)

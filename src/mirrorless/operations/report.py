@@ -74,6 +74,7 @@ def as_fields(ended: Ended) -> dict[str, Any]:
             "untranslated": groups.get("untranslated", []),
             "refused": groups.get("left", []),
         },
+        "newest_replicated_ms": operation.data("record").get("newest_ms", {}),
         "stranded": operation.data("stranded").get("partitions", []),
         "request": asdict(operation.request),
         "version": operation.request.version,

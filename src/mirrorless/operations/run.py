@@ -36,7 +36,7 @@ _RETRY_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What the operator asked for; None leaves it to the settings. Times are in seconds."""
+    """What the operator asked for; `accepted` are checks of the preflight that may fail. Times are in seconds."""
 
     topics: str = ".*"
     groups: str = ".*"
@@ -110,7 +110,7 @@ def begin(
 def resume(settings: Settings, *, take_over: bool = False, progress: OperationProgress | None = None) -> Ended:
     """Continue the open operation of the file's clusters; raises `OperationError` if there is none."""
     client_logs.set_up()
-    operation, pair, failures = find_open(settings)
+    operation, pair, failures = _find_open(settings)
     with closing(pair):
         return _run(pair, operation, progress or OperationProgress(), failures, take_over=take_over)
 
@@ -119,7 +119,7 @@ def abort(settings: Settings, *, take_over: bool = False, progress: OperationPro
     """Undo the open operation; raises `OperationError` if there is none, or applications have begun to move."""
     client_logs.set_up()
     progress = progress or OperationProgress()
-    operation, pair, failures = find_open(settings)
+    operation, pair, failures = _find_open(settings)
     with closing(pair):
         if not may_be_undone(operation):
             raise OperationError(
@@ -135,7 +135,7 @@ def abort(settings: Settings, *, take_over: bool = False, progress: OperationPro
             ownership.release()
 
 
-def find_open(settings: Settings) -> tuple[OperationState, ClusterPair, dict[str, str]]:
+def _find_open(settings: Settings) -> tuple[OperationState, ClusterPair, dict[str, str]]:
     """Return the open operation of any pair of the file's clusters, its pair, and which cluster does not answer."""
     reasons: list[str] = []
     for flow in settings.flows:

@@ -81,7 +81,9 @@ class Ownership:
     def check(self) -> None:
         """Raise `OwnershipLost` unless this process still owns the operation; `ClusterError` if that is not known."""
         if time.monotonic() - self._renewed > RENEW_S * _MISSED + RENEW_S:
-            raise OwnershipLost("this process could not renew its ownership, and stops; continue the operation")
+            raise OwnershipLost(
+                "this process could not renew its ownership, and stops: run `mirrorless operation FILE continue`"
+            )
         operation = self._read()
         if not operation.is_open:
             raise OwnershipLost("the operation was ended by another one")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from mirrorless.batches.continuity import continues, has_epochs, offset_spread
+from mirrorless.batches.continuity import continues, offset_spread
 from mirrorless.copy.partition.lifecycle import READABLE
 from mirrorless.copy.slot.read_ahead import ReadAhead
 from mirrorless.copy.slot.read_connections import ReadConnections
@@ -117,8 +117,8 @@ class ParallelReads:
         count, size_bytes = self.connections(broker).count, len(records)
         if count == 1 or offsets <= 0 or not self._read_bytes // 2 <= size_bytes <= self._read_bytes:
             return  # a batch larger than a read comes whole, and again with the next read
-        if not has_epochs(records) or (seen := offset_spread(records)) is None:
-            return  # no answer would be known to continue the log
+        if (seen := offset_spread(records)) is None:
+            return  # messages of formats 0 and 1 have no epochs: no answer would be known to continue the log
         if len(self._ahead) >= _PARTITIONS_PER_CONNECTION * count:
             return  # more of them would not be faster
         lag_bytes = (copy.source_end - copy.fetch_from) * size_bytes / offsets

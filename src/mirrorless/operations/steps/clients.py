@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations.results import count_of
+from mirrorless.operations.steps.context import OperationStep
 from mirrorless.operations.switches import document, throw
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 
-class SwitchStep:
+class SwitchStep(OperationStep):
     """Throws every switch; one that fails stops the operation, which can be continued."""
 
     name = "switch clients"
@@ -34,13 +34,7 @@ class SwitchStep:
         for switch in planned["switches"]:
             context.check()
             throw(switch, said)
-        return planned | {"ms": int(time.time() * 1000)}
-
-    def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
-        """Throw them back."""
-        said = document(context.operation.id, context.request, context.forward.source, dry_run=False)
-        for switch in data["switches"]:
-            throw(switch, said)
+        return planned
 
     def text(self, data: dict[str, Any]) -> str:
         """Return the result in one line."""
@@ -50,7 +44,7 @@ class SwitchStep:
         return f"{number} switch{'' if number == 1 else 'es'} thrown"
 
 
-class ReverseStep:
+class ReverseStep(OperationStep):
     """With default names the opposite flow runs already, or starts like any flow: it only has to be let."""
 
     name = "reverse"
@@ -88,12 +82,6 @@ class ReverseStep:
         if not status.runs:
             context.warnings.append(f"nothing copies {flow.name}: start `mirrorless run`, or its deployment")
         return planned | {"runs": bool(status.runs), "halted": len(status.halted)}
-
-    def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
-        """Set the state that it had."""
-        if context.reverse is not None and data.get("state", TargetState.STARTED) != TargetState.STARTED:
-            with closing(TargetStates(context.reverse)) as states:
-                states.write(TargetState(data["state"]))
 
     def text(self, data: dict[str, Any]) -> str:
         """Return the result in one line."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
@@ -86,13 +87,15 @@ class OperationContext:
         counts: dict[str, int] = (self.operation.data("fence") or self.operation.data("record"))["topics"]
         return counts
 
-    def wants(self, topic: str) -> bool:
+    @cached_property
+    def wants(self) -> Callable[[str], bool]:
         """Whether a topic of the source was asked for; the flow's own filter applies too."""
-        return matching(self.request.topics)(topic)
+        return matching(self.request.topics)
 
-    def wants_group(self, group: str) -> bool:
+    @cached_property
+    def wants_group(self) -> Callable[[str], bool]:
         """Whether a group was asked for; the flow's own filter applies too."""
-        return matching(self.request.groups)(group)
+        return matching(self.request.groups)
 
     def wait(self, until: float) -> bool:
         """Pause a moment; returns False once the monotonic time `until` has come. Raises if the owner changed."""
@@ -104,24 +107,27 @@ class OperationContext:
         return True
 
 
-class OperationStep(Protocol):
+class OperationStep(ABC):
     """One step. `name` is its key in the operation's state.
 
     `plan` returns what is about to be changed, which is recorded first; `act` gets that, also after a restart, and
-    returns what is recorded at last. `undo` gets what was recorded last.
+    returns what is recorded at last. `undo` gets what was recorded last; it is for steps before `open`.
     """
 
     name: str
 
-    def plan(self, context: OperationContext) -> dict[str, Any]:
+    def plan(self, context: OperationContext) -> dict[str, Any]:  # noqa: ARG002
         """Read, and return what `act` needs; writes nothing."""
+        return {}
 
+    @abstractmethod
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
         """Do it, or what is left of it. Raises `StepFailed`, `MirrorlessError`."""
 
-    def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
+    def undo(self, context: OperationContext, data: dict[str, Any]) -> None:  # noqa: B027 -- most change nothing
         """Revert it, or what was done of it. Raises `MirrorlessError`."""
 
+    @abstractmethod
     def text(self, data: dict[str, Any]) -> str:
         """Return its result in one line."""
 

@@ -13,7 +13,7 @@ from mirrorless.offsets.translation_service import Translator
 from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import StepFailed, places_of
+from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ _PATIENCE_S: Final = 5.0
 _WALKING_S: Final = 20.0
 
 
-class DrainStep:
+class DrainStep(OperationStep):
     """`ends` are the source's, by topic, a list of partitions; `ms` is when they were read.
 
     A second copier beside a running one is safe: appends are compare-and-append, and where the target may have
@@ -35,10 +35,6 @@ class DrainStep:
     """
 
     name = "drain"
-
-    def plan(self, context: OperationContext) -> dict[str, Any]:  # noqa: ARG002
-        """Change nothing: copying needs no undoing."""
-        return {}
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Wait, and copy here if nothing else does."""
@@ -52,9 +48,6 @@ class DrainStep:
             "ms": settled_ms,
             "copied_here": copied_here,
         }
-
-    def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
-        """Nothing was changed."""
 
     def text(self, data: dict[str, Any]) -> str:
         """Return the result in one line."""
@@ -119,7 +112,8 @@ def _copy(context: OperationContext) -> str | None:
         context.check()
         copy_once(context.settings, context.forward)
     except FlowPaused:
-        raise StepFailed(f"flow {context.forward.name} is paused, and {context.forward.target.alias} lacks records")  # noqa: B904
+        flow, target = context.forward.name, context.forward.target.alias
+        raise StepFailed(f"flow {flow} is paused, and {target} lacks records: run `mirrorless resume` first") from None
     except MirrorlessError as error:
         if not error.retriable:
             raise

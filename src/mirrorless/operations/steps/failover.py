@@ -16,25 +16,45 @@ from mirrorless.metadata.config_plan import creation_config
 from mirrorless.metadata.serverless import target_filter
 from mirrorless.offsets.failover_plan import failover_plan, newest_timestamps
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import StepFailed, places_of
-from mirrorless.operations.steps.groups import GroupsStep, packed
+from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of
+from mirrorless.operations.steps.groups import GroupsStep, moves
 from mirrorless.operations.steps.open_topics import OpenStep, acls_of_source, configs_of_source
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
     from mirrorless.clusters.acls import Acl, AclResource
+    from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.offsets.failover_plan import Forecast
     from mirrorless.operations.steps.context import OperationContext
+    from mirrorless.settings import Flow
 
 
 _ANSWER_S: Final = 5.0
 
 
-class RecordStep:
+def copied_topics(flow: Flow, target: Admin) -> dict[str, int]:
+    """Return the source topics of which the target has a copy, with its partitions; heartbeats are left out.
+
+    Only the target is asked. Raises `ClusterUnavailable`.
+    """
+    policy, selects = policy_for(flow), replicated_topics(flow)
+    there = partition_counts(target.metadata())
+    with closing(ProgressTopic(flow, target, must_exist=False)) as progress:
+        copied = sorted({topic for topic, _ in progress.read()})
+    return {
+        topic: there[name]
+        for topic in copied
+        if (name := policy.format_remote_topic(flow.source.alias, topic)) in there
+        and selects(topic)
+        and not policy.is_heartbeats_topic(topic)
+    }
+
+
+class RecordStep(OperationStep):
     """Records what the target has. `topics` are the source's with their partitions, as remote topics show them.
 
-    `ends` are the remote topics' ends, `newest_ms` the timestamps of their newest records (ms since 1970).
+    `remote` are the remote topics, `newest_ms` the timestamps of their newest records (ms since 1970, 0 without any).
     """
 
     name = "record"
@@ -42,29 +62,17 @@ class RecordStep:
     def plan(self, context: OperationContext) -> dict[str, Any]:
         """Read the remote topics."""
         flow, policy = context.forward, policy_for(context.forward)
-        there = partition_counts(context.target.metadata())
-        with closing(ProgressTopic(flow, context.target)) as progress:
-            copied = sorted({topic for topic, _ in progress.read()})
-        remote = {topic: policy.format_remote_topic(flow.source.alias, topic) for topic in copied}
-        selects = replicated_topics(flow)
-        counts = {
-            topic: there[name]
-            for topic, name in remote.items()
-            if name in there and selects(topic) and context.wants(topic) and not policy.is_heartbeats_topic(topic)
-        }
+        copied = copied_topics(flow, context.target)
+        counts = {topic: count for topic, count in copied.items() if context.wants(topic)}
         if not counts:
             raise StepFailed(f"nothing that matches was copied from {flow.source.alias} to {flow.target.alias}")
-        remote = {topic: remote[topic] for topic in counts}
-        places = [(remote[topic], partition) for topic, partition in places_of(counts)]
-        ends, _ = last_stable_offsets(context.target, places)
-        newest = newest_timestamps(context.target, places)
+        remote = {topic: policy.format_remote_topic(flow.source.alias, topic) for topic in counts}
+        newest = newest_timestamps(
+            context.target, [(remote[topic], partition) for topic, partition in places_of(counts)]
+        )
         return {
             "topics": counts,
             "remote": remote,
-            "ends": {
-                topic: [ends.get((name, number), 0) for number in range(counts[topic])]
-                for topic, name in remote.items()
-            },
             "newest_ms": {
                 topic: max((newest.get((name, number), 0) for number in range(counts[topic])), default=0)
                 for topic, name in remote.items()
@@ -84,9 +92,6 @@ class RecordStep:
             f"{context.forward.source.alias} answers: writers there are not blocked; a switchover would lose nothing"
         )
         return planned | {"source_answers": True}
-
-    def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
-        """Nothing was changed."""
 
     def text(self, data: dict[str, Any]) -> str:
         """Return the result in one line."""
@@ -112,7 +117,7 @@ class FailoverOpenStep(OpenStep):
         chosen = target_filter(context.forward, on_creation=True)
         return {topic: creation_config(chosen, found[remote[topic]]) for topic in topics}
 
-    def _acls(self, context: OperationContext, counts: dict[str, int]) -> tuple[dict[AclResource, list[Acl]], str]:
+    def _acls(self, context: OperationContext, counts: dict[str, int]) -> dict[AclResource, list[Acl]]:
         reason = f"{context.forward.source.alias} does not answer"
         if context.operation.data("record")["source_answers"]:
             try:
@@ -121,7 +126,7 @@ class FailoverOpenStep(OpenStep):
                 reason = str(error)
         reason = f"no ACL is added: {reason}; grant WRITE to applications yourself"
         context.warnings.append(reason)
-        return {}, reason
+        return {}
 
 
 class FailoverGroupsStep(GroupsStep):
@@ -144,7 +149,7 @@ class FailoverGroupsStep(GroupsStep):
         on_target: set[str] = set()
         for one in some:
             place = (one.remote_topic, one.partition)
-            if one.target_offset is None or place not in ends:
+            if one.target_offset is None or place not in ends or one.group not in before:
                 continue
             if activity.get(one.group) is Activity.ACTIVE:
                 on_target.add(one.group)
@@ -155,14 +160,7 @@ class FailoverGroupsStep(GroupsStep):
             if last is None or last.offset < offset:
                 wanted.setdefault(one.group, {})[place] = Committed(offset, one.metadata)
         return {
-            "wanted": packed(wanted),
-            "before": packed(
-                {
-                    group: {place: before[group][place] for place in offsets if place in before.get(group, {})}
-                    for group, offsets in wanted.items()
-                }
-            ),
-            "created": [group for group in wanted if group not in activity],
+            **moves(wanted, before, activity),
             "read_again": again,
             "staying": {},
             "on_target": sorted(on_target),
@@ -171,7 +169,6 @@ class FailoverGroupsStep(GroupsStep):
                 for one in some
                 if one.target_offset is None
             ],
-            "troubles": list(forecast.troubles),
         }
 
 
@@ -183,5 +180,12 @@ def _read_again(one: Forecast, end: int) -> int:
 
 
 def _committed_on_target(context: OperationContext, groups: list[str]) -> dict[str, dict[TopicPartition, Committed]]:
+    """The offsets of groups on the target; one whose offsets cannot be read is left as it is, with a warning."""
+    found: dict[str, dict[TopicPartition, Committed]] = {}
     with closing(GroupOffsets(context.forward.target)) as offsets:
-        return {group: some for group, some in offsets.committed(groups) if not isinstance(some, str)}
+        for group, some in offsets.committed(groups):
+            if isinstance(some, str):
+                context.warnings.append(f"group {group} is not moved: {some}")
+            else:
+                found[group] = some
+    return found

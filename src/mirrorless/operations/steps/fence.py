@@ -10,7 +10,7 @@ from mirrorless.clusters.topics import high_watermarks
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import StepFailed, places_of
+from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of
 
 if TYPE_CHECKING:
     from mirrorless.operations.steps.context import OperationContext
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _SEEN_S: Final = 30.0
 
 
-class FenceStep:
+class FenceStep(OperationStep):
     """Puts the fence up, and waits until every broker knows it. `topics` are what the operation moves."""
 
     name = "fence"
@@ -40,7 +40,7 @@ class FenceStep:
         while unseen := fence.unseen(planned["planned"]):
             if not context.wait(until):
                 raise StepFailed("the fence is not known everywhere", unseen)
-        return planned | {"seen_ms": int(time.time() * 1000)}
+        return planned
 
     def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
         """Take it down."""
@@ -54,17 +54,13 @@ class FenceStep:
         return f"{what} on {count_of(len(data['topics']), 'topic')}"
 
 
-class QuietStep:
+class QuietStep(OperationStep):
     """Waits until nothing was written for a while since the drain; steps between ran meanwhile.
 
     Markers of transactions move the end of a log too: only records count.
     """
 
     name = "verify fence"
-
-    def plan(self, context: OperationContext) -> dict[str, Any]:  # noqa: ARG002
-        """Change nothing."""
-        return {}
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Wait, then compare the ends of the source with those of the drain."""
@@ -76,9 +72,6 @@ class QuietStep:
             self._refuse_written(context, drained["ends"])
             if not more:
                 return {"quiet_s": quiet_s}
-
-    def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
-        """Nothing was changed."""
 
     def text(self, data: dict[str, Any]) -> str:
         """Return the result in one line."""

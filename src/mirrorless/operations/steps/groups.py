@@ -13,12 +13,13 @@ from mirrorless.filters import group_filter_for
 from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.checkpoint_pass import Checkpoints, GroupSyncReport
 from mirrorless.offsets.failover_plan import failover_plan
+from mirrorless.operation_log.records import EVERYTHING
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import StepFailed
+from mirrorless.operations.steps.context import OperationStep, StepFailed
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.operations.steps.context import OperationContext
@@ -26,11 +27,10 @@ if TYPE_CHECKING:
     ByGroup = dict[str, dict[TopicPartition, Committed]]
     Packed = dict[str, dict[str, dict[str, Any]]]
 
-_EVERYTHING: Final = ".*"
 _FEW: Final = 100
 
 
-class GroupsStep:
+class GroupsStep(OperationStep):
     """Groups with members get some time to read to the end and leave; then their last commit is translated.
 
     `wanted` and `before` are the offsets on the target after and before the step, by group, topic and partition;
@@ -70,21 +70,12 @@ class GroupsStep:
         for one in forecast.forecasts:
             again[one.group] = again.get(one.group, 0) + (one.read_again or 0)
         known = list_groups(context.target)[0]
-        before = _committed(context, chosen)
         return {
-            "wanted": packed(chosen),
-            "before": packed(
-                {
-                    group: {place: before[group][place] for place in offsets if place in before.get(group, {})}
-                    for group, offsets in chosen.items()
-                }
-            ),
-            "created": [group for group in chosen if group not in known],
+            **moves(chosen, _committed(context, chosen), known),
             "read_again": dict(sorted(again.items())),
             "staying": staying,
             "on_target": sorted(group for group in syncs.active if context.wants_group(group)),
             "untranslated": untranslated,
-            "troubles": troubles,
         }
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
@@ -104,7 +95,7 @@ class GroupsStep:
                     offset_now = None if at is None else at.offset
                     left.append(f"group {group}, {place[0]}-{place[1]}: it is at {offset_now} on the target now")
         left += _commit(context, to_commit)
-        return planned | {"left": left, "moved": len(wanted)}
+        return planned | {"left": left}
 
     def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
         """Restore the offsets that the step wrote, and delete the groups that it created."""
@@ -144,7 +135,7 @@ class GroupsStep:
 
 def _selected(context: OperationContext) -> set[str] | None:
     """Topics of the target whose offsets move; None if all do. Of a returning group, also the topic itself."""
-    if context.request.topics == _EVERYTHING:
+    if context.request.topics == EVERYTHING:
         return None
     counts = context.recorded_counts()
     policy = policy_for(context.forward)
@@ -229,6 +220,20 @@ def _commit(context: OperationContext, wanted: ByGroup) -> list[str]:
                 if reason is not None
             ]
     return lines
+
+
+def moves(wanted: ByGroup, before: ByGroup, known: Container[str]) -> dict[str, Any]:
+    """Return what is recorded of offsets to commit: `before` are all of these groups, `known` the target's groups."""
+    return {
+        "wanted": packed(wanted),
+        "before": packed(
+            {
+                group: {place: before[group][place] for place in offsets if place in before.get(group, {})}
+                for group, offsets in wanted.items()
+            }
+        ),
+        "created": [group for group in wanted if group not in known],
+    }
 
 
 def packed(offsets: Mapping[str, Mapping[TopicPartition, Committed]]) -> Packed:

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from mirrorless.clusters.acls import Acl, AclResource, NoAcls, acls_of, create_acls, delete_acls
+from mirrorless.clusters.acls import Acl, AclResource, NoAcls, acls_of, create_acls
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.side_by_side import each
 from mirrorless.clusters.target_state import TargetState, TargetStates
@@ -25,7 +25,7 @@ from mirrorless.metadata.topic_creation import create
 from mirrorless.operation_log.records import only
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import StepFailed, keeps_names
+from mirrorless.operations.steps.context import OperationStep, StepFailed, keeps_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -37,7 +37,7 @@ _STOPPED_S: Final = 240.0
 """A copy job that was killed keeps its mark until its lease ends, and thirty seconds more."""
 
 
-class OpenStep:
+class OpenStep(OperationStep):
     """With default names writers find their topics under the same name, next to the remote topics.
 
     `create` are topics with partitions and configs, `acls` those to be added by kind of resource, `lift` the fences of
@@ -57,7 +57,7 @@ class OpenStep:
             for topic, count in counts.items()
             if topic in there and there[topic] != count
         ]
-        acls, without = self._acls(context, counts)
+        acls = self._acls(context, counts)
         configs = self._configs(context, missing)
         return {
             "create": {topic: [counts[topic], config] for topic, config in configs.items()},
@@ -65,7 +65,6 @@ class OpenStep:
             "lift": _to_lift(context, counts),
             "fewer": fewer,
             "stops": keeps_names(context.forward),
-            "without_acls": without,
         }
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
@@ -84,11 +83,6 @@ class OpenStep:
             stop_flow(context)
         return planned
 
-    def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
-        """Delete the ACLs that the step added; topics stay, as they may have records."""
-        for kind, some in data["acls"].items():
-            delete_acls(context.target, [Acl(**one) for one in some], AclResource[kind])
-
     def text(self, data: dict[str, Any]) -> str:
         """Return the result in one line."""
         acls = sum(map(len, data["acls"].values()))
@@ -96,13 +90,13 @@ class OpenStep:
         if data["stops"]:
             parts.append("the flow stopped")
         if data["lift"]:
-            parts.append("the fence of before removed")
+            parts.append("the fence of an earlier move removed")
         return ", ".join(parts)
 
     def _configs(self, context: OperationContext, topics: list[str]) -> dict[str, dict[str, str]]:
         return configs_of_source(context, topics)
 
-    def _acls(self, context: OperationContext, counts: dict[str, int]) -> tuple[dict[AclResource, list[Acl]], str]:
+    def _acls(self, context: OperationContext, counts: dict[str, int]) -> dict[AclResource, list[Acl]]:
         return acls_of_source(context, counts)
 
     def _create(self, context: OperationContext, wanted: dict[str, list[Any]]) -> None:
@@ -172,8 +166,8 @@ def configs_of_source(context: OperationContext, topics: list[str]) -> dict[str,
     return configs
 
 
-def acls_of_source(context: OperationContext, counts: Iterable[str]) -> tuple[dict[AclResource, list[Acl]], str]:
-    """Return what the target lacks of the source's ACLs on topics, groups and transactional ids; or why not."""
+def acls_of_source(context: OperationContext, counts: Iterable[str]) -> dict[AclResource, list[Acl]]:
+    """Return what the target lacks of the source's ACLs on topics, groups and transactional ids."""
     topics = set(counts)
     selects = group_filter_for(context.forward).selects
     fence = {deny_write(topic) for topic in _planned(context).get("denied", ())}
@@ -196,12 +190,12 @@ def acls_of_source(context: OperationContext, counts: Iterable[str]) -> tuple[di
             assert isinstance(none, NoAcls)
             if none.lacks_right:
                 context.warnings.append(f"no ACL is added: {none.reason}")
-            return {}, none.reason
+            return {}
         found = {acl for acl in here - fence if is_wanted(acl)}
         if kind is AclResource.TOPIC:
             found |= set(_narrowed(here - fence, topics))
         wanted[kind] = sorted(found - (there - theirs))
-    return wanted, ""
+    return wanted
 
 
 def _narrowed(acls: Iterable[Acl], topics: Iterable[str]) -> Iterator[Acl]:

@@ -13,7 +13,7 @@ from mirrorless.operations.drill.checks import check_all
 from mirrorless.operations.drill.gather import gather
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import CheckResult, count_of
-from mirrorless.operations.steps.context import StepFailed, places_of
+from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of
 from mirrorless.operations.switches import document, throw
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _ACTIVE_S: Final = 60.0
 _SHOWN: Final = 20
 
 
-class PreflightStep:
+class PreflightStep(OperationStep):
     """Doctor for both directions, the checks of a drill, and a dry call of every switch.
 
     A failed check ends the operation before anything was changed, unless its name is in `accepted`.
@@ -37,10 +37,6 @@ class PreflightStep:
 
     def __init__(self, accepted: tuple[str, ...] = ()) -> None:
         self._accepted = accepted
-
-    def plan(self, context: OperationContext) -> dict[str, Any]:  # noqa: ARG002
-        """Change nothing."""
-        return {}
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
         """Check everything."""
@@ -75,9 +71,6 @@ class PreflightStep:
             "writers": _writers(context),
             "groups": len({one.group for one in facts.plan.forecasts}),
         }
-
-    def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
-        """Nothing was changed."""
 
     def text(self, data: dict[str, Any]) -> str:
         """Return the result in one line."""

@@ -13,7 +13,7 @@ from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.translation_service import Translator
 from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import StepFailed, places_of
+from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _WALKING_S: Final = 60.0
 
 
-class StrandedStep:
+class StrandedStep(OperationStep):
     """With default names nothing stays stranded: the flow from the old cluster continues, and completes its copies.
 
     `partitions` are those with records that were missing, each with the number, and the offset where they begin.
