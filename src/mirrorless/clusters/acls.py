@@ -174,11 +174,12 @@ def create_acls(
     return {wanted[binding]: admin.refusal(future) for binding, future in answers.items()}
 
 
-def delete_acls(
-    admin: Admin, acls: Sequence[Acl], resource: AclResource = AclResource.TOPIC
-) -> dict[Acl, Refusal | None]:
-    """Remove exactly these ACLs in one request; returns for each None, or the error. A missing ACL is no error."""
-    wanted = {_exactly(acl, resource): acl for acl in acls}
+def delete_acls(admin: Admin, acls: Sequence[Acl]) -> dict[Acl, Refusal | None]:
+    """Remove exactly these ACLs of topics in one request; returns for each None, or the error.
+
+    A missing ACL is no error.
+    """
+    wanted = {_exactly(acl): acl for acl in acls}
     answers = admin.client.delete_acls(list(wanted)) if wanted else {}
     return {wanted[one]: admin.refusal(future) for one, future in answers.items()}
 
@@ -189,7 +190,7 @@ def _binding(acl: Acl, resource: AclResource) -> AclBinding:
     )
 
 
-def _exactly(acl: Acl, resource: AclResource) -> AclBindingFilter:
+def _exactly(acl: Acl) -> AclBindingFilter:
     return AclBindingFilter(
-        resource.for_confluent, acl.topic, acl.pattern, acl.principal, acl.host, acl.operation, acl.permission
+        ResourceType.TOPIC, acl.topic, acl.pattern, acl.principal, acl.host, acl.operation, acl.permission
     )

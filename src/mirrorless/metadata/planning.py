@@ -174,10 +174,10 @@ class MetadataPlanner:
         return () if note is None else (note,)
 
     def _fences_until_now(self) -> StandingFences:
-        """Those of the beginning, and those that were put up since."""
-        if OPERATIONS_TOPIC in self._target:
-            self._fences |= standing_fences(self._flow, self._admins.target)
-        return self._fences
+        """Those of the beginning, and those that were put up since: what was read between may have either."""
+        if OPERATIONS_TOPIC not in self._target:
+            return NO_FENCES
+        return self._fences | standing_fences(self._flow, self._admins.target)
 
     def _topics(self) -> Plan:
         chosen = target_filter(self._flow, on_creation=True)

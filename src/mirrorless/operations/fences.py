@@ -24,7 +24,7 @@ from mirrorless.kafka_python.errors import KafkaError
 from mirrorless.metadata.fences import FENCED_BYTES, MAX_BYTES, deny_write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from mirrorless.clusters.acls import Acl
     from mirrorless.clusters.admin import Refusal
@@ -250,7 +250,9 @@ def _denials(planned: dict[str, Any]) -> list[Acl]:
     return [deny_write(topic) for topic in planned["denied"]]
 
 
-def _brokers_without(cluster: Cluster, admin: Admin, knows: Any, what: str) -> list[str]:  # noqa: ANN401
+def _brokers_without(
+    cluster: Cluster, admin: Admin, knows: Callable[[KafkaAdminClient, int], bool], what: str
+) -> list[str]:
     try:
         client = admin_client(cluster)
         try:
