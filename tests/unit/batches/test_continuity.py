@@ -40,6 +40,7 @@ def test_nothing_and_old_formats_show_nothing() -> None:
     old = bytearray(read(log_of(0), 0))
     old[16] = 1
     assert not continues(bytes(old), position=0, leader_epoch=0)
+    assert offset_spread(bytes(old)) is None
 
 
 def test_how_offsets_are_spread_counts_whole_batches_only() -> None:
