@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from contextlib import closing
@@ -19,6 +20,7 @@ from mirrorless.clusters.groups import GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic, offset_syncs_topic
 from mirrorless.formats import Checkpoint, OffsetSync
 from mirrorless.offsets.checkpoint_pass import Checkpoints
+from mirrorless.offsets.translation_service import Translator
 from mirrorless.settings import Cluster
 from tests.support.metadata import sync_acls, sync_configs
 from tests.support.offsets import commit, committed_records, downstream_of, flow_of, transactions
@@ -26,6 +28,8 @@ from tests.support.secured import eventually
 from tests.support.world import fill, producer
 
 if TYPE_CHECKING:
+    import pytest
+
     from mirrorless.local.embedded_kafka import EmbeddedCluster
     from mirrorless.settings import Flow
     from tests.support.world import World
@@ -194,6 +198,27 @@ def test_each_planted_fault_is_found(world: World) -> None:
     assert not any(right in line for line in positions)
     assert checks["topics and partitions"]["lines"] == [f"{right} has 2 partitions, {world.remote(right)} has 1"]
     assert checks["rights of principals"]["lines"] == [f"User:app lacks READ on {world.remote(right)}: not synced yet"]
+
+
+def test_records_that_are_copied_during_a_drill_are_compared_with_their_own(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The target's ends are read before the progress: what was copied in between is beyond them."""
+    topic = world.topic()
+    fill(world.source, topic, [b"%d" % number for number in range(100)])
+    world.copy_to_the_end()
+    read_progress, number = Translator._read_progress, itertools.count(100)
+
+    def copied_before_it(*arguments: Any) -> bool:  # noqa: ANN401 -- those of the method
+        if (first := next(number)) < 103:
+            fill(world.source, topic, [b"%d-%d" % (first, one) for one in range(70)])
+            world.copy_to_the_end()
+        return read_progress(*arguments)
+
+    monkeypatch.setattr(Translator, "_read_progress", copied_before_it)
+    _, checks, _ = drill(world)
+    assert checks["records"]["status"] != "failed", checks["records"]
+    assert checks["records"]["text"].endswith("1 of 1 partition compared, all the same")
 
 
 def test_a_record_that_the_copy_left_out_is_no_fault(world: World) -> None:

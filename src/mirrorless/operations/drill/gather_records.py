@@ -27,10 +27,13 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.offsets.backlog import Backlog
     from mirrorless.offsets.failover_plan import Forecast
+    from mirrorless.offsets.translation_service import Answers
     from mirrorless.operations.drill.positions import Compared, LogSlice
     from mirrorless.settings import Flow
 
 _WALKING_S: Final = 30.0
+_ENDS_S: Final = 3.0
+_PAUSE_S: Final = 0.2
 _MOST_SEARCHED: Final = 200
 """Records of the target that are searched for the record of an inexact translation."""
 
@@ -99,7 +102,7 @@ class RecordGathering:
         starts, _ = log_starts(self._source, self._backlogs)
         copied = {place: (starts[place], one.copied_to) for place, one in self._backlogs.items() if place in starts}
         wanted = window_starts(copied, chance=chance)
-        answers = self._translator.translate(wanted, deadline=time.monotonic() + _WALKING_S)
+        answers = self._translate_copied(wanted)
         windows: list[Position] = []
         troubles = list(self._translator.walked.troubles)
         for place, offsets in wanted.items():
@@ -118,6 +121,24 @@ class RecordGathering:
                 elif not isinstance(answer, Translated):
                     troubles.append(f"{place[0]}-{place[1]} at {offset}: {answer.reason}")
         return windows, len({one.place for one in windows}), troubles
+
+    def _translate_copied(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> Answers:
+        """Translate offsets before which all was copied, with ends of the target that were read since.
+
+        With earlier ends, an offset copied meanwhile would translate to what was the end then. A transaction's markers
+        reach its partitions one after the other: an end may lag the progress for a moment.
+        """
+        until = time.monotonic() + _ENDS_S
+        while True:
+            self._translator.refresh(self._places)
+            answers = self._translator.translate(wanted, deadline=time.monotonic() + _WALKING_S)
+            if time.monotonic() > until or not any(
+                isinstance(answer, Translated) and answer.how is How.BEYOND
+                for by_offset in answers.values()
+                for answer in by_offset.values()
+            ):
+                return answers
+            time.sleep(_PAUSE_S)
 
     def _compacted(self, topics: Iterable[str]) -> set[str]:
         """The topics that are compacted on either side."""
