@@ -156,6 +156,9 @@ class CopiedClusterIdError(SameClusterError):
         MirrorlessError.__init__(self, f"flow {flow}: {self.reason}; nothing was written; {self.fix}")
 
 
+_TURNS = ", or until mirrorless.active.cluster names the one of the two clusters that applications write to"
+
+
 class LoopError(MirrorlessError):
     """Flows of one file that keep a topic's name form a cycle: the topic's records would be copied endlessly.
 
@@ -170,7 +173,7 @@ class LoopError(MirrorlessError):
         super().__init__(
             f"flow {flow}: topic {topic}{others} would be replicated in a loop by {', '.join(path)}, which all "
             "select the topic and keep its name; these flows write nothing until one of them excludes the topic "
-            "(topics.exclude) or renames it (DefaultReplicationPolicy)"
+            f"(topics.exclude) or renames it (DefaultReplicationPolicy){_TURNS if len(path) == 2 else ''}"
         )
 
 

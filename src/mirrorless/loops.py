@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _FIXED: Final = re.compile(r"[^\\^$|?*+()\[\]{}.]*")
 """The literal part of a pattern; a dot may match any character."""
+_SAMPLE: Final = "orders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,26 @@ class _Step:
 
     flow: Flow
     keeps: Callable[[str], bool]
+
+
+def opposite(flow: Flow) -> Flow | None:
+    """Return the flow in the other direction if the two take turns, None if not.
+
+    They do if both keep topic names, and `mirrorless.active.cluster` names one of their clusters: only one of them
+    copies at a time, and operations stop one and start the other.
+    """
+    back = f"{flow.target.alias}->{flow.source.alias}"
+    other = next((one for one in flow.circle if one.name == back), None)
+    if other is None or flow.active_cluster != other.active_cluster:
+        return None
+    if flow.active_cluster not in (flow.source.alias, flow.target.alias):
+        return None
+    return other if _keeps_names(flow) and _keeps_names(other) else None
+
+
+def begins_stopped(flow: Flow) -> bool:
+    """Whether a flow only copies once an operation has started it: applications write to its target."""
+    return opposite(flow) is not None and flow.active_cluster != flow.source.alias
 
 
 class Loops:
@@ -76,6 +97,8 @@ class Loops:
         """The shortest path that begins with this flow and ends at its source, through `flows`."""
         if self._flow not in flows:
             return None
+        in_turn = opposite(self._flow)
+        flows = [flow for flow in flows if in_turn is None or flow.name != in_turn.name]
         paths: list[tuple[Flow, ...]] = [(self._flow,)]
         reached = {self._flow.target.alias}
         for path in paths:
@@ -100,6 +123,10 @@ def _step(flow: Flow) -> _Step | None:
         return None
     replicates, alias = replicated_topics(flow), flow.source.alias
     return _Step(flow, lambda topic: policy.format_remote_topic(alias, topic) == topic and replicates(topic))
+
+
+def _keeps_names(flow: Flow) -> bool:
+    return policy_for(flow).format_remote_topic(flow.source.alias, _SAMPLE) == _SAMPLE
 
 
 def _is_open(flow: Flow) -> bool:

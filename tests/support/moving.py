@@ -59,6 +59,7 @@ class Applications:
         *,
         log_in: bool = False,
         keeps_names: bool = False,
+        takes_turns: bool = False,
         rate: int = 600,
         groups: int = GROUPS,
     ) -> None:
@@ -66,9 +67,11 @@ class Applications:
         self.topic = world.topic(PARTITIONS)
         self.switch = world.folder / "bootstrap"
         back = f"{world.target_alias}->{world.source_alias}"
+        keeps_names = keeps_names or takes_turns
         self.settings = {
             **(
                 {"replication.policy.class": "IdentityReplicationPolicy"}
+                | ({f"{back}.enabled": "true", "mirrorless.active.cluster": world.source_alias} if takes_turns else {})
                 if keeps_names
                 else {f"{back}.enabled": "true", f"{back}.topics": self.topic}
             ),

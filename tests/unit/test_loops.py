@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.errors import LoopError
-from mirrorless.loops import Loops, plain_name
+from mirrorless.loops import Loops, begins_stopped, opposite, plain_name
 from mirrorless.policy import DefaultReplicationPolicy
 from mirrorless.settings import load
 
@@ -107,6 +107,38 @@ def test_the_error_names_flows_and_a_topic(tmp_path: Path) -> None:
         "flow A->B: topic carts (and 1 more) would be replicated in a loop by A->B, B->A, which all select the topic "
         "and keep"
     )
+
+
+def test_flows_that_take_turns_do_not_loop(tmp_path: Path) -> None:
+    there, back = settings(
+        tmp_path, IDENTITY + enabled("A->B", "B->A") + "mirrorless.active.cluster = A\n", clusters="A, B"
+    ).flows
+
+    assert not Loops(there).find(["orders"])
+    assert opposite(there) is not None
+    assert (begins_stopped(there), begins_stopped(back)) == (False, True)
+
+
+@pytest.mark.parametrize("line", ["mirrorless.active.cluster = C\n", "A->B.mirrorless.active.cluster = A\n", ""])
+def test_without_one_active_cluster_they_loop(tmp_path: Path, line: str) -> None:
+    there, _ = settings(tmp_path, IDENTITY + enabled("A->B", "B->A") + line, clusters="A, B").flows
+
+    assert opposite(there) is None
+    with pytest.raises(LoopError, match=r"mirrorless\.active\.cluster names the one of the two clusters"):
+        Loops(there).refuse(["orders"])
+
+
+def test_renamed_topics_take_no_turns(tmp_path: Path) -> None:
+    flows = settings(tmp_path, enabled("A->B", "B->A") + "mirrorless.active.cluster = A\n", clusters="A, B").flows
+
+    assert not any(begins_stopped(flow) for flow in flows)
+
+
+def test_a_longer_way_back_loops_although_a_pair_takes_turns(tmp_path: Path) -> None:
+    text = IDENTITY + enabled("A->B", "B->A", "B->C", "C->A") + "mirrorless.active.cluster = A\n"
+    loops = Loops(settings(tmp_path, text).flows[0])
+
+    assert paths(loops.find(["orders"])) == {"orders": ["A->B", "B->C", "C->A"]}
 
 
 @pytest.mark.parametrize(

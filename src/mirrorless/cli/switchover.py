@@ -106,14 +106,25 @@ def failover(file: str, **given: Any) -> None:  # noqa: ANN401 -- click's values
 
 
 @click.command
-@_with(*_both, *_moving)
+@_with(
+    *_both,
+    *_moving,
+    click.option(
+        "--stranded",
+        type=click.Choice(["list", "topic", "leave", "reset"]),
+        default="list",
+        help="What becomes of records never replicated, with kept names.",
+    ),
+)
 def failback(file: str, **given: Any) -> None:  # noqa: ANN401 -- click's values
     """Return to a cluster after a failover.
 
-    First its records that were never replicated are copied, then applications move as in a switchover.
+    First its records that were never replicated are found, then applications move as in a switchover.
 
-    The flow from the old cluster continues where it stopped and completes its remote topics on the live one; the report
-    has the partitions that lacked records, and how many.
+    Where remote topics have names of their own they are copied: the flow from the old cluster continues where it
+    stopped. With kept names --stranded decides: list reports them and stops if there are any, topic copies them to
+    <topic>.stranded on the live cluster, leave keeps them in the old log, reset empties the old topics and copies the
+    live ones.
 
     Exit status 0: completed; 1: not completed, everything is as it was; 2: interrupted, run
     `mirrorless operation FILE continue`.
@@ -130,6 +141,7 @@ def _run(file: str, kind: OperationKind, given: dict[str, Any]) -> None:
         drain_timeout_s=given.get("drain_timeout", 0.0),
         wait_groups_s=given.get("wait_groups", 0.0),
         accepted=given.get("accepted", ()),
+        stranded=given.get("stranded", "list"),
     )
     if given["dry_run"]:
         for line in dry_run_lines(settings, kind, given["target"], terms):

@@ -2,12 +2,14 @@
 
 The key is `target-state-<connector>`, the value JSON without a schema: `state` is for all workers, `state.v2`
 (KIP-875) can also be STOPPED and takes precedence. A running MirrorMaker 2 reads what is written here and vice
-versa. The topic has one partition, so the last record of the key is the state.
+versa. The topic has one partition, so the last record of the key is the state. Without a record it is STARTED; of two
+flows that take turns (`loops.opposite`), the one to the active cluster is STOPPED then.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +18,7 @@ from mirrorless.clusters.internal_topics import InternalTopic, ensure, internal_
 from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.replay import Replay
 from mirrorless.errors import ClusterError
+from mirrorless.loops import begins_stopped, opposite
 
 if TYPE_CHECKING:
     from mirrorless.settings import Flow
@@ -70,11 +73,11 @@ class TargetStates:
         self._topic = configs_topic(flow)
         self._key = key(flow.connector_name)
         self._admin = admin or Admin(flow.target)
-        self._state = TargetState.STARTED
+        self._state = self._initial = TargetState.STOPPED if begins_stopped(flow) else TargetState.STARTED
         self._replay = Replay(topic=self._topic.name, cluster=flow.target, admin=self._admin)
 
     def read(self) -> TargetState:
-        """Return the state as it is now, STARTED where the topic has none; raises `ClusterUnavailable`."""
+        """Return the state as it is now; raises `ClusterUnavailable`."""
         for entry in self._replay.read(self._forget):
             if entry.key == self._key and (state := parse(entry.value)) is not None:
                 self._state = state
@@ -94,4 +97,17 @@ class TargetStates:
         self._replay.close()
 
     def _forget(self) -> None:
-        self._state = TargetState.STARTED
+        self._state = self._initial
+
+
+def waits_for_its_turn(flow: Flow, admin: Admin) -> str | None:
+    """Return why nothing of a flow is synced now, None if it is: applications write to its target.
+
+    `admin` is the target's client. Raises `ClusterUnavailable`.
+    """
+    if opposite(flow) is None:
+        return None
+    with closing(TargetStates(flow, admin=admin)) as states:
+        if states.read() is not TargetState.STOPPED:
+            return None
+    return f"{flow.name} is stopped: applications write to {flow.target.alias}, from which the opposite flow copies"

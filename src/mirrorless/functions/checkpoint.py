@@ -64,6 +64,8 @@ def _pass(invocation: Invocation) -> dict[str, Any]:
     back = f"{flow.target.alias}->{flow.source.alias}"
     forward = next((one for one in invocation.settings.flows if one.name == back), None)
     with _warm.kept(flow.name, (flow, forward), lambda: Checkpoints(flow, forward=forward)) as checkpoints:
+        if (stopped := checkpoints.stopped()) is not None:
+            return {"note": stopped}
         return _pass_of(checkpoints, invocation)
 
 

@@ -15,6 +15,7 @@ from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.replication_factors import broker_count
 from mirrorless.clusters.side_by_side import each, side_by_side
+from mirrorless.clusters.target_state import waits_for_its_turn
 from mirrorless.clusters.topics import partition_counts, replica_counts, undescribed
 from mirrorless.errors import ClusterError
 from mirrorless.metadata import acl_record
@@ -100,6 +101,7 @@ class MetadataPlanner:
         self.record = AclRecord(flow, source_id=self.ends.source_id, admin=admins.target)
         self._source, self._target = partition_counts(source), partition_counts(target)
         refuse_loops(flow, self._source.keys() | self._target.keys())
+        self._stopped = waits_for_its_turn(flow, admins.target)
         self._fences = standing_fences(flow, admins.target) if OPERATIONS_TOPIC in self._target else NO_FENCES
         self._brokers = broker_count(source), broker_count(target)
         self._target_metadata = target
@@ -113,11 +115,14 @@ class MetadataPlanner:
         """Plan these parts; raises `ClusterError` if an end does not answer.
 
         With `thorough` the plan has a note on every recreated topic, otherwise only on those that would be changed.
-        With topics, the flow's `internal_topics` are checked too: whether they are compacted.
+        With topics, the flow's `internal_topics` are checked too: whether they are compacted. The plan of a flow
+        that waits for its turn has nothing else.
         """
+        wanted = list(parts)
+        if self._stopped is not None:
+            return self._waiting(self._stopped, topics=Part.TOPICS in wanted)
         alias = self._flow.source.alias
         blank = f"no topics are visible on {alias}; if it has any, grant the flow's user DESCRIBE on those to replicate"
-        wanted = list(parts)
         reads = [self._kept] if internal_topics and Part.TOPICS in wanted else []
         reads += [
             {Part.TOPICS: self._topics, Part.CONFIGS: self._configs, Part.ACLS: self._acls}[one] for one in wanted
@@ -141,6 +146,16 @@ class MetadataPlanner:
             warnings=warnings,
         )
         return plan if self._copied is None else self._leave_alone(plan, self._copied, thorough=thorough)
+
+    def _waiting(self, reason: str, *, topics: bool) -> Plan:
+        """Plan the internal topics of a flow that waits for its turn, so that it can begin at once."""
+        actions, warnings = within_brokers(
+            self._flow,
+            plan_internal_topics(self._flow, source=self._source, target=self._target) if topics else (),
+            source=self._brokers[0],
+            target=self._brokers[1],
+        )
+        return Plan(actions=actions, notes=(reason,), warnings=warnings)
 
     def _leave_alone(self, plan: Plan, copied: Copied, *, thorough: bool) -> Plan:
         """Remove actions that would change the copy of an earlier topic; checked last, as topics may be recreated."""

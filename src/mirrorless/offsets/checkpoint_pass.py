@@ -12,6 +12,7 @@ from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_g
 from mirrorless.clusters.internal_topics import checkpoints_topic, ensure
 from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.side_by_side import side_by_side
+from mirrorless.clusters.target_state import waits_for_its_turn
 from mirrorless.clusters.topics import last_stable_offsets, log_starts
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for, topic_filter_for
@@ -19,7 +20,7 @@ from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoints import CheckpointTopic, is_news, offsets_to_commit
 from mirrorless.offsets.failback import Failback
 from mirrorless.offsets.translation import How, Translated
-from mirrorless.offsets.translation_service import Translator
+from mirrorless.offsets.turn_translation import translator_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -89,7 +90,7 @@ class Checkpoints:
         self._troubles: list[str] = []
         self._latencies_ms: list[int] = []
         self._on_source: set[str] = set()
-        self.translator = Translator(
+        self.translator = translator_of(
             flow, source=self._source, target=self._target, must_read_to_end=not self._loaded()
         )
         self._way_back: Failback | None = None
@@ -105,6 +106,10 @@ class Checkpoints:
             queue_buffering_max_messages=1_000_000,
             queue_buffering_max_kbytes=_BUFFER_KB,
         )
+
+    def stopped(self) -> str | None:
+        """Why there is nothing to do, if the flow waits for its turn; raises `ClusterUnavailable`."""
+        return waits_for_its_turn(self._flow, self._target)
 
     def emit(self, *, walking_s: float = _WALKING_S, stopping: Callable[[], bool] = lambda: False) -> PassReport:
         """Translate the offsets of all groups and write changed checkpoints; raises `ClusterError`.

@@ -11,15 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from confluent_kafka.admin import ConfigResource, ResourceType
-
-from mirrorless.batches.record_counter import OffsetSearch
-from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.errors import ClusterUnavailable
 from mirrorless.filters import replicated_topics
-from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.failback_filter import FailbackFilter
+from mirrorless.offsets.inverse_translation import InverseTranslator
 from mirrorless.offsets.translation import How, Translated, Unknown
-from mirrorless.offsets.translation_service import Translator
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
@@ -27,7 +23,6 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.offsets.offset_map import OffsetMap
     from mirrorless.offsets.translation_service import Answers
     from mirrorless.settings import Flow
 
@@ -43,14 +38,19 @@ class Failback:
         self._alias = forward.source.alias
         self._policy = policy_for(forward)
         self._selects = replicated_topics(forward)
-        self._source = source
-        self._translator = Translator(forward, source=source, target=target)
-        self._walker = Walker(forward.source)
-        self._compacted: dict[str, bool] = {}
+        self._inverse = InverseTranslator(forward, source=source, target=target)
         self._covered: dict[str, bool] = {}
         self._deaf: str | None = None
-        self.troubles: list[str] = []
-        self.walked_records = 0
+
+    @property
+    def troubles(self) -> list[str]:
+        """Why walks of the last translation were ended."""
+        return self._inverse.troubles
+
+    @property
+    def walked_records(self) -> int:
+        """Records that the last translation counted."""
+        return self._inverse.walked_records
 
     def covers(self, topic: str) -> bool:
         """Whether the topic is a remote topic of the forward flow, over one hop; cached for many groups."""
@@ -76,7 +76,7 @@ class Failback:
         """
         try:
             self._echoes.read(stopping=stopping)
-            self._translator.identify(map(self._policy.original_topic, topics), stopping=stopping)
+            self._inverse.translator.identify(map(self._policy.original_topic, topics), stopping=stopping)
         except ClusterUnavailable as error:
             self._deaf = str(error)
         else:
@@ -90,7 +90,7 @@ class Failback:
         A source topic that was recreated since it was copied is another one, in which no group was.
         """
         home = self._policy.original_topic(place[0]), place[1]
-        if self._deaf is None and (reason := self._translator.why_not(home)) is not None:
+        if self._deaf is None and (reason := self._inverse.translator.why_not(home)) is not None:
             return Unknown(reason)
         last = None if self._deaf is not None else self._echoes.of(group, place, offset)
         return None if last is None else Translated(last.upstream, How.PAIR)
@@ -111,75 +111,13 @@ class Failback:
         If `stopping` returns true before everything required is read, nothing has an answer yet.
         """
         home = {place: (self._policy.original_topic(place[0]), place[1]) for place in wanted}
-        if not self._translator.refresh(home.values(), stopping=stopping):
+        if not self._inverse.refresh(home.values(), stopping=stopping):
             late = Unknown("the opposite flow's offset syncs are not read to their end yet")
             return {place: dict.fromkeys(offsets, late) for place, offsets in wanted.items()}
-        self._ask_which_are_compacted({topic for topic, _ in home.values()})
-        self.troubles, self.walked_records = [], 0
-        answers: Answers = {place: {} for place in wanted}
-        walks: list[tuple[TopicPartition, tuple[int, int], Walk]] = []
-        for place, offsets in wanted.items():
-            if (reason := self._translator.why_not(home[place])) is not None:
-                answers[place] = dict.fromkeys(offsets, Unknown(reason))
-                continue
-            line = self._translator.line(home[place])
-            starts: dict[tuple[int, int], list[int]] = {}
-            for offset in offsets:
-                found = look_up(offset, line, compacted=self._compacted[home[place][0]])
-                if isinstance(found, tuple):
-                    starts.setdefault(found, []).append(offset)
-                else:
-                    answers[place][offset] = found
-            for (upstream, downstream), some in starts.items():
-                records = sorted(offset - downstream for offset in some)
-                walk = Walk(home[place], OffsetSearch(upstream, records))
-                walks.append((place, (upstream, downstream), walk))
-        self._walker.walk([walk for _, _, walk in walks], deadline=deadline)
-        for place, (upstream, downstream), walk in walks:
-            for number in walk.counter.until:
-                at = walk.counter.counts.get(number)
-                answers[place][downstream + number] = (
-                    Translated(upstream, How.NEAREST) if at is None else Translated(at, How.WALK)
-                )
-            self.walked_records += walk.counter.records
-            if walk.trouble is not None:
-                self.troubles.append(f"{walk.place[0]}-{walk.place[1]}: {walk.trouble}")
-        return answers
+        answers = self._inverse.translate({home[place]: some for place, some in wanted.items()}, deadline=deadline)
+        return {place: answers[home[place]] for place in wanted}
 
     def close(self) -> None:
         """Close all connections."""
         self._echoes.close()
-        self._translator.close()
-        self._walker.close()
-
-    def _ask_which_are_compacted(self, topics: Iterable[str]) -> None:
-        """Query the policies each time, because they may change; a topic without an answer counts as compacted."""
-        resources = [ConfigResource(ResourceType.TOPIC, topic) for topic in topics]
-        for resource, future in (self._source.client.describe_configs(resources) if resources else {}).items():
-            try:
-                policy = self._source.result(future)["cleanup.policy"].value
-            except ClusterError:
-                policy = "compact"
-            self._compacted[resource.name] = "compact" in (policy or "")
-
-
-def look_up(offset: int, line: OffsetMap, *, compacted: bool) -> Translated | Unknown | tuple[int, int]:
-    """Translate a downstream offset: the answer, or the pair of offsets (up, down) from which records are counted.
-
-    `compacted` says that the source may have removed copied records; counting would then lead too far.
-    """
-    run, following = line.at_downstream(offset)
-    if run is None:
-        known = "the offset is before the oldest offset sync" if following else "there is no offset sync yet"
-        return Unknown(known)
-    if offset <= run.end_downstream:
-        # Where runs meet on the target, records between them on the source were never copied, so no consumer read them.
-        first = line.first_at_downstream(offset)
-        if offset == first.first_downstream == 0 < first.first_upstream:
-            return Unknown("the offset is before everything that was copied")
-        return Translated(first.first_upstream + offset - first.first_downstream, How.RUN)
-    if not line.countable(run, following) or compacted:
-        return Translated(run.end_upstream, How.NEAREST)
-    if following is not None and following.shift == run.shift:
-        return Translated(offset + run.shift, How.RUN)
-    return run.end_upstream, run.end_downstream
+        self._inverse.close()

@@ -20,7 +20,7 @@ from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.checkpoints import CheckpointTopic, remote_topic
 from mirrorless.offsets.translation import Translated, Unknown
-from mirrorless.offsets.translation_service import Translator
+from mirrorless.offsets.turn_translation import translator_of
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class _Forecaster:
         self._source = source
         self._target = target
         self._topic = topic
-        self._translator = Translator(flow, source=source, target=target)
+        self._translator = translator_of(flow, source=source, target=target)
         self._source_groups = GroupOffsets(flow.source)
         self._troubles: list[str] = []
         self._lost: Mapping[TopicPartition, Backlog] = {}

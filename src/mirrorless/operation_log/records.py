@@ -53,8 +53,8 @@ class OperationOutcome(StrEnum):
 class Request:
     """What an operation was asked to do; `topics` and `groups` are patterns for whole names. Times are in seconds.
 
-    `fence` is as in `mirrorless.fence`, resolved; `switches` are as in `mirrorless.switch`. `configuration` is the
-    hash of the flow's settings.
+    `fence` is as in `mirrorless.fence`, resolved; `switches` are as in `mirrorless.switch`. `stranded` is what a
+    failback does with records that were never replicated. `configuration` is the hash of the flow's settings.
     """
 
     kind: OperationKind
@@ -68,6 +68,7 @@ class Request:
     drain_timeout_s: float = 90.0
     wait_groups_s: float = 10.0
     accepted: tuple[str, ...] = ()
+    stranded: str = "list"
     configuration: str = ""
     version: str = ""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.errors import ClusterError, ClusterUnavailable, ConfigurationError, OperationError
+from mirrorless.loops import opposite
 from mirrorless.operation_log.records import EVERYTHING, OperationKind, Operations
 from mirrorless.operation_log.topic import OperationTopic
 from mirrorless.operations.steps.context import keeps_names
@@ -90,17 +91,16 @@ def _merged(found: dict[str, Operations], pair: frozenset[str]) -> Operations:
 def refuse_names(pair: ClusterPair, kind: OperationKind, topics: str) -> None:
     """Raise `OperationError` for what is not supported where a flow keeps topic names.
 
-    Copiers cannot leave single topics out, so the whole flow moves; and records that the old cluster has alone cannot
-    be told from those that were written to the new one.
+    Copiers cannot leave single topics out, so the whole flow moves; and it only returns along a flow that takes turns
+    with it.
     """
     if not keeps_names(pair.forward):
         return
     name = pair.forward.name
-    if kind is OperationKind.FAILBACK:
+    if kind is OperationKind.FAILBACK and opposite(pair.forward) is None:
         raise OperationError(
-            f"flow {name} keeps topic names, for which failback is not supported: compare both clusters with "
-            "`mirrorless verify`, remove the fence with `mirrorless operation FILE close`, then replicate in the other "
-            "direction with a new file, and switch over"
+            f"flow {name} keeps topic names, so failback needs the opposite flow too: enable both directions, and set "
+            "mirrorless.active.cluster to the cluster that applications wrote to before the failover"
         )
     if topics != EVERYTHING:
         raise OperationError(

@@ -53,6 +53,9 @@ class WriterFence(Protocol):
     def remove(self, planned: dict[str, Any]) -> None:
         """Restore what was before."""
 
+    def left(self, planned: dict[str, Any]) -> list[str]:
+        """Return a line for each broker that still knows the fence after its removal."""
+
 
 def resolved(value: str, cluster: Cluster, topics: Iterable[str]) -> str:
     """Return the fence that `auto` is for topics of a cluster; raises `ClusterUnavailable`.
@@ -103,6 +106,10 @@ class NoFence:
     def remove(self, planned: dict[str, Any]) -> None:
         """Change nothing."""
 
+    def left(self, planned: dict[str, Any]) -> list[str]:  # noqa: ARG002
+        """Nothing is left."""
+        return []
+
 
 class AclFence:
     """DENY WRITE for `User:*` on each topic; super users are not bound by it."""
@@ -130,10 +137,23 @@ class AclFence:
 
     def unseen(self, planned: dict[str, Any]) -> list[str]:
         """Ask every broker."""
-        wanted = {(acl.topic, acl.principal, acl.operation, acl.permission) for acl in _denials(planned)}
-        return _brokers_without(
-            self._cluster, self._admin, lambda client, node: wanted <= acls_seen_by(client, node), "the ACLs"
-        )
+        wanted = _denied(planned)
+        return [
+            f"{broker} does not know the ACLs yet"
+            for broker in _brokers_without(
+                self._cluster, self._admin, lambda client, node: wanted <= acls_seen_by(client, node)
+            )
+        ]
+
+    def left(self, planned: dict[str, Any]) -> list[str]:
+        """Ask every broker."""
+        gone = _denied(planned)
+        return [
+            f"{broker} still knows the ACLs"
+            for broker in _brokers_without(
+                self._cluster, self._admin, lambda client, node: not gone & acls_seen_by(client, node)
+            )
+        ]
 
     def remove(self, planned: dict[str, Any]) -> None:
         """Delete exactly these ACLs."""
@@ -176,7 +196,21 @@ class ConfigFence:
             seen = topic_config_seen_by(client, node, topics, MAX_BYTES)
             return all(seen.get(topic) == FENCED_BYTES for topic in topics)
 
-        return _brokers_without(self._cluster, self._admin, knows, MAX_BYTES)
+        return [
+            f"{broker} does not know {MAX_BYTES} yet" for broker in _brokers_without(self._cluster, self._admin, knows)
+        ]
+
+    def left(self, planned: dict[str, Any]) -> list[str]:
+        """Ask every broker."""
+        topics = [topic for topic, value in planned["before"].items() if value != FENCED_BYTES]
+
+        def is_rid(client: KafkaAdminClient, node: int) -> bool:
+            return FENCED_BYTES not in topic_config_seen_by(client, node, topics, MAX_BYTES).values()
+
+        return [
+            f"{broker} still has the fence's {MAX_BYTES}"
+            for broker in _brokers_without(self._cluster, self._admin, is_rid)
+        ]
 
     def remove(self, planned: dict[str, Any]) -> None:
         """Set what was before; a value that was set by others meanwhile stays."""
@@ -214,6 +248,10 @@ class CommandFence:
         """Run it with `unfence`."""
         self._run("unfence", planned)
 
+    def left(self, planned: dict[str, Any]) -> list[str]:  # noqa: ARG002
+        """It is removed when the command ends."""
+        return []
+
     def _run(self, word: str, planned: dict[str, Any]) -> None:
         run_command(
             self._path,
@@ -250,18 +288,21 @@ def _denials(planned: dict[str, Any]) -> list[Acl]:
     return [deny_write(topic) for topic in planned["denied"]]
 
 
-def _brokers_without(
-    cluster: Cluster, admin: Admin, knows: Callable[[KafkaAdminClient, int], bool], what: str
-) -> list[str]:
+def _denied(planned: dict[str, Any]) -> set[tuple[str, str, str, str]]:
+    return {(acl.topic, acl.principal, acl.operation, acl.permission) for acl in _denials(planned)}
+
+
+def _brokers_without(cluster: Cluster, admin: Admin, agrees: Callable[[KafkaAdminClient, int], bool]) -> list[str]:
+    """Return the brokers that do not agree, in words; raises `ClusterUnavailable`."""
     try:
         client = admin_client(cluster)
         try:
-            blind = [node for node in sorted(admin.metadata().brokers) if not knows(client, node)]
+            blind = [node for node in sorted(admin.metadata().brokers) if not agrees(client, node)]
         finally:
             client.close()
     except (KafkaError, OSError) as error:
         raise ClusterUnavailable(str(error) or type(error).__name__, cluster=cluster.alias) from error
-    return [f"broker {node} of {cluster.alias} does not know {what} yet" for node in blind]
+    return [f"broker {node} of {cluster.alias}" for node in blind]
 
 
 def _refuse(cluster: Cluster, what: str, answers: dict[Any, Refusal | None], *, right: str) -> None:

@@ -44,6 +44,7 @@ def as_fields(ended: Ended) -> dict[str, Any]:
     """Return a report as JSON values."""
     operation = ended.operation
     groups = operation.data("groups")
+    stranded = operation.steps.get("stranded")  # also of one that was undone: it says what is to be decided
     return {
         "operation": operation.id,
         "kind": operation.request.kind,
@@ -75,7 +76,7 @@ def as_fields(ended: Ended) -> dict[str, Any]:
             "refused": groups.get("left", []),
         },
         "newest_replicated_ms": operation.data("record").get("newest_ms", {}),
-        "stranded": operation.data("stranded").get("partitions", []),
+        "stranded": [] if stranded is None else stranded.data.get("partitions", []),
         "request": asdict(operation.request),
         "version": operation.request.version,
         "configuration_sha256": operation.request.configuration,

@@ -13,6 +13,7 @@ from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import ClusterError, ClusterUnavailable, MirrorlessError, OperationError
+from mirrorless.loops import opposite
 from mirrorless.metadata.plan import replicated
 from mirrorless.operation_log import records
 from mirrorless.operation_log.records import OperationKind, OperationOutcome, Request
@@ -22,6 +23,7 @@ from mirrorless.operations.fences import fence_of, resolved
 from mirrorless.operations.kinds import steps_of
 from mirrorless.operations.runner import Ownership, OwnershipLost, failure_of, may_be_undone, run_steps, undo_steps
 from mirrorless.operations.steps.context import OperationContext, StepFailed, matching
+from mirrorless.operations.turns import refuse_other_turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,13 +38,17 @@ _RETRY_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What the operator asked for; `accepted` are checks of the preflight that may fail. Times are in seconds."""
+    """What the operator asked for; `accepted` are checks of the preflight that may fail. Times are in seconds.
+
+    `stranded` is what a failback does with a stranded tail: `list`, `topic`, `leave` or `reset`.
+    """
 
     topics: str = ".*"
     groups: str = ".*"
     drain_timeout_s: float = 90.0
     wait_groups_s: float = 10.0
     accepted: tuple[str, ...] = ()
+    stranded: str = "list"
 
 
 def _ignore(*_: str) -> None:
@@ -91,6 +97,8 @@ def begin(
         if kind is OperationKind.FAILOVER and source in failures:
             _supersede(earlier, pair, progress or OperationProgress())
         refuse_open(earlier, pair)
+        if kind is not OperationKind.FAILBACK and opposite(pair.forward) is not None:
+            refuse_other_turn(pair.forward)
         _close_missed(earlier, pair)
         request = _request(pair, kind, terms)
         for alias, log in pair.logs.items():
@@ -224,6 +232,7 @@ def _request(pair: ClusterPair, kind: OperationKind, terms: Terms) -> Request:
         drain_timeout_s=terms.drain_timeout_s,
         wait_groups_s=terms.wait_groups_s,
         accepted=terms.accepted,
+        stranded=terms.stranded,
         configuration=configuration_hash(flow),
         version=version("mirrorless"),
     )
@@ -316,8 +325,11 @@ def _run(
                 return _undone(steps, context, ownership, progress, (reason, lines))
             return Ended(operation=ownership.operation, error=reason, lines=lines, warnings=tuple(context.warnings))
         now_ms = int(time.time() * 1000)
-        for number, fence in ownership.operation.data("open").get("lift", {}).items():
-            ownership.write(records.lifted(number, fence["topics"], by=operation.id, ms=now_ms))
+        lifted = {number: fence["topics"] for number, fence in ownership.operation.data("open").get("lift", {}).items()}
+        if own := ownership.operation.data("reverse").get("lifted"):
+            lifted[operation.id] = own
+        for number, topics in lifted.items():
+            ownership.write(records.lifted(number, topics, by=operation.id, ms=now_ms))
         ownership.end(OperationOutcome.COMPLETED)
         return Ended(operation=ownership.operation, warnings=tuple(context.warnings))
     finally:

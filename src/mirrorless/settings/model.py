@@ -245,6 +245,9 @@ class Flow(_Frozen):
     switch: Switches = Field((), alias="mirrorless.switch")
     """What a switchover tells clients by, separated by commas: `ssm:/PARAMETER`, `route53:ZONE/NAME`, `file:PATH`,
     `http:URL`, `command:PATH`."""
+    active_cluster: str | None = Field(None, alias="mirrorless.active.cluster")
+    """The cluster that applications write to, where both directions of a pair keep topic names: only the flow from it
+    copies, until an operation moves the applications. Later the operations say which it is."""
     # From the rest of the file: not settings of this flow, so neither shown nor explained with them.
     _other_aliases: tuple[str, ...] = PrivateAttr(default=())
     _circle: tuple[Flow, ...] = PrivateAttr(default=())

@@ -16,7 +16,7 @@ from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.offsets.checkpoints import CheckpointTopic
 from mirrorless.offsets.translation import How, Translated
-from mirrorless.offsets.translation_service import Translator
+from mirrorless.offsets.turn_translation import translator_of
 from mirrorless.verify.findings import Difference, DifferenceKind
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class GroupComparison:
         self._flow = flow
         self._source, self._target = source, target
         self._remote = remote
-        self._translator = Translator(flow, source=source, target=target)
+        self._translator = translator_of(flow, source=source, target=target)
         self._source_groups, self._target_groups = GroupOffsets(flow.source), GroupOffsets(flow.target)
         selects = group_filter_for(flow).selects
         self._wants = selects

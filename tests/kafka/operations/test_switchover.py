@@ -27,7 +27,7 @@ from mirrorless.settings import load
 from tests.support.moving import GROUPS, PARTITIONS, Applications, plain
 from tests.support.offsets import commit
 from tests.support.secured import eventually
-from tests.support.world import fill
+from tests.support.world import fill, read
 
 if TYPE_CHECKING:
     from mirrorless.local.embedded_kafka import EmbeddedCluster
@@ -175,6 +175,38 @@ def test_a_flow_that_keeps_names_moves_as_a_whole(world: World) -> None:
         assert shown["flows"][world.flow]["state"] == "stopped", shown
     config = topic_configs(Admin(plain(world.target)), [applications.topic])[0][applications.topic]
     assert config["max.message.bytes"].origin != Origin.TOPIC
+
+
+@pytest.mark.parametrize("fence", ["config", "acl"])
+def test_flows_that_take_turns_move_there_and_back(world: World, fence: str) -> None:
+    """Kept names in both directions: one log on both clusters; each group continues where it was, both times."""
+    applications = Applications(world, {"mirrorless.fence": fence}, takes_turns=True, log_in=fence == "acl")
+    back = f"{world.target_alias}->{world.source_alias}"
+    with applications.running():
+        status, _, said = applications.command("switchover", "--to", world.source_alias, "--yes")
+        assert (status, "is stopped: applications are on" in said) == (2, True), said
+        status, _, said = applications.command("resume", "--flow", back)
+        assert (status, "is stopped: applications write to" in said) == (2, True), said
+        for target in (world.target_alias, world.source_alias, world.target_alias):
+            report = applications.move(target)
+            assert report["groups"]["untranslated"] == []
+            assert set(report["groups"]["read_again"].values()) <= {0}, report
+            goal = sum(applications.writer.written) + 300
+            eventually(lambda goal=goal: sum(applications.writer.written) > goal)  # type: ignore[misc]
+        _, shown, _ = applications.command("status")
+        assert [shown["flows"][flow]["state"] for flow in (world.flow, back)] == ["stopped", "started"], shown
+        applications.check()
+        eventually(lambda: plain_records(world.source, applications.topic) == applications.writer.written)
+    assert plain_records(world.target, applications.topic) == applications.writer.written
+    bound = topic_configs(Admin(plain(world.source)), [applications.topic])[0][applications.topic]
+    assert bound["max.message.bytes"].origin != Origin.TOPIC
+
+
+def plain_records(cluster: EmbeddedCluster, topic: str) -> list[int]:
+    """How many records each partition has, if they are 0, 1, 2 …; -1 if not."""
+    found = read(cluster, topic, isolation="read_committed")
+    numbers = [[int(one.value or b"") for one in found.get(partition, ())] for partition in range(PARTITIONS)]
+    return [len(some) if some == list(range(len(some))) else -1 for some in numbers]
 
 
 def test_a_dry_run_writes_nothing(world: World) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorless.copy.offset_syncs.schedule import AppendedBatch, SyncSchedule
-from mirrorless.offsets.failback import look_up
+from mirrorless.offsets.inverse_translation import look_up
 from mirrorless.offsets.offset_map import OffsetMap, Run
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded
 from tests.support.known import Known

@@ -9,7 +9,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.filters import replicated_topics
 from mirrorless.local.listing import Listing
-from mirrorless.offsets.translation_service import Translator
+from mirrorless.offsets.turn_translation import translator_of
 from mirrorless.settings import Flow, load
 
 _FIELDS = ("topic", "partition", "from", "to", "downstream", "target_end", "runs", "mirrormaker_syncs")
@@ -54,7 +54,7 @@ def _rows(flow: Flow) -> list[tuple[str | int | None, ...]]:
         if selects(topic)
         for partition in range(count)
     ]
-    translator = Translator(flow, source=source, target=target)
+    translator = translator_of(flow, source=source, target=target)
     try:
         translator.refresh(places)
         rows: list[tuple[str | int | None, ...]] = []

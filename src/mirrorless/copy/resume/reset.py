@@ -70,11 +70,12 @@ class Resetter:
         self._ends = FlowConnections(flow)
         self._source, self._target = self._ends.source, self._ends.target
 
-    def plan(self, topic: str, to: int, *, partitions: Collection[int] = ()) -> list[Reset]:
+    def plan(self, topic: str, to: int | Mapping[int, int], *, partitions: Collection[int] = ()) -> list[Reset]:
         """Plan the reset of these partitions of a source topic, of all if none is named.
 
-        `to` is `EARLIEST`, `LATEST`, an offset, or minus a time in ms. Raises `ConfigurationError` for a topic that the
-        flow does not replicate, and for a partition that one side does not have. Nothing is written.
+        `to` is `EARLIEST`, `LATEST`, an offset, or minus a time in ms; or an offset by partition. Raises
+        `ConfigurationError` for a topic that the flow does not replicate, and for a partition that one side does not
+        have. Nothing is written.
         """
         remote = replicated(self._flow, {topic: 1}).get(topic)
         if remote is None:
@@ -107,7 +108,7 @@ class Resetter:
         except kafka_errors.KafkaError as error:
             raise ClusterError(str(error), cluster=f"{self._flow.source.alias} or {self._flow.target.alias}") from error
 
-    async def _plan(self, topic: str, remote: str, to: int, wanted: Collection[int]) -> list[Reset]:
+    async def _plan(self, topic: str, remote: str, to: int | Mapping[int, int], wanted: Collection[int]) -> list[Reset]:
         await self._ends.connect(self._flow, topics={topic}, remote_topics={remote})
         partitions = self._source.partition_count(topic)
         if not partitions:
@@ -129,11 +130,14 @@ class Resetter:
         begins, ends = [
             await self._offsets(self._target, remotes, at) for at in (cluster_client.EARLIEST, cluster_client.LATEST)
         ]
-        timed = await self._offsets(self._source, places, -to) if to < cluster_client.EARLIEST else {}
+        timed: dict[TopicPartition, int] = {}
+        if isinstance(to, int) and to < cluster_client.EARLIEST:
+            timed = await self._offsets(self._source, places, -to)
         topic_id = self._source.topic_id(topic)
         resets = []
         for place, there in zip(places, remotes, strict=True):
-            start = {cluster_client.EARLIEST: first[place], cluster_client.LATEST: end[place]}.get(to, to)
+            at = to if isinstance(to, int) else to[place[1]]
+            start = {cluster_client.EARLIEST: first[place], cluster_client.LATEST: end[place]}.get(at, at)
             if timed:
                 start = end[place] if timed[place] < 0 else timed[place]
             now = known.get(place, Known())

@@ -13,7 +13,7 @@ from mirrorless.clusters.topics import log_starts
 from mirrorless.copy.progress.records import Known
 from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.translation import How, Translated
-from mirrorless.offsets.translation_service import Translator
+from mirrorless.offsets.turn_translation import translator_of
 from mirrorless.operations.drill.facts import BacklogFacts, NotCopied, RecordFacts
 from mirrorless.operations.drill.positions import MARGIN, CopyFacts, Position, compare, read_from
 from mirrorless.operations.drill.records import Wanted, read_slices
@@ -54,7 +54,7 @@ class RecordGathering:
         self._source, self._target = source, target
         self._places = list(places)
         self._remote = remote
-        self._translator = Translator(flow, source=source, target=target, inside_log=False)
+        self._translator = translator_of(flow, source=source, target=target, inside_log=False)
         self._backlogs: Mapping[TopicPartition, Backlog] = {}
 
     def close(self) -> None:

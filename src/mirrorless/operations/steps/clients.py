@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.copy.flow.status import status_of
 from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.operation_log.records import OperationKind
+from mirrorless.operations.fences import fence_of
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import OperationStep
+from mirrorless.operations.steps.context import OperationStep, StepFailed, takes_turns
 from mirrorless.operations.switches import document, throw
+from mirrorless.operations.turns import newest_epochs, start_turn
 
 if TYPE_CHECKING:
     from mirrorless.operations.steps.context import OperationContext
     from mirrorless.settings import Flow
+
+_GONE_S: Final = 30.0
 
 
 class SwitchStep(OperationStep):
@@ -45,7 +50,11 @@ class SwitchStep(OperationStep):
 
 
 class ReverseStep(OperationStep):
-    """With default names the opposite flow runs already, or starts like any flow: it only has to be let."""
+    """Starts the opposite flow. With default names it runs already, or starts like any flow: it only has to be let.
+
+    Of flows that take turns it begins where the copies of this one end on the target. Its fence would block that flow
+    too, so it is removed before; `lifted` are its topics. After a failover the opposite flow waits for `failback`.
+    """
 
     name = "reverse"
 
@@ -53,11 +62,16 @@ class ReverseStep(OperationStep):
         """Read its state."""
         if context.reverse is None:
             return {"flow": None}
+        if takes_turns(context) and context.request.kind is OperationKind.FAILOVER:
+            return {"flow": context.reverse.name, "waits": True}
         if context.forward.source.alias in context.unreachable:
             return _copies_later(context, context.reverse)
         try:
             with closing(TargetStates(context.reverse)) as states:
-                return {"flow": context.reverse.name, "state": states.read()}
+                planned: dict[str, Any] = {"flow": context.reverse.name, "state": states.read()}
+            if takes_turns(context):
+                planned["epochs"] = newest_epochs(context.reverse, context.operation.data("open")["ends"])
+            return planned
         except ClusterUnavailable:
             if context.request.kind is not OperationKind.FAILOVER:
                 raise
@@ -69,9 +83,17 @@ class ReverseStep(OperationStep):
         if flow is None:
             context.warnings.append("there is no opposite flow: what is written now cannot come back")
             return planned | {"runs": False}
+        if planned.get("waits"):
+            context.warnings.append(
+                f"{flow.name} copies after `mirrorless failback` only: {flow.target.alias} may have records of its own"
+            )
+            return planned | {"runs": False}
         if planned.get("unreachable"):
             return planned | {"runs": False}
-        if planned["state"] != TargetState.STARTED:
+        if takes_turns(context):
+            planned = planned | {"lifted": _lift(context)}
+            start_turn(flow, context.operation.data("open")["ends"], planned["epochs"])
+        elif planned["state"] != TargetState.STARTED:
             with closing(TargetStates(flow)) as states:
                 states.write(TargetState.STARTED)
         try:
@@ -89,8 +111,28 @@ class ReverseStep(OperationStep):
             return "no opposite flow"
         if data.get("unreachable"):
             return f"{data['flow']} copies when its target is back"
+        if data.get("waits"):
+            return f"{data['flow']} waits for a failback"
         halted = f", {count_of(data['halted'], 'partition')} halted" if data.get("halted") else ""
         return f"{data['flow']} {'is running' if data['runs'] else 'is not running'}{halted}"
+
+
+def _lift(context: OperationContext) -> list[str]:
+    """Remove the operation's own fence from the topics that the opposite flow writes to now, and wait for brokers."""
+    fence = context.operation.data("fence")
+    if fence.get("fence") not in ("acl", "config"):
+        return []
+    source = fence_of(fence["fence"], context.forward.source, context.source)
+    source.remove(fence["planned"])
+    until = time.monotonic() + _GONE_S
+    while left := source.left(fence["planned"]):
+        if not context.wait(until):
+            raise StepFailed("the fence is not gone everywhere", left)
+    context.warnings.append(
+        f"the fence on {context.forward.source.alias} is removed, since {context.forward.target.alias}->"
+        f"{context.forward.source.alias} writes to its topics: stop writers that are left there"
+    )
+    return sorted(fence["topics"])
 
 
 def _copies_later(context: OperationContext, reverse: Flow) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
+from mirrorless.loops import opposite
 from mirrorless.metadata.plan import replicated
 from mirrorless.policy import policy_for
 from mirrorless.settings.patterns import compile_patterns
@@ -135,6 +136,11 @@ class OperationStep(ABC):
 def keeps_names(flow: Flow) -> bool:
     """Whether remote topics have the names of their source topics."""
     return policy_for(flow).format_remote_topic(flow.source.alias, _SAMPLE) == _SAMPLE
+
+
+def takes_turns(context: OperationContext) -> bool:
+    """Whether the operation ends the turn of its flow, and begins that of the opposite one."""
+    return opposite(context.forward) is not None
 
 
 def places_of(counts: Mapping[str, int]) -> list[TopicPartition]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -11,10 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.clusters.acls import Acl, AclResource, NoAcls, acls_of, create_acls
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.side_by_side import each
-from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import partition_counts
-from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for
 from mirrorless.metadata.actions import CreateTopic
@@ -26,6 +22,7 @@ from mirrorless.operation_log.records import only
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, StepFailed, keeps_names
+from mirrorless.operations.turns import copied_ends, stop_flow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,15 +30,14 @@ if TYPE_CHECKING:
     from mirrorless.operations.steps.context import OperationContext
 
 _VISIBLE_S: Final = 60.0
-_STOPPED_S: Final = 240.0
-"""A copy job that was killed keeps its mark until its lease ends, and thirty seconds more."""
 
 
 class OpenStep(OperationStep):
     """With default names writers find their topics under the same name, next to the remote topics.
 
     `create` are topics with partitions and configs, `acls` those to be added by kind of resource, `lift` the fences of
-    earlier operations on these topics of this cluster.
+    earlier operations on these topics of this cluster. A flow that keeps names is stopped first; `ends` is where its
+    copies end then.
     """
 
     name = "open"
@@ -68,8 +64,12 @@ class OpenStep(OperationStep):
         }
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
-        """Lift earlier fences, create topics, add ACLs."""
+        """Stop the flow if it keeps names, lift earlier fences, create topics, add ACLs."""
         context.check()
+        ends = {}
+        if keeps_names(context.forward):
+            stop_flow(context)
+            ends = copied_ends(context, drained="drain" in context.operation.steps)
         for fence in planned["lift"].values():
             fence_of(fence["fence"], context.forward.target, context.target).remove(fence["planned"])
         self._create(context, planned["create"])
@@ -79,9 +79,7 @@ class OpenStep(OperationStep):
             if refused:
                 raise ClusterError(f"adding ACLs failed: {refused[0]}", cluster=context.forward.target.alias)
         context.warnings += planned["fewer"]
-        if keeps_names(context.forward):
-            stop_flow(context)
-        return planned
+        return planned | {"ends": ends}
 
     def text(self, data: dict[str, Any]) -> str:
         """Return the result in one line."""
@@ -121,30 +119,6 @@ class OpenStep(OperationStep):
         while not wanted.keys() <= partition_counts(context.target.metadata()).keys():
             if not context.wait(until):
                 raise StepFailed(f"new topics are not visible on {flow.target.alias} after {_VISIBLE_S:.0f} s")
-
-
-def stop_flow(context: OperationContext) -> None:
-    """Stop a flow that keeps topic names, and wait until no process copies it: its topics have other writers now."""
-    flow = context.forward
-    with closing(TargetStates(flow, admin=context.target)) as states:
-        states.write(TargetState.STOPPED)
-    until = time.monotonic() + _STOPPED_S
-    with closing(MarkReader(flow)) as reader:
-        while True:
-            now_ms, now = int(time.time() * 1000), time.monotonic()
-            deployment = deployment_of(context.settings.file, flow.name)
-            runs = [
-                mark
-                for mark in reader.read().valid(flow, now_ms=now_ms, now=now, deployment=deployment)
-                if mark.is_ready
-            ]
-            if not runs:
-                return
-            if not context.wait(until):
-                raise ClusterError(
-                    f"{flow.name} is stopped, but {runs[0].engine} has not ended after {_STOPPED_S:.0f} s",
-                    cluster=flow.target.alias,
-                )
 
 
 def configs_of_source(context: OperationContext, topics: list[str]) -> dict[str, dict[str, str]]:

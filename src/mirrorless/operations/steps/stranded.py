@@ -13,7 +13,8 @@ from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.translation_service import Translator
 from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of
+from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of, takes_turns
+from mirrorless.operations.steps.stranded_tail import plan_tail, settle_tail
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
@@ -27,13 +28,16 @@ _WALKING_S: Final = 60.0
 class StrandedStep(OperationStep):
     """With default names nothing stays stranded: the flow from the old cluster continues, and completes its copies.
 
-    `partitions` are those with records that were missing, each with the number, and the offset where they begin.
+    `partitions` are those with records that were missing, each with the number, and the offset where they begin. Flows
+    that take turns have a tail on the old cluster (`stranded_tail`).
     """
 
     name = "stranded"
 
     def plan(self, context: OperationContext) -> dict[str, Any]:
         """Count what is missing."""
+        if takes_turns(context):
+            return plan_tail(context)
         if context.reverse is None:
             raise StepFailed(
                 f"the file has no flow {context.forward.target.alias}->{context.forward.source.alias}, along which "
@@ -51,6 +55,8 @@ class StrandedStep(OperationStep):
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
         """Wait until they are copied, or copy them."""
+        if takes_turns(context):
+            return settle_tail(context, planned)
         until = time.monotonic() + context.request.drain_timeout_s
         assert context.reverse is not None
         with closing(TargetStates(context.reverse)) as states:
@@ -74,6 +80,10 @@ class StrandedStep(OperationStep):
 
     def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
         """Set the state that the flow had; copies stay."""
+        if takes_turns(context):
+            with closing(TargetStates(context.forward)) as states:
+                states.write(TargetState.STOPPED)
+            return
         if context.reverse is not None and data["state"] != TargetState.STARTED:
             with closing(TargetStates(context.reverse)) as states:
                 states.write(TargetState(data["state"]))
@@ -84,6 +94,8 @@ class StrandedStep(OperationStep):
         if not number:
             return "nothing was stranded"
         where = count_of(len(data["partitions"]), "partition")
+        if "how" in data:
+            return f"{count_of(number, 'record')} in {where}: {data['how']}"
         return f"{count_of(number, 'record')} in {where} had not been replicated, and are now"
 
 

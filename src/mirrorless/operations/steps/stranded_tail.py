@@ -1,0 +1,222 @@
+"""The stranded tail of flows that take turns: what the old cluster has after the last record that was replicated.
+
+It stays in the old log, in front of what the opposite flow copies there. What is to become of it is the operator's
+decision: `topic` copies it to the live cluster, `leave` does not, `reset` empties the old topics first.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.batches.record_counter import RecordCounter
+from mirrorless.clusters.topics import last_stable_offsets, log_starts, topic_ids
+from mirrorless.copy.progress.topic import ProgressTopic
+from mirrorless.log_walk import Walk, Walker
+from mirrorless.offsets.backlog import backlogs
+from mirrorless.offsets.inverse_translation import InverseTranslator
+from mirrorless.offsets.translation import Translated
+from mirrorless.offsets.turn_translation import translator_of
+from mirrorless.operation_log.records import OperationKind, OperationOutcome
+from mirrorless.operations.copy_here import copy_once
+from mirrorless.operations.drill.records import Wanted, read_slices
+from mirrorless.operations.producers import active_producers
+from mirrorless.operations.results import count_of
+from mirrorless.operations.steps.context import StepFailed, places_of
+from mirrorless.operations.steps.stranded_topics import copy_tails, empty_topics, ends_of_tails
+from mirrorless.operations.turns import newest_epochs, start_turn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.operations.steps.context import OperationContext
+    from mirrorless.operations.turns import Ends
+
+LIST: Final = "list"
+TOPIC: Final = "topic"
+LEAVE: Final = "leave"
+RESET: Final = "reset"
+_SAID: Final = {
+    TOPIC: "copied to *.stranded on the live cluster",
+    LEAVE: "left in the old log",
+    RESET: "the old topics are emptied, and copied from the live cluster",
+}
+_WALKING_S: Final = 60.0
+_PATIENCE_S: Final = 5.0
+_ACTIVE_S: Final = 60.0
+_LAST: Final = 5
+
+
+def plan_tail(context: OperationContext) -> dict[str, Any]:
+    """Find the tail of each partition: `partitions` has topic, partition, records, first offset, end, and timestamps.
+
+    `starts` is where the flow to the old cluster begins on the live one; `again` are topics that an earlier attempt
+    has emptied, where it continues. Raises `StepFailed` without a failover, or while producers write to the old
+    cluster.
+    """
+    starts = _ends_of_failover(context)
+    counts = {topic: len(some) for topic, some in starts.items()}
+    places = places_of(counts)
+    since_ms = int((time.time() - _ACTIVE_S) * 1000)
+    producers = active_producers(context.forward.target, context.target.metadata(), places)
+    tails, again = _tails(context, starts, places)
+    writing = [one for one in producers if one.last_ms >= since_ms and tails[one.place][1] > tails[one.place][0]]
+    if writing:
+        raise StepFailed(
+            f"producers have written to {context.forward.target.alias} within the last {_ACTIVE_S:.0f} s: stop them",
+            [one.text for one in writing],
+        )
+    records = _counted(context, tails)
+    found = [place for place, number in sorted(records.items()) if number]
+    times = _timestamps(context, {place: tails[place] for place in found})
+    how = context.request.stranded
+    named = sorted({topic for topic, _ in found})
+    return {
+        "how": how,
+        "starts": starts,
+        "epochs": newest_epochs(context.forward, starts),
+        "again": again,
+        "partitions": [[*place, records[place], *tails[place], *times[place]] for place in found],
+        "ends": ends_of_tails(context, {topic: counts[topic] for topic in named}) if how == TOPIC else {},
+        "ids": {topic: topic_ids(context.target, named)[0].get(topic, "") for topic in named} if how == RESET else {},
+    }
+
+
+def settle_tail(context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
+    """Do with the tail as was asked for, start the flow to the old cluster, and wait until it has caught up."""
+    how, partitions = planned["how"], planned["partitions"]
+    if partitions and how == LIST:
+        raise StepFailed(
+            f"{count_of(sum(one[2] for one in partitions), 'record')} of {context.forward.target.alias} were never "
+            "replicated: choose --stranded topic, leave or reset",
+            [tail_text(one) for one in partitions],
+        )
+    if how == TOPIC:
+        copy_tails(context, partitions, planned["ends"])
+    emptied = frozenset(planned["ids"])
+    if how == RESET:
+        empty_topics(context, planned["ids"], {topic: len(planned["starts"][topic]) for topic in emptied})
+    context.check()
+    counts = {topic: len(offsets) for topic, offsets in planned["starts"].items()}
+    starts = {
+        topic: [0] * len(offsets) if topic in emptied else offsets
+        for topic, offsets in planned["starts"].items()
+        if topic not in planned["again"]
+    }
+    start_turn(context.forward, starts, planned["epochs"], emptied=emptied)
+    _catch_up(context, places_of(counts))
+    said = _SAID.get(how, "nothing") if partitions else "nothing"
+    return planned | {"how": said}
+
+
+def tail_text(one: list[Any]) -> str:
+    """Return the tail of a partition in one line."""
+    topic, partition, records, first, end, first_ms, last_ms = one
+    times = f", {_time(first_ms)} to {_time(last_ms)}" if first_ms >= 0 else ""
+    return f"{topic}-{partition}: {count_of(records, 'record')}, offsets {first} to {end - 1}{times}"
+
+
+def _ends_of_failover(context: OperationContext) -> Ends:
+    """Where the copies ended on the live cluster when applications failed over to it."""
+    live, old = context.forward.source.alias, context.forward.target.alias
+    for one in reversed(context.earlier.of(context.request.pair)):
+        if one.outcome is not OperationOutcome.COMPLETED:
+            continue
+        if one.request.kind is OperationKind.FAILOVER and one.request.target == live:
+            ends: Ends = one.data("open")["ends"]
+            return ends
+        break
+    raise StepFailed(
+        f"the last operation is no failover from {old} to {live}: use `mirrorless switchover`, which loses nothing"
+    )
+
+
+def _tails(
+    context: OperationContext, starts: Ends, places: list[TopicPartition]
+) -> tuple[dict[TopicPartition, tuple[int, int]], list[str]]:
+    """The first offset and the end of each tail on the old cluster; and topics there that were emptied since."""
+    assert context.reverse is not None
+    ends, missing = last_stable_offsets(context.target, places)
+    begins, no_begin = log_starts(context.target, places)
+    for (topic, partition), reason in (missing | no_begin).items():
+        raise StepFailed(f"the offsets of {topic}-{partition} are not known: {reason}")
+    with closing(ProgressTopic(context.forward, context.target, must_exist=False)) as progress:
+        known = progress.read()
+    found: dict[TopicPartition, tuple[int, int]] = {}
+    again: set[str] = set()
+    with closing(InverseTranslator(context.reverse, source=context.target, target=context.source)) as inverse:
+        inverse.refresh(places)
+        wanted = {(topic, partition): [starts[topic][partition]] for topic, partition in places}
+        answers = inverse.translate(wanted, deadline=time.monotonic() + _WALKING_S)
+        again |= {place[0] for place in places if inverse.translator.why_not(place) is not None}
+    for place in places:
+        answer, start = answers[place][wanted[place][0]], wanted[place][0]
+        first = max(begins[place], answer.downstream if isinstance(answer, Translated) else 0)
+        # What the flow to the old cluster has appended since, before an attempt was aborted, is no tail.
+        one = known.get(place)
+        since = [epoch.downstream for epoch in one.announced.values() if epoch.start >= start] if one else []
+        found[place] = (first, first if place[0] in again else max(first, min([ends[place], *since])))
+    return found, sorted(again)
+
+
+def _counted(context: OperationContext, tails: Mapping[TopicPartition, tuple[int, int]]) -> dict[TopicPartition, int]:
+    walks = [Walk(place, RecordCounter(first, [end])) for place, (first, end) in tails.items() if end > first]
+    with closing(Walker(context.forward.target)) as walker:
+        walker.walk(walks, deadline=time.monotonic() + _WALKING_S)
+    for walk in walks:
+        if walk.counter.until[0] not in walk.counter.counts:
+            raise StepFailed(f"the tail of {walk.place[0]}-{walk.place[1]} cannot be counted: {walk.trouble}")
+    return {walk.place: walk.counter.counts[walk.counter.until[0]] for walk in walks}
+
+
+def _timestamps(
+    context: OperationContext, tails: Mapping[TopicPartition, tuple[int, int]]
+) -> dict[TopicPartition, tuple[int, int]]:
+    """The timestamps of the first and the last record, ms since 1970; -1 without one."""
+    firsts = {place: Wanted(place, first, 1) for place, (first, _) in tails.items()}
+    lasts = {place: Wanted(place, max(first, end - _LAST), _LAST) for place, (first, end) in tails.items()}
+    slices = read_slices(context.forward.target, context.target, [*firsts.values(), *lasts.values()])
+
+    def of(wanted: Wanted, end: int, which: int) -> int:
+        some = [one.timestamp for one in slices[wanted].records if one.offset < end]
+        return some[which] if some else -1
+
+    return {place: (of(firsts[place], end, 0), of(lasts[place], end, -1)) for place, (_, end) in tails.items()}
+
+
+def _catch_up(context: OperationContext, places: list[TopicPartition]) -> None:
+    """Wait until the old cluster has what the live one had when this began; copies here if nothing else does."""
+    flow = context.forward
+    ends, _ = last_stable_offsets(context.source, places)
+    best, since, started = -1, time.monotonic(), time.monotonic()
+    with closing(translator_of(flow, source=context.source, target=context.target)) as translator:
+        while True:
+            translator.refresh(places)
+            left, troubles = backlogs(
+                flow,
+                translator,
+                source=context.source,
+                places=places,
+                deadline=time.monotonic() + _WALKING_S,
+                up_to=ends,
+            )
+            if all(one.copied_to >= ends[place] or not one.records for place, one in left.items()):
+                return
+            reached = sum(one.copied_to for one in left.values())
+            if reached > best:
+                best, since = reached, time.monotonic()
+            elif time.monotonic() - since > _PATIENCE_S and time.monotonic() - started > _PATIENCE_S:
+                context.say(f"nothing copies {flow.name}; this process copies")
+                context.check()
+                copy_once(context.settings, flow)
+                started = time.monotonic()
+            if time.monotonic() - since > max(_WALKING_S, context.request.drain_timeout_s):
+                raise StepFailed(f"{flow.name} makes no progress", troubles)
+            context.wait(time.monotonic() + 1)
+
+
+def _time(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,205 @@
+"""Copies stranded tails to topics of their own on the live cluster, and empties the old topics."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from confluent_kafka import KafkaError
+from confluent_kafka import TopicPartition as ConfluentTopicPartition
+
+from mirrorless.clusters.configs import Origin, topic_configs
+from mirrorless.clusters.consumers import reader, waiting
+from mirrorless.clusters.producer import TopicProducer
+from mirrorless.clusters.topics import high_watermarks, partition_counts, topic_ids
+from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.metadata.actions import CreateTopic
+from mirrorless.metadata.topic_creation import create
+from mirrorless.operations.steps.context import StepFailed, places_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from confluent_kafka import Message
+
+    from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.producer import Headers
+    from mirrorless.operations.steps.context import OperationContext
+    from mirrorless.operations.turns import Ends
+
+_SUFFIX: Final = ".stranded"
+_MAX_BYTES: Final = "max.message.bytes"
+_KEPT: Final = {"cleanup.policy": "delete", "retention.ms": "-1"}
+_VISIBLE_S: Final = 60.0
+_READ_S: Final = 60.0
+_FLUSH_S: Final = 60.0
+_AT_ONCE: Final = 1_000
+_POLL_S: Final = 0.5
+
+
+def stranded_topic(topic: str) -> str:
+    """Return the name of the topic that has the tails of a topic's partitions, each in the partition of its number."""
+    return topic + _SUFFIX
+
+
+def ends_of_tails(context: OperationContext, counts: Mapping[str, int]) -> Ends:
+    """Return the ends of stranded topics that exist already, from an earlier failover; 0 where there is none."""
+    there = partition_counts(context.source.metadata())
+    names = {stranded_topic(topic): count for topic, count in counts.items()}
+    known, _ = high_watermarks(context.source, places_of({name: there[name] for name in names if name in there}))
+    return {
+        topic: [known.get((stranded_topic(topic), number), 0) for number in range(count)]
+        for topic, count in counts.items()
+    }
+
+
+def copy_tails(context: OperationContext, partitions: Sequence[list[Any]], ends: Ends) -> None:
+    """Append each tail to its stranded topic, after the end that it had; may be repeated.
+
+    Every record of a stranded topic was written by this, so its end says how much was done.
+    """
+    if not partitions:
+        return
+    _create(context, ends)
+    live = context.forward.source
+    done, missing = high_watermarks(
+        context.source, [(stranded_topic(topic), number) for topic, number, *_ in partitions]
+    )
+    for (topic, number), reason in missing.items():
+        raise StepFailed(f"the end of {topic}-{number} is not known: {reason}")
+    producer = TopicProducer(live, creator="the next call", enable_idempotence=True)
+    for topic, number, records, first, end, *_ in partitions:
+        context.check()
+        skipped = done[stranded_topic(topic), number] - ends[topic][number]
+        _append(context, producer, (topic, number), (first, end), skipped=skipped, records=records)
+    for name in sorted({stranded_topic(topic) for topic, *_ in partitions}):
+        producer.confirm(name, _FLUSH_S)
+
+
+def _append(
+    context: OperationContext,
+    producer: TopicProducer,
+    place: tuple[str, int],
+    span: tuple[int, int],
+    *,
+    skipped: int,
+    records: int,
+) -> None:
+    """Append the records of a span after the first `skipped` ones, as they are."""
+    if skipped >= records:
+        return
+    old = context.forward.target
+    consumer = reader(old, isolation_level="read_committed", client_rack="", auto_offset_reset="error")
+    taken, until = 0, time.monotonic() + _READ_S
+    try:
+        consumer.assign([ConfluentTopicPartition(*place, span[0])])
+        while taken < records:
+            for message in waiting(consumer, _AT_ONCE, seconds=_POLL_S):
+                error = message.error()
+                if error is not None and error.code() not in (
+                    KafkaError._PARTITION_EOF,
+                    KafkaError.GROUP_AUTHORIZATION_FAILED,
+                ):
+                    raise ClusterError(f"{place[0]}-{place[1]}: {error.str()}", cluster=old.alias)
+                if error is not None or taken >= records:
+                    continue
+                taken, until = taken + 1, time.monotonic() + _READ_S
+                if taken > skipped:
+                    _send(producer, stranded_topic(place[0]), place[1], message)
+            if time.monotonic() > until:
+                raise ClusterUnavailable(
+                    f"{place[0]}-{place[1]} could not be read to offset {span[1]}", cluster=old.alias
+                )
+    finally:
+        consumer.close()
+
+
+def _send(producer: TopicProducer, topic: str, partition: int, message: Message) -> None:
+    refused = producer.send(
+        topic,
+        key=message.key(),
+        value=message.value(),
+        partition=partition,
+        timestamp_ms=max(0, message.timestamp()[1]),
+        headers=cast("Headers", message.headers() or ()),
+        waits=True,
+    )
+    if refused is not None:
+        raise ClusterError(f"{topic}: {refused}", cluster=producer.alias)
+    producer.poll()
+
+
+def _create(context: OperationContext, topics: Mapping[str, Sequence[int]]) -> None:
+    limits, _ = topic_configs(context.target, topics)
+    actions = []
+    for topic, ends in topics.items():
+        limit = limits.get(topic, {}).get(_MAX_BYTES)
+        own = {_MAX_BYTES: limit.value} if limit is not None and limit.origin == Origin.TOPIC and limit.value else {}
+        actions.append(
+            CreateTopic(
+                topic=stranded_topic(topic),
+                partitions=len(ends),
+                replication_factor=context.forward.replication_factor,
+                config=_KEPT | own,
+                reason=f"records of {context.forward.target.alias} that were never replicated",
+            )
+        )
+    _made(context, context.source, actions)
+
+
+def empty_topics(context: OperationContext, ids: Mapping[str, str], counts: Mapping[str, int]) -> None:
+    """Delete topics of the old cluster that still have these ids, and create them with their own configs.
+
+    May be repeated. Raises `StepFailed` without ids, which brokers before 2.8 do not have.
+    """
+    if not ids:
+        return
+    now, _ = topic_ids(context.target, ids)
+    if unknown := [topic for topic, one in ids.items() if not one]:
+        raise StepFailed("topics without an id cannot be emptied safely (brokers before 2.8)", unknown)
+    old = [topic for topic, one in ids.items() if now.get(topic) == one]
+    live, _ = topic_configs(context.source, ids)
+    for topic, future in (context.target.client.delete_topics(old) if old else {}).items():
+        try:
+            context.target.result(future)
+        except ClusterError as error:
+            raise StepFailed(f"{topic} cannot be deleted: {error}") from None
+    until = time.monotonic() + _VISIBLE_S
+    while set(old) & partition_counts(context.target.metadata()).keys():
+        if not context.wait(until):
+            raise StepFailed(f"deleted topics are still visible on {context.forward.target.alias}", old)
+    actions = [
+        CreateTopic(
+            topic=topic,
+            partitions=counts[topic],
+            replication_factor=context.forward.replication_factor,
+            config={
+                name: one.value
+                for name, one in live.get(topic, {}).items()
+                if one.origin == Origin.TOPIC and one.value is not None
+            },
+            reason=f"emptied, since {context.forward.source.alias} is live",
+        )
+        for topic in ids
+        if topic in old or topic not in now
+    ]
+    _made(context, context.target, actions)
+
+
+def _made(context: OperationContext, admin: Admin, actions: Sequence[CreateTopic]) -> None:
+    """Create what is missing, and wait until it is visible."""
+    there = partition_counts(admin.metadata())
+    wanted = [one for one in actions if one.topic not in there]
+    for topic, (error, note) in (create(admin, wanted) if wanted else {}).items():
+        if error is not None:
+            raise StepFailed(f"creating {topic} on {admin.alias} failed: {error}")
+        if note is not None:
+            context.warnings.append(f"{topic}: {note}")
+    until = time.monotonic() + _VISIBLE_S
+    while not _visible(admin, [one.topic for one in wanted]):
+        if not context.wait(until):
+            raise StepFailed(f"new topics are not visible on {admin.alias} after {_VISIBLE_S:.0f} s")
+
+
+def _visible(admin: Admin, topics: Iterable[str]) -> bool:
+    return set(topics) <= partition_counts(admin.metadata()).keys()
