@@ -1,10 +1,12 @@
 """Applications move from one cluster to the other and back, many times; half of the commands are killed on the way.
 
-    python -m bench.switchovers [--moves 25] [--fence acl --fence config] [--rate 2000] [--groups 5] [--json FILE]
+    python -m bench.switchovers [--moves 25] [--fence acl --fence config] [--naming default --naming kept]
+                                [--rate 2000] [--groups 5] [--brokers 1] [--quiet 2] [--json FILE]
     python -m bench.switchovers --shape 200x50
 
 A writer and consumer groups follow a switch file. Each move is `mirrorless switchover` in a process of its own, with a
 quiet time of two seconds; every second one is killed with SIGKILL at a random step, and continued by another process.
+With kept names the flows take turns.
 At the end every group has to have read every record once and in order. With `--shape` so many groups with offsets in so
 many topics are moved once, without applications, and the duration of each step is printed.
 """
@@ -21,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +33,8 @@ from tests.support.offsets import commit
 from tests.support.world import World, fill
 
 FENCES: Final = ("acl", "config")
+DEFAULT, KEPT = "default", "kept"
+NAMINGS: Final = (DEFAULT, KEPT)
 _STEPS: Final = ("preflight", "fence", "drain", "groups", "verify fence", "open", "switch clients", "reverse")
 _BETWEEN_S: Final = 1.0
 _RECORDS: Final = 100
@@ -63,22 +68,30 @@ def move(applications: Applications, target: str, kill_at: str | None) -> dict[s
     }
 
 
-def moves(world: World, fence: str, given: argparse.Namespace, chance: random.Random) -> dict[str, Any]:
+def moves(world: World, fence: str, naming: str, given: argparse.Namespace, chance: random.Random) -> dict[str, Any]:
     """Move there and back, so many times, and compare what was written with what was read."""
     applications = Applications(
-        world, {"mirrorless.fence": fence}, log_in=fence == "acl", rate=given.rate, groups=given.groups
+        world,
+        {"mirrorless.fence": fence, "mirrorless.fence.quiet.seconds": f"{given.quiet:g}"},
+        log_in=fence == "acl",
+        takes_turns=naming == KEPT,
+        rate=given.rate,
+        groups=given.groups,
     )
     found: list[dict[str, Any]] = []
     with applications.running():
         for number in range(given.moves):
             target = (world.target_alias, world.source_alias)[number % 2]
-            found.append(move(applications, target, chance.choice(_STEPS) if number % 2 else None))
-            print(f"fence {fence}, move {number + 1} to {target}: {found[-1]}", flush=True)
+            found.append(move(applications, target, chance.choice(_STEPS) if number % 4 in (1, 2) else None))
+            print(f"fence {fence}, {naming} names, move {number + 1} to {target}: {found[-1]}", flush=True)
             time.sleep(_BETWEEN_S)
         outcomes = applications.outcomes()
     alone = [one["blocked_s"] for one in found if one["killed_at"] is None and one["blocked_s"] is not None]
     return {
         "fence": fence,
+        "naming": naming,
+        "brokers": given.brokers,
+        "quiet_s": given.quiet,
         "moves": found,
         "records": sum(applications.writer.written),
         "lost": sum(one.lost for one in outcomes),
@@ -116,8 +129,11 @@ def durations(world: World, groups: int, topics: int) -> dict[str, float]:
 def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--moves", type=int, default=25, help="for each fence")
+    parser.add_argument("--moves", type=int, default=25, help="for each fence and naming")
     parser.add_argument("--fence", action="append", choices=FENCES)
+    parser.add_argument("--naming", action="append", choices=NAMINGS, help="names of remote topics")
+    parser.add_argument("--brokers", type=int, default=1, help="of each cluster")
+    parser.add_argument("--quiet", type=float, default=2.0, help="mirrorless.fence.quiet.seconds")
     parser.add_argument("--rate", type=int, default=2_000, help="records/s")
     parser.add_argument("--groups", type=int, default=5)
     parser.add_argument("--shape", metavar="GROUPSxTOPICS")
@@ -125,7 +141,10 @@ def main() -> None:
     given = parser.parse_args()
     seed = time.time_ns()
     print(f"seed {seed}")
-    specs = [ClusterSpec(name=name, settings=AUTHORIZER, secure=(APPLICATIONS,)) for name in ("source", "target")]
+    specs = [
+        ClusterSpec(name=name, brokers=given.brokers, settings=AUTHORIZER, secure=(APPLICATIONS,))
+        for name in ("source", "target")
+    ]
     results: list[dict[str, Any]] = []
     with start_clusters(specs) as clusters:
         if given.shape:
@@ -134,12 +153,16 @@ def main() -> None:
                 for step, seconds in durations(world, *map(int, given.shape.split("x"))).items():
                     print(f"{step}: {seconds:.1f} s")
             return
-        for fence in given.fence or FENCES:
+        for fence, naming in product(given.fence or FENCES, given.naming or NAMINGS):
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-                world = World(clusters["source"], clusters["target"], Path(folder))
-                results.append(moves(world, fence, given, random.Random(seed)))  # noqa: S311 -- steps to be killed at
+                world = World(clusters["source"], clusters["target"], Path(folder), replicas=min(3, given.brokers))
+                chance = random.Random(seed)  # noqa: S311 -- steps to be killed at
+                results.append(moves(world, fence, naming, given, chance))
     for one in results:
-        print(f"fence {one['fence']}: {len(one['moves'])} moves, {one['records']:,} records", end=": ")
+        print(
+            f"fence {one['fence']}, {one['naming']} names: {len(one['moves'])} moves, {one['records']:,} records",
+            end=": ",
+        )
         print(f"lost {one['lost']}, repeated {one['repeated']}, out of order {one['out_of_order']}")
         for what, key in (("by the report", "blocked"), ("seen by the writer, killed ones too", "writer_blocked")):
             print(f"  blocked, {what}: median {one[f'{key}_median_s']:.1f} s, maximum {one[f'{key}_max_s']:.1f} s")

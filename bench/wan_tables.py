@@ -40,7 +40,7 @@ def link_ratios(found: dict[str, Any]) -> Iterator[str]:
                     "" if peer is None else f"{peer:,.0f}/s",
                     engine.rpartition(", ")[2],
                     f"{ours:,.0f}/s",
-                    "" if peer is None else f"{ours / peer:.1f}x",
+                    f"{ours / peer:.1f}x" if peer else "",
                     "" if near is None or not delay_ms else f"{ours / near:.0%}",
                 )
             )

@@ -71,7 +71,15 @@ class Applications:
         self.settings = {
             **(
                 {"replication.policy.class": "IdentityReplicationPolicy"}
-                | ({f"{back}.enabled": "true", "mirrorless.active.cluster": world.source_alias} if takes_turns else {})
+                | (
+                    {
+                        f"{back}.enabled": "true",
+                        f"{back}.topics": self.topic,
+                        "mirrorless.active.cluster": world.source_alias,
+                    }
+                    if takes_turns
+                    else {}
+                )
                 if keeps_names
                 else {f"{back}.enabled": "true", f"{back}.topics": self.topic}
             ),

@@ -42,18 +42,27 @@ class _Form(StrEnum):
     default=MOST_POSITIONS,
     help="Compare the records at so many positions of groups at most, chosen at random.",
 )
+@click.option("--canary", is_flag=True, help="Also move a topic and a group of its own, there and back.")
 @click.option("--html", "as_html", is_flag=True, help="Print the report as one HTML page on standard output.")
 @output_option
 @json_option
 @verbose_option
 def drill(
-    file: str, *, target: str, most_positions: int, as_html: bool, outputs: tuple[str, ...], as_json: bool
+    file: str,
+    *,
+    target: str,
+    most_positions: int,
+    canary: bool,
+    as_html: bool,
+    outputs: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Rehearse a failover to the target without stopping anything.
 
     Forecasts every group, compares the records at the groups' positions and in samples on both sides, compares topics,
     configs, ACLs and the rights of principals, and measures lag and time against mirrorless.rpo.seconds and
-    mirrorless.rto.seconds. Writes to no cluster. Forms of --output are .json, .html and .txt.
+    mirrorless.rto.seconds. Writes to no cluster, except with --canary to topics and a group named mirrorless-canary.
+    Forms of --output are .json, .html and .txt.
 
     Exit status 0: no check failed; 1: a check failed; 2: a flow, or a check, could not be done, or no flow leads there.
     """
@@ -68,7 +77,7 @@ def drill(
     errors: dict[str, str] = {}
     for flow in flows:
         try:
-            reports.append(drill_flow(flow, location=settings.file, most_positions=most_positions))
+            reports.append(drill_flow(settings, flow, most_positions=most_positions, canary=canary))
         except ClusterError as error:
             errors[flow.name] = str(error)
     printed = _Form.JSON if as_json else _Form.HTML if as_html else _Form.TEXT

@@ -18,13 +18,14 @@ from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.errors import MirrorlessError
 from mirrorless.heartbeats import last_heartbeat
 from mirrorless.local.listing import Listing
+from mirrorless.operations.run import show
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from mirrorless.copy.flow.status import FlowStatus
-    from mirrorless.settings import Flow
+    from mirrorless.settings import Flow, Settings
 
     Fields = Mapping[str, Any]
 
@@ -41,18 +42,43 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
 
     For the flows of FILE, prints whether each is paused, what copies it and why, its lag, its halted partitions and its
     last heartbeat. Asks the clusters only, so it works from anywhere: whatever copies keeps a mark in the progress
-    topic. Lists copied topics that no longer exist on the source too.
+    topic. Lists copied topics that no longer exist on the source, and operations that are open, too.
 
     Exit status 0: nothing to act on; 1: a partition is halted, a recreated source topic is not copied, or the progress
     topic is not compacted; 2: something could not be read (a cluster does not answer, a partition has no leader).
     """
     settings = load(file)
     found = {flow.name: _fields(flow, settings.file) for flow in chosen_flows(settings, name)}
+    open_operations = _open_operations(settings)
     if as_json:
-        print_json({"flows": found})
+        print_json({"flows": found, "operations": open_operations})
     else:
         _print(found)
+        for one in open_operations:
+            click.echo(
+                f"{one['kind']} {one['operation']} from {one['from']} to {one['to']} is open, last run by "
+                f"{one['run_by']}: see `mirrorless operation {file}`"
+            )
     sys.exit(_status(found.values()))
+
+
+def _open_operations(settings: Settings) -> list[dict[str, str]]:
+    """The operations that are neither completed nor undone; what does not answer is among the flows' errors."""
+    try:
+        operations, _ = show(settings)
+    except MirrorlessError:
+        return []
+    return [
+        {
+            "operation": one.id,
+            "kind": one.request.kind,
+            "from": one.request.source,
+            "to": one.request.target,
+            "run_by": one.owner_text,
+        }
+        for one in operations
+        if one.is_open
+    ]
 
 
 def _status(flows: Iterable[Fields]) -> int:

@@ -79,10 +79,13 @@ def fingerprint(message: Message) -> Print:
     offset = message.offset()
     assert offset is not None
     headers = message.headers()
-    return Print(offset, _hash(message.key()), _hash(message.value()), _headers(headers), message.timestamp()[1])
+    return Print(
+        offset, content_hash(message.key()), content_hash(message.value()), _headers(headers), message.timestamp()[1]
+    )
 
 
-def _hash(content: str | bytes | None) -> bytes | None:
+def content_hash(content: str | bytes | None) -> bytes | None:
+    """Hash a key or a value; None of null."""
     if content is None:
         return None
     return blake2b(content if isinstance(content, bytes) else content.encode(), digest_size=16).digest()

@@ -91,9 +91,9 @@ def dump(cluster: EmbeddedCluster) -> dict[str, Any]:
         }
 
 
-def drill(world: World) -> tuple[int, dict[str, dict[str, Any]], dict[str, Any]]:
+def drill(world: World, *options: str) -> tuple[int, dict[str, dict[str, Any]], dict[str, Any]]:
     """The exit status, the checks by their names, and the whole report."""
-    result = CliRunner().invoke(root, ["drill", str(world.file), "--to", world.target_alias, "--json"])
+    result = CliRunner().invoke(root, ["drill", str(world.file), "--to", world.target_alias, "--json", *options])
     assert result.stdout, result.output
     report: dict[str, Any] = json.loads(result.stdout)["flows"][world.flow]
     return result.exit_code, {one["check"]: one for one in report["checks"]}, report
@@ -135,6 +135,29 @@ def test_a_pair_without_faults_passes_and_is_not_changed(world: World) -> None:
     assert checks["lag"]["text"] == "everything is copied"
     assert report["rpo"] == {"records": 0, "exact": True, "seconds": None, "partition": None, "limit_seconds": 60}
     assert 0 < report["rto"]["seconds"] < 300
+
+
+def test_the_canary_moves_there_and_back_and_nothing_else_changes(world: World) -> None:
+    orders, back = world.topic(2), f"{world.target_alias}->{world.source_alias}"
+    fill(world.source, orders, [b"%d" % number for number in range(300)], partitions=2)
+    both = {"topics": f"{orders}, mirrorless-canary", "groups": f"{orders}.*, mirrorless-canary"}
+    flow_of(world, **both, **{f"{back}.enabled": "true", f"{back}.topics": "mirrorless-canary"})
+    world.copy_to_the_end()
+    commit(world.source, orders, {(orders, 0): 31})
+    drill(world)  # creates the checkpoints topics
+    before = dump(world.source), dump(world.target)
+    for _ in range(2):
+        _, checks, _ = drill(world, "--canary")
+        assert checks["canary"]["status"] == "ok", checks["canary"]
+        assert checks["canary"]["text"].startswith("100 records and a group moved there and back in ")
+    ours = ("mirrorless-canary", ".internal", "heartbeats")
+    for one, other in zip(before, (dump(world.source), dump(world.target)), strict=True):
+        for kind, mine in one.items():
+            left = mine.items() if isinstance(mine, dict) else [(name, None) for name in mine]
+            now = other[kind].items() if isinstance(other[kind], dict) else [(name, None) for name in other[kind]]
+            assert {str(item) for item in left} <= {str(item) for item in now}, kind
+            more = {str(item) for item in now} - {str(item) for item in left}
+            assert all(any(name in text for name in ours) for text in more), more
 
 
 def test_each_planted_fault_is_found(world: World) -> None:

@@ -5,21 +5,35 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
+from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
+from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
+from mirrorless.offsets.checkpoint_pass import Checkpoints
+from mirrorless.operation_log.records import OperationKind
+from mirrorless.operations import run
+from mirrorless.operations.copy_here import copy_once
+from mirrorless.operations.run import Terms
+from mirrorless.operations.steps.context import StepFailed
+from mirrorless.operations.steps.preflight import PreflightStep
+from mirrorless.settings import load
 from tests.support.applications import GroupReader, running
 from tests.support.moving import GROUPS, PARTITIONS, Applications
+from tests.support.offsets import commit, committed
 from tests.support.processes import Mirrorless
 from tests.support.secured import eventually
-from tests.support.world import World, read
+from tests.support.world import World, fill, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from mirrorless.settings import Flow
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -102,3 +116,96 @@ def test_a_source_that_dies_under_load_and_comes_back(own_world: World) -> None:
             total = applications.writer.stop()
             for reader in applications.readers:
                 reader.wait_for_all(total)
+
+
+def test_flows_that_take_turns_leave_a_tail_on_the_old_cluster(own_world: World) -> None:
+    """With kept names what was not replicated stays behind the copies: it is reported, then kept in its own topic."""
+    world = own_world
+    applications = Applications(world, takes_turns=True)
+    topic, writer = applications.topic, applications.writer
+    with running(writer, applications.readers):
+        with Mirrorless(world.file, "--engine", "functions"):
+            eventually(lambda: all(sum(map(len, one.read.values())) > 1_000 for one in applications.readers))
+            eventually(partial(has_checkpoints, applications))
+            assert applications.command("pause", "--flow", world.flow)[0] == 0
+            goal = sum(writer.written) + 3_000
+            eventually(lambda: sum(writer.written) > goal)
+            world.source.kill_broker(1)
+            status, report, said = applications.command("failover", "--to", world.target_alias, "--yes")
+            assert status == 0, said + json.dumps(report, indent=1)
+            assert any("copies after `mirrorless failback` only" in one for one in report["warnings"])
+            replicated = numbers(world, topic, on_target=True)
+            goal = sum(writer.written) + 300
+            eventually(lambda: sum(writer.written) > goal)
+
+        world.source.start_broker(1)
+        theirs = numbers(world, topic, on_target=True)
+        tail = [
+            sorted(set(ours) - set(some))
+            for ours, some in zip(numbers(world, topic, on_target=False), theirs, strict=True)
+        ]
+        assert sum(map(len, tail)) > 1_000
+        status, _, said = applications.command("switchover", "--to", world.source_alias, "--yes")
+        assert (status, "mirrorless failback" in said) == (2, True), said
+        with Mirrorless(world.file, "--engine", "functions"):
+            eventually(lambda: applications.command("failback", "--to", world.source_alias, "--yes")[0] != 2)
+            status, report, said = applications.command("failback", "--to", world.source_alias, "--yes")
+            assert (status, "choose --stranded topic, leave or reset" in (report["error"] or "")) == (1, True), said
+            assert {one[1]: one[2] for one in report["stranded"]} == dict(enumerate(map(len, tail)))
+            arguments = ("failback", "--to", world.source_alias, "--stranded", "topic", "--yes")
+            status, report, said = applications.command(*arguments)
+            assert status == 0, said + json.dumps(report, indent=1)
+            assert set(report["groups"]["read_again"].values()) <= {0}, report
+            assert numbers(world, f"{topic}.stranded", on_target=True) == tail
+            goal = sum(writer.written) + 300
+            eventually(lambda: sum(writer.written) > goal)
+            written = writer.stop()
+            for reader in applications.readers:
+                expected = [set(range(number)) - set(some) for number, some in zip(written, tail, strict=True)]
+                eventually(partial(has_all, reader, [sorted(some) for some in expected]))
+            eventually(lambda: numbers(world, topic, on_target=True) == [sorted(one) for one in expected])
+    assert all(len(some) == len(set(some)) for some in numbers(world, topic, on_target=False))
+    assert replicated
+
+
+@pytest.mark.parametrize("how", ["leave", "reset"])
+def test_a_stranded_tail_is_left_or_the_old_topic_is_emptied(world: World, how: str) -> None:
+    applications = Applications(world, {"mirrorless.fence.quiet.seconds": "0.2"}, takes_turns=True)
+    topic = applications.topic
+    fill(world.source, topic, [b"%d" % number for number in range(300)], partitions=PARTITIONS)
+    settings = load(str(world.file))
+    copy_once(settings, settings.flow(world.flow))
+    commit(world.source, f"{topic}-0", {(topic, 0): 40})
+    checkpoint(settings.flow(world.flow))
+    fill(world.source, topic, [b"%d" % number for number in range(300, 330)], partitions=PARTITIONS)
+    assert run.begin(settings, OperationKind.FAILOVER, world.target_alias, Terms()).error is None
+    fill(world.target, topic, [b"%d" % number for number in range(1000, 1060)], partitions=PARTITIONS)
+    commit(world.target, f"{topic}-1", {(topic, 1): 110})
+    time.sleep(10)  # the writer of the tail counts as active so long
+    for _ in range(2):  # the first one is aborted
+        with pytest.MonkeyPatch.context() as patched:
+            if _ == 0:
+                patched.setattr(PreflightStep, "act", stop_here)
+            ended = run.begin(settings, OperationKind.FAILBACK, world.source_alias, Terms(stranded=how))
+        assert ended.is_restored is (_ == 0), ended
+    assert ended.error is None, ended
+    ours, theirs = (
+        [[int(one.value or b"") for one in read(cluster, topic).get(number, ())] for number in range(PARTITIONS)]
+        for cluster in (world.source, world.target)
+    )
+    tail = [list(range(300 + number, 330, PARTITIONS)) for number in range(PARTITIONS)]
+    first, later = ([some[:100] for some in theirs], [some[100:] for some in theirs])
+    middle = tail if how == "leave" else [[] for _ in tail]
+    assert ours == [[*one, *two, *three] for one, two, three in zip(first, middle, later, strict=True)]
+    assert committed(world.source, f"{topic}-0")[topic, 0] == 40
+    assert committed(world.source, f"{topic}-1")[topic, 1] == (110 if how == "reset" else 120)
+    assert TargetStates(settings.flow(world.flow)).read() is TargetState.STARTED
+
+
+def stop_here(*_: object) -> NoReturn:
+    raise StepFailed("stopped here")
+
+
+def checkpoint(flow: Flow) -> None:
+    with closing(Checkpoints(flow)) as passes:
+        passes.emit()

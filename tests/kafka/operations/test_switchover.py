@@ -87,6 +87,7 @@ def test_a_command_that_is_killed_is_continued_by_another(world: World) -> None:
             process.communicate()
             status, _, said = applications.command("switchover", "--to", target, "--yes")
             assert (status, "is open" in said) == (2, True), f"killed at {step}\n{said}"
+            assert [one["to"] for one in applications.command("status")[1]["operations"]] == [target]
             status, report, said = applications.command("operation", "continue")
             assert status == 0, f"killed at {step}\n{said}{json.dumps(report, indent=1)}"
             time.sleep(1)
@@ -194,7 +195,7 @@ def test_flows_that_take_turns_move_there_and_back(world: World, fence: str) -> 
             goal = sum(applications.writer.written) + 300
             eventually(lambda goal=goal: sum(applications.writer.written) > goal)  # type: ignore[misc]
         _, shown, _ = applications.command("status")
-        assert [shown["flows"][flow]["state"] for flow in (world.flow, back)] == ["stopped", "started"], shown
+        assert [shown["flows"][flow]["state"] for flow in (world.flow, back)] == ["stopped", "running"], shown
         applications.check()
         eventually(lambda: plain_records(world.source, applications.topic) == applications.writer.written)
     assert plain_records(world.target, applications.topic) == applications.writer.written

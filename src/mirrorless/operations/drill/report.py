@@ -96,8 +96,8 @@ class DrillReport:
         return f"{records}, {self.rpo_seconds:,.1f} s ({self.rpo_partition})"
 
 
-def report_of(facts: DrillFacts, *, began_ms: int, ended_ms: int) -> DrillReport:
-    """Judge the facts and make the report."""
+def report_of(facts: DrillFacts, *, began_ms: int, ended_ms: int, more: Sequence[CheckResult] = ()) -> DrillReport:
+    """Judge the facts and make the report, with the results of `more` checks."""
     backlog = None if isinstance(facts.backlog, UnreadPart) else facts.backlog
     worst = None if backlog is None else backlog.worst
     flow = facts.flow
@@ -107,7 +107,7 @@ def report_of(facts: DrillFacts, *, began_ms: int, ended_ms: int) -> DrillReport
         target=flow.target.alias,
         began_ms=began_ms,
         ended_ms=ended_ms,
-        results=tuple(check_all(facts)),
+        results=(*check_all(facts), *more),
         groups=tuple(_groups(facts)),
         steps=facts.steps,
         rpo_records=None if backlog is None else backlog.records,

@@ -46,7 +46,7 @@ _SAID: Final = {
 }
 _WALKING_S: Final = 60.0
 _PATIENCE_S: Final = 5.0
-_ACTIVE_S: Final = 60.0
+_ACTIVE_S: Final = 10.0
 _LAST: Final = 5
 
 
