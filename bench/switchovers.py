@@ -85,6 +85,8 @@ def moves(world: World, fence: str, naming: str, given: argparse.Namespace, chan
             found.append(move(applications, target, chance.choice(_STEPS) if number % 4 in (1, 2) else None))
             print(f"fence {fence}, {naming} names, move {number + 1} to {target}: {found[-1]}", flush=True)
             time.sleep(_BETWEEN_S)
+            if naming == KEPT:
+                applications.close()
         outcomes = applications.outcomes()
     alone = [one["blocked_s"] for one in found if one["killed_at"] is None and one["blocked_s"] is not None]
     return {

@@ -69,20 +69,9 @@ class Applications:
         back = f"{world.target_alias}->{world.source_alias}"
         keeps_names = keeps_names or takes_turns
         self.settings = {
-            **(
-                {"replication.policy.class": "IdentityReplicationPolicy"}
-                | (
-                    {
-                        f"{back}.enabled": "true",
-                        f"{back}.topics": self.topic,
-                        "mirrorless.active.cluster": world.source_alias,
-                    }
-                    if takes_turns
-                    else {}
-                )
-                if keeps_names
-                else {f"{back}.enabled": "true", f"{back}.topics": self.topic}
-            ),
+            **({"replication.policy.class": "IdentityReplicationPolicy"} if keeps_names else {}),
+            **({"mirrorless.active.cluster": world.source_alias} if takes_turns else {}),
+            **({f"{back}.enabled": "true", f"{back}.topics": self.topic} if takes_turns or not keeps_names else {}),
             "groups": f"{self.topic}-.*",
             "mirrorless.switch": f"file:{self.switch}",
             "mirrorless.fence": "config",
@@ -143,6 +132,20 @@ class Applications:
         status, report, said = self.command("switchover", "--to", target, "--yes")
         assert status == 0, said + json.dumps(report, indent=1)
         return report
+
+    def close(self) -> None:
+        """Remove the fence of the last move, once the writer has followed; start the other flow if they take turns."""
+        goal = sum(self.writer.written) + 100
+        eventually(lambda: sum(self.writer.written) > goal)
+        done = subprocess.run(
+            [sys.executable, "-m", "mirrorless", "operation", str(self.world.file), "close", "--yes"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "is removed" in done.stdout, done.stdout
+        assert "warning" not in done.stdout, done.stdout
 
     def outcomes(self) -> list[Outcome]:
         """Stop the writer, let all groups read everything, and compare."""

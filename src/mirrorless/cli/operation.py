@@ -6,8 +6,9 @@ import click
 
 from mirrorless.cli.operation_output import check_outputs, confirm, finish, progress_on_standard_error
 from mirrorless.cli.options import file_argument, json_option, output_option, print_json, verbose_option
+from mirrorless.operations.close import close_fence
 from mirrorless.operations.report import as_fields, as_text
-from mirrorless.operations.run import Ended, abort, close_fence, resume, show
+from mirrorless.operations.run import Ended, abort, resume, show
 from mirrorless.settings import load
 
 
@@ -28,7 +29,8 @@ def operation(file: str, *, action: str, take_over: bool, yes: bool, outputs: tu
     show (the default): the operations that both clusters have, the newest last;
     continue: do what is left, also after the process that began it was killed;
     abort: undo everything, as long as applications have not begun to move;
-    close: remove the fence that a completed switchover left on the old cluster.
+    close: remove the fence that a completed switchover left on the old cluster; with kept names in both directions,
+    start the flow to it too.
 
     Exit status 0: done; 1: undone, everything is as it was; 2: it could not be done.
     """

@@ -17,6 +17,7 @@ from mirrorless.clusters.topics import last_stable_offsets, log_starts
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.formats import Checkpoint
+from mirrorless.loops import opposite
 from mirrorless.offsets.checkpoints import CheckpointTopic, is_news, offsets_to_commit
 from mirrorless.offsets.failback import Failback
 from mirrorless.offsets.translation import How, Translated
@@ -94,7 +95,7 @@ class Checkpoints:
             flow, source=self._source, target=self._target, must_read_to_end=not self._loaded()
         )
         self._way_back: Failback | None = None
-        if forward is not None:
+        if forward is not None and opposite(flow) is None:  # of flows that take turns, the translator goes both ways
             self._way_back = Failback(forward, source=self._target, target=self._source, wants_group=self._wants_group)
         self._returning: dict[str, set[TopicPartition]] = {}
         self._not_copied: set[TopicPartition] = set()

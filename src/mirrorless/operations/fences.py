@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster
 
 COMMAND: Final = "command:"
+BLOCKS_FLOWS: Final = ("acl", "config")
+"""Fences that block flows to the cluster too; what a command does is the operator's."""
 _ALTER: Final = "ALTER on the cluster"
 _ALTER_CONFIGS: Final = "ALTER_CONFIGS on the topics"
 _COMMAND_S: Final = 120.0

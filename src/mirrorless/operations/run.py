@@ -19,7 +19,7 @@ from mirrorless.operation_log import records
 from mirrorless.operation_log.records import OperationKind, OperationOutcome, Request
 from mirrorless.operations.cluster_pair import ClusterPair, refuse_names, refuse_open
 from mirrorless.operations.drill.report import configuration_hash
-from mirrorless.operations.fences import fence_of, resolved
+from mirrorless.operations.fences import resolved
 from mirrorless.operations.kinds import steps_of
 from mirrorless.operations.runner import Ownership, OwnershipLost, failure_of, may_be_undone, run_steps, undo_steps
 from mirrorless.operations.steps.context import OperationContext, StepFailed, matching
@@ -181,38 +181,6 @@ def show(settings: Settings) -> tuple[list[OperationState], dict[str, str]]:
     return sorted(found.values(), key=lambda one: one.created_ms), unreachable
 
 
-def close_fence(settings: Settings) -> list[str]:
-    """Remove the fences that completed operations left, without moving anything; returns a line for each.
-
-    Raises `OperationError` if an operation is open.
-    """
-    client_logs.set_up()
-    lines: list[str] = []
-    done: set[str] = set()
-    for flow in settings.flows:
-        pair = ClusterPair.to(settings, flow.target.alias)
-        with closing(pair):
-            operations, failures = pair.read()
-            refuse_open(operations, pair)
-            for one in operations.fences_on(flow.source.alias):
-                if one.id in done or one.request.target != flow.target.alias:
-                    continue
-                if failures:
-                    raise ClusterUnavailable(*failures.values(), cluster=next(iter(failures)))
-                _lift(pair, one, by="operation close")
-                done.add(one.id)
-                lines.append(f"{one.id}: the fence on {flow.source.alias} is removed")
-    return lines
-
-
-def _lift(pair: ClusterPair, operation: OperationState, *, by: str) -> None:
-    fence = operation.standing_fence
-    fence_of(fence["fence"], pair.forward.source).remove(fence["planned"])
-    entry = records.lifted(operation.id, fence["topics"], by=by, ms=int(time.time() * 1000))
-    for log in pair.logs.values():
-        log.append(entry)
-
-
 def _request(pair: ClusterPair, kind: OperationKind, terms: Terms) -> Request:
     flow = pair.forward
     for pattern in (terms.topics, terms.groups):
@@ -325,11 +293,8 @@ def _run(
                 return _undone(steps, context, ownership, progress, (reason, lines))
             return Ended(operation=ownership.operation, error=reason, lines=lines, warnings=tuple(context.warnings))
         now_ms = int(time.time() * 1000)
-        lifted = {number: fence["topics"] for number, fence in ownership.operation.data("open").get("lift", {}).items()}
-        if own := ownership.operation.data("reverse").get("lifted"):
-            lifted[operation.id] = own
-        for number, topics in lifted.items():
-            ownership.write(records.lifted(number, topics, by=operation.id, ms=now_ms))
+        for number, fence in ownership.operation.data("open").get("lift", {}).items():
+            ownership.write(records.lifted(number, fence["topics"], by=operation.id, ms=now_ms))
         ownership.end(OperationOutcome.COMPLETED)
         return Ended(operation=ownership.operation, warnings=tuple(context.warnings))
     finally:

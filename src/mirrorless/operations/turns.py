@@ -124,6 +124,7 @@ def refuse_other_turn(flow: Flow) -> None:
     if state is TargetState.STOPPED:
         there, here = flow.target.alias, flow.source.alias
         raise OperationError(
-            f"flow {flow.name} is stopped: applications are on {there}, or {there} was abandoned by a failover; to "
-            f"move them, use --to {here}, or after a failover `mirrorless failback --to {there}`"
+            f"flow {flow.name} is stopped. Either applications are on {there}: to move them, use --to {here}. Or the "
+            f"fence of the last move is up on {there}: run `mirrorless operation FILE close` first. Or {there} was "
+            f"abandoned by a failover: run `mirrorless failback FILE --to {there}`"
         )

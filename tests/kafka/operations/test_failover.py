@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
@@ -17,8 +16,9 @@ from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
 from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations import run
-from mirrorless.operations.copy_here import copy_once
+from mirrorless.operations.close import close_fence
 from mirrorless.operations.run import Terms
+from mirrorless.operations.steps import stranded_tail
 from mirrorless.operations.steps.context import StepFailed
 from mirrorless.operations.steps.preflight import PreflightStep
 from mirrorless.settings import load
@@ -157,8 +157,7 @@ def test_flows_that_take_turns_leave_a_tail_on_the_old_cluster(own_world: World)
             assert status == 0, said + json.dumps(report, indent=1)
             assert set(report["groups"]["read_again"].values()) <= {0}, report
             assert numbers(world, f"{topic}.stranded", on_target=True) == tail
-            goal = sum(writer.written) + 300
-            eventually(lambda: sum(writer.written) > goal)
+            applications.close()
             written = writer.stop()
             for reader in applications.readers:
                 expected = [set(range(number)) - set(some) for number, some in zip(written, tail, strict=True)]
@@ -169,25 +168,27 @@ def test_flows_that_take_turns_leave_a_tail_on_the_old_cluster(own_world: World)
 
 
 @pytest.mark.parametrize("how", ["leave", "reset"])
-def test_a_stranded_tail_is_left_or_the_old_topic_is_emptied(world: World, how: str) -> None:
+def test_a_stranded_tail_is_left_or_the_old_topic_is_emptied(
+    world: World, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first attempt is aborted: what it began is not done twice."""
     applications = Applications(world, {"mirrorless.fence.quiet.seconds": "0.2"}, takes_turns=True)
     topic = applications.topic
     fill(world.source, topic, [b"%d" % number for number in range(300)], partitions=PARTITIONS)
     settings = load(str(world.file))
-    copy_once(settings, settings.flow(world.flow))
+    world.copy_to_the_end()
     commit(world.source, f"{topic}-0", {(topic, 0): 40})
     checkpoint(settings.flow(world.flow))
     fill(world.source, topic, [b"%d" % number for number in range(300, 330)], partitions=PARTITIONS)
     assert run.begin(settings, OperationKind.FAILOVER, world.target_alias, Terms()).error is None
     fill(world.target, topic, [b"%d" % number for number in range(1000, 1060)], partitions=PARTITIONS)
     commit(world.target, f"{topic}-1", {(topic, 1): 110})
-    time.sleep(10)  # the writer of the tail counts as active so long
-    for _ in range(2):  # the first one is aborted
-        with pytest.MonkeyPatch.context() as patched:
-            if _ == 0:
-                patched.setattr(PreflightStep, "act", stop_here)
-            ended = run.begin(settings, OperationKind.FAILBACK, world.source_alias, Terms(stranded=how))
-        assert ended.is_restored is (_ == 0), ended
+    monkeypatch.setattr(stranded_tail, "_ACTIVE_S", 0.0)  # the writer of the tail has just ended
+    terms = Terms(stranded=how)
+    with monkeypatch.context() as patched:
+        patched.setattr(PreflightStep, "act", stop_here)
+        assert run.begin(settings, OperationKind.FAILBACK, world.source_alias, terms).is_restored
+    ended = run.begin(settings, OperationKind.FAILBACK, world.source_alias, terms)
     assert ended.error is None, ended
     ours, theirs = (
         [[int(one.value or b"") for one in read(cluster, topic).get(number, ())] for number in range(PARTITIONS)]
@@ -199,6 +200,8 @@ def test_a_stranded_tail_is_left_or_the_old_topic_is_emptied(world: World, how: 
     assert ours == [[*one, *two, *three] for one, two, three in zip(first, middle, later, strict=True)]
     assert committed(world.source, f"{topic}-0")[topic, 0] == 40
     assert committed(world.source, f"{topic}-1")[topic, 1] == (110 if how == "reset" else 120)
+    assert TargetStates(settings.flow(world.flow)).read() is TargetState.STOPPED
+    assert close_fence(settings)[-1].endswith(f"{world.flow} is started")
     assert TargetStates(settings.flow(world.flow)).read() is TargetState.STARTED
 
 

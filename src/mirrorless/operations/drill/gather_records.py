@@ -11,6 +11,7 @@ from mirrorless.clusters.compaction import CLEANUP_POLICY, COMPACT
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.topics import log_starts
 from mirrorless.copy.progress.records import Known
+from mirrorless.loops import opposite
 from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.translation import How, Translated
 from mirrorless.offsets.turn_translation import translator_of
@@ -83,7 +84,7 @@ class RecordGathering:
 
     def records(self, forecasts: Sequence[Forecast], *, most: int, chance: random.Random) -> RecordFacts:
         """Compare positions of groups, at most so many, and windows; `backlog` was called before."""
-        every = positions_of(forecasts)
+        every = [self._within_turn(one) for one in positions_of(forecasts)]
         positions = some(every, most=most, chance=chance)
         windows, partitions, troubles = self._windows(chance)
         compacted = self._compacted({one.place[0] for one in (*positions, *windows)})
@@ -100,7 +101,11 @@ class RecordGathering:
     def _windows(self, chance: random.Random) -> tuple[list[Position], int, list[str]]:
         """Windows at offsets that translate exactly, the number of partitions, and why some have none."""
         starts, _ = log_starts(self._source, self._backlogs)
-        copied = {place: (starts[place], one.copied_to) for place, one in self._backlogs.items() if place in starts}
+        copied = {
+            place: (max([starts[place], *self._turns(place)]), one.copied_to)
+            for place, one in self._backlogs.items()
+            if place in starts
+        }
         wanted = window_starts(copied, chance=chance)
         answers = self._translate_copied(wanted)
         windows: list[Position] = []
@@ -121,6 +126,17 @@ class RecordGathering:
                 elif not isinstance(answer, Translated):
                     troubles.append(f"{place[0]}-{place[1]} at {offset}: {answer.reason}")
         return windows, len({one.place for one in windows}), troubles
+
+    def _turns(self, place: TopicPartition) -> list[int]:
+        """Where the flow's turns began on the source, if it takes turns; before each the target may have a tail."""
+        if opposite(self._flow) is None:
+            return []
+        return sorted(one.start for one in (self._translator.progress.get(place) or Known()).announced.values())
+
+    def _within_turn(self, one: Position) -> Position:
+        """Compare no records that follow the beginning of a later turn."""
+        later = [start for start in self._turns(one.place) if start > one.source_offset]
+        return replace(one, records=min(one.records, later[0] - one.source_offset)) if later else one
 
     def _translate_copied(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> Answers:
         """Translate offsets before which all was copied, with ends of the target that were read since.

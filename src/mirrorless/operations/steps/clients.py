@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,9 +10,9 @@ from mirrorless.copy.flow.status import status_of
 from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.operation_log.records import OperationKind
-from mirrorless.operations.fences import fence_of
+from mirrorless.operations.fences import BLOCKS_FLOWS
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import OperationStep, StepFailed, takes_turns
+from mirrorless.operations.steps.context import OperationStep, takes_turns
 from mirrorless.operations.switches import document, throw
 from mirrorless.operations.turns import newest_epochs, start_turn
 
@@ -21,7 +20,13 @@ if TYPE_CHECKING:
     from mirrorless.operations.steps.context import OperationContext
     from mirrorless.settings import Flow
 
-_GONE_S: Final = 30.0
+FAILBACK: Final = "mirrorless failback"
+CLOSE: Final = "mirrorless operation close"
+_WAITS: Final = {
+    FAILBACK: "{flow} copies after `mirrorless failback` only: {old} may have records that were never replicated",
+    CLOSE: "the fence on {old} is up, and would block {flow}: when no client is left on {old}, run `mirrorless "
+    "operation FILE close`, which removes the fence and starts {flow}",
+}
 
 
 class SwitchStep(OperationStep):
@@ -52,8 +57,9 @@ class SwitchStep(OperationStep):
 class ReverseStep(OperationStep):
     """Starts the opposite flow. With default names it runs already, or starts like any flow: it only has to be let.
 
-    Of flows that take turns it begins where the copies of this one end on the target. Its fence would block that flow
-    too, so it is removed before; `lifted` are its topics. After a failover the opposite flow waits for `failback`.
+    Of flows that take turns it begins where the copies of this one end on the target. A fence by ACLs or configs would
+    block it too, and without the fence a client that is late could still write to the source: so the flow waits for
+    `operation close`. After a failover it waits for `failback`.
     """
 
     name = "reverse"
@@ -63,7 +69,7 @@ class ReverseStep(OperationStep):
         if context.reverse is None:
             return {"flow": None}
         if takes_turns(context) and context.request.kind is OperationKind.FAILOVER:
-            return {"flow": context.reverse.name, "waits": True}
+            return {"flow": context.reverse.name, "waits": FAILBACK}
         if context.forward.source.alias in context.unreachable:
             return _copies_later(context, context.reverse)
         try:
@@ -71,6 +77,8 @@ class ReverseStep(OperationStep):
                 planned: dict[str, Any] = {"flow": context.reverse.name, "state": states.read()}
             if takes_turns(context):
                 planned["epochs"] = newest_epochs(context.reverse, context.operation.data("open")["ends"])
+                if context.operation.data("fence").get("fence") in BLOCKS_FLOWS:
+                    planned["waits"] = CLOSE
             return planned
         except ClusterUnavailable:
             if context.request.kind is not OperationKind.FAILOVER:
@@ -83,15 +91,12 @@ class ReverseStep(OperationStep):
         if flow is None:
             context.warnings.append("there is no opposite flow: what is written now cannot come back")
             return planned | {"runs": False}
-        if planned.get("waits"):
-            context.warnings.append(
-                f"{flow.name} copies after `mirrorless failback` only: {flow.target.alias} may have records of its own"
-            )
+        if waits := planned.get("waits"):
+            context.warnings.append(_WAITS[waits].format(flow=flow.name, old=flow.target.alias))
             return planned | {"runs": False}
         if planned.get("unreachable"):
             return planned | {"runs": False}
         if takes_turns(context):
-            planned = planned | {"lifted": _lift(context)}
             start_turn(flow, context.operation.data("open")["ends"], planned["epochs"])
         elif planned["state"] != TargetState.STARTED:
             with closing(TargetStates(flow)) as states:
@@ -112,27 +117,9 @@ class ReverseStep(OperationStep):
         if data.get("unreachable"):
             return f"{data['flow']} copies when its target is back"
         if data.get("waits"):
-            return f"{data['flow']} waits for a failback"
+            return f"{data['flow']} waits for {data['waits']}"
         halted = f", {count_of(data['halted'], 'partition')} halted" if data.get("halted") else ""
         return f"{data['flow']} {'is running' if data['runs'] else 'is not running'}{halted}"
-
-
-def _lift(context: OperationContext) -> list[str]:
-    """Remove the operation's own fence from the topics that the opposite flow writes to now, and wait for brokers."""
-    fence = context.operation.data("fence")
-    if fence.get("fence") not in ("acl", "config"):
-        return []
-    source = fence_of(fence["fence"], context.forward.source, context.source)
-    source.remove(fence["planned"])
-    until = time.monotonic() + _GONE_S
-    while left := source.left(fence["planned"]):
-        if not context.wait(until):
-            raise StepFailed("the fence is not gone everywhere", left)
-    context.warnings.append(
-        f"the fence on {context.forward.source.alias} is removed, since {context.forward.target.alias}->"
-        f"{context.forward.source.alias} writes to its topics: stop writers that are left there"
-    )
-    return sorted(fence["topics"])
 
 
 def _copies_later(context: OperationContext, reverse: Flow) -> dict[str, Any]:

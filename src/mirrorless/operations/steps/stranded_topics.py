@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.producer import Headers
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.operations.steps.context import OperationContext
     from mirrorless.operations.turns import Ends
 
@@ -62,11 +63,7 @@ def copy_tails(context: OperationContext, partitions: Sequence[list[Any]], ends:
         return
     _create(context, ends)
     live = context.forward.source
-    done, missing = high_watermarks(
-        context.source, [(stranded_topic(topic), number) for topic, number, *_ in partitions]
-    )
-    for (topic, number), reason in missing.items():
-        raise StepFailed(f"the end of {topic}-{number} is not known: {reason}")
+    done = _ends(context, [(stranded_topic(topic), number) for topic, number, *_ in partitions])
     producer = TopicProducer(live, creator="the next call", enable_idempotence=True)
     for topic, number, records, first, end, *_ in partitions:
         context.check()
@@ -74,6 +71,18 @@ def copy_tails(context: OperationContext, partitions: Sequence[list[Any]], ends:
         _append(context, producer, (topic, number), (first, end), skipped=skipped, records=records)
     for name in sorted({stranded_topic(topic) for topic, *_ in partitions}):
         producer.confirm(name, _FLUSH_S)
+
+
+def _ends(context: OperationContext, places: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    """The ends of stranded topics; brokers hear of new ones later than the controller."""
+    until = time.monotonic() + _VISIBLE_S
+    while True:
+        ends, missing = high_watermarks(context.source, places)
+        if not missing:
+            return ends
+        if not context.wait(until):
+            (topic, number), reason = next(iter(missing.items()))
+            raise StepFailed(f"the end of {topic}-{number} is not known: {reason}")
 
 
 def _append(

@@ -1,0 +1,91 @@
+"""Removes the fences that completed operations left, and starts the flow that waited for it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
+
+from mirrorless import client_logs
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.consumers import records_in
+from mirrorless.clusters.topics import high_watermarks
+from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.loops import opposite
+from mirrorless.operation_log import records
+from mirrorless.operations.cluster_pair import ClusterPair, refuse_open
+from mirrorless.operations.fences import fence_of
+from mirrorless.operations.results import count_of
+from mirrorless.operations.turns import start_turn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mirrorless.operation_log.records import OperationState
+    from mirrorless.settings import Settings
+
+_GONE_S: Final = 30.0
+_LOOK_S: Final = 0.2
+
+
+def close_fence(settings: Settings) -> list[str]:
+    """Remove the fences that completed operations left, without moving anything; returns a line for each.
+
+    Of flows that take turns the opposite one begins now. Raises `OperationError` if an operation is open.
+    """
+    client_logs.set_up()
+    lines: list[str] = []
+    done: set[str] = set()
+    for flow in settings.flows:
+        pair = ClusterPair.to(settings, flow.target.alias)
+        with closing(pair):
+            operations, failures = pair.read()
+            refuse_open(operations, pair)
+            for one in operations.fences_on(flow.source.alias):
+                if one.id in done or one.request.target != flow.target.alias:
+                    continue
+                if failures:
+                    raise ClusterUnavailable(*failures.values(), cluster=next(iter(failures)))
+                lines += _close(pair, one)
+                done.add(one.id)
+    return lines
+
+
+def _close(pair: ClusterPair, operation: OperationState) -> Iterator[str]:
+    alias, reverse = pair.forward.source.alias, pair.reverse
+    _lift(pair, operation)
+    yield f"{operation.id}: the fence on {alias} is removed"
+    if reverse is not None and opposite(pair.forward) is not None and "epochs" in operation.data("reverse"):
+        yield from _written_since(pair, operation)
+        start_turn(reverse, operation.data("open")["ends"], operation.data("reverse")["epochs"])
+        yield f"{operation.id}: {reverse.name} is started"
+    entry = records.lifted(
+        operation.id, operation.standing_fence["topics"], by="operation close", ms=int(time.time() * 1000)
+    )
+    for log in pair.logs.values():
+        log.append(entry)
+
+
+def _lift(pair: ClusterPair, operation: OperationState) -> None:
+    planned = operation.standing_fence["planned"]
+    fence = fence_of(operation.standing_fence["fence"], pair.forward.source)
+    fence.remove(planned)
+    until = time.monotonic() + _GONE_S
+    while left := fence.left(planned):
+        if time.monotonic() > until:
+            raise ClusterError(f"the fence is removed, but {left[0]}; try again", cluster=pair.forward.source.alias)
+        time.sleep(_LOOK_S)
+
+
+def _written_since(pair: ClusterPair, operation: OperationState) -> Iterator[str]:
+    """Lines about records that others have written to the old cluster since: the live one does not have them."""
+    flow = pair.forward
+    drained = operation.data("drain").get("ends", {})
+    places = {(topic, number): end for topic, ends in drained.items() for number, end in enumerate(ends)}
+    now, _ = high_watermarks(Admin(flow.source), places)
+    spans = {place: (places[place], end) for place, end in now.items() if end > places[place]}
+    for (topic, partition), number in (records_in(flow.source, spans) if spans else {}).items():
+        yield (
+            f"warning: {count_of(number, 'record')} of {topic}-{partition} were written to {flow.source.alias} after "
+            f"the move, from offset {places[topic, partition]} on; {flow.target.alias} does not have them"
+        )
