@@ -168,6 +168,9 @@ def test_of_the_checkpoints(
     how: str, event: Event, monkeypatch: pytest.MonkeyPatch, login: Login, call: Called
 ) -> None:
     class Checkpoints(Client):
+        def stopped(self) -> None:
+            """It is not."""
+
         def emit(self, **_: object) -> PassReport:
             if not self.is_refused:
                 return PassReport(groups=2, emitted=2, latencies_ms=[1, 1])

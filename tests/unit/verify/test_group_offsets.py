@@ -38,7 +38,7 @@ class Side:
         monkeypatch.setattr(group_offsets, "list_groups", lambda admin: (self.activity[admin.alias], []))
         monkeypatch.setattr(group_offsets, "describe", lambda *_: self.topic)
         monkeypatch.setattr(group_offsets, "GroupOffsets", lambda cluster: _Offsets(self.committed[cluster.alias]))
-        monkeypatch.setattr(group_offsets, "Translator", lambda *_, **__: self)
+        monkeypatch.setattr(group_offsets, "translator_of", lambda *_, **__: self)
         monkeypatch.setattr(group_offsets, "CheckpointTopic", lambda *_, **__: self)
 
     name = "a.checkpoints.internal"

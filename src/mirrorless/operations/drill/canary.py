@@ -11,6 +11,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.groups import Committed, GroupOffsets
 from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.topics import high_watermarks, partition_counts
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from mirrorless.clusters.acls import Acl, AclResource
-    from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.operations.steps.context import OperationStep
     from mirrorless.settings import Cluster, Flow, Settings
@@ -112,13 +112,13 @@ class _Direction:
 
 
 def move_canary(settings: Settings, flow: Flow) -> CheckResult:
-    """Move the canary along a flow, and back if the file has the opposite flow; returns what happened as a check.
+    """Move the canary along a flow, and back if the opposite flow runs too; returns what happened as a check.
 
     Writes to the topic and the group `mirrorless-canary` on both clusters, to copies of the topic, and to the
     checkpoints of the flows.
     """
     back = f"{flow.target.alias}->{flow.source.alias}"
-    reverse = next((one for one in settings.flows if one.name == back), None)
+    reverse = next((one for one in settings.flows if one.name == back and _has_run(one)), None)
     if (reason := _why_not([flow, *([reverse] if reverse is not None else [])])) is not None:
         return CheckResult(check=_CHECK, status=Status.OK, text=f"not applicable: {reason}")
     began = time.monotonic()
@@ -128,9 +128,14 @@ def move_canary(settings: Settings, flow: Flow) -> CheckResult:
         return CheckResult(check=_CHECK, status=Status.FAILED, text=error.reason, lines=error.lines)
     except MirrorlessError as error:
         return CheckResult(check=_CHECK, status=Status.FAILED, text=str(error))
-    way = "there and back" if reverse is not None else f"to {flow.target.alias}; the file has no flow {back}"
+    way = "there and back" if reverse is not None else f"to {flow.target.alias}; no flow {back} runs"
     text = f"{count_of(_RECORDS, 'record')} and a group moved {way} in {time.monotonic() - began:,.1f} s"
     return CheckResult(check=_CHECK, status=Status.OK, text=text)
+
+
+def _has_run(flow: Flow) -> bool:
+    """Whether a flow has its internal topics: without them it cannot copy the canary back."""
+    return flow.offset_storage_topic in partition_counts(Admin(flow.target).metadata())
 
 
 def _why_not(flows: Iterable[Flow]) -> str | None:

@@ -83,6 +83,7 @@ def _copied(context: OperationContext, ends: Mapping[TopicPartition, int], until
     copied_here = False
     with closing(Translator(flow, source=context.source, target=context.target)) as translator:
         best, since = -1, time.monotonic()
+        trouble: str | None = None
         while True:
             left, troubles = _backlog(context, translator, ends)
             records = sum(one.records for one in left.values())
@@ -94,7 +95,6 @@ def _copied(context: OperationContext, ends: Mapping[TopicPartition, int], until
             elif time.monotonic() - since > _PATIENCE_S:
                 context.say("no copier makes progress; this process copies")
                 trouble = _copy(context)
-                troubles += [trouble] if trouble else []
                 copied_here, since = True, time.monotonic()
             if not context.wait(until):
                 lines = [
@@ -103,6 +103,7 @@ def _copied(context: OperationContext, ends: Mapping[TopicPartition, int], until
                     if one.records or not one.exact
                 ]
                 seconds = context.request.drain_timeout_s
+                troubles += [] if trouble is None else [trouble]
                 raise StepFailed(f"not everything was copied in {seconds:g} s", [*lines, *troubles])
 
 
