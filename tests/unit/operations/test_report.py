@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 from mirrorless.cli import drill as command
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import ClusterUnavailable
+from mirrorless.operations.drill import report as drill_report
 from mirrorless.operations.drill.facts import BacklogFacts, NotCopied
 from mirrorless.operations.drill.gather_records import positions_of
 from mirrorless.operations.drill.page import page
@@ -56,6 +58,16 @@ def test_json_has_everything() -> None:
     assert one["groups"] == [{"group": "billing", "partitions": 1, "untranslated": 0, "read_again": 0, "not_copied": 2}]
     assert set(one["versions"]) == {"mirrorless", "confluent-kafka", "kafka-python"}
     assert re.fullmatch("[0-9a-f]{64}", one["configuration_sha256"])
+
+
+def test_a_package_without_metadata_has_an_unknown_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(package: str) -> str:
+        if package == "mirrorless":  # as in the layer of the functions
+            raise PackageNotFoundError(package)
+        return "1"
+
+    monkeypatch.setattr(drill_report, "version", version)
+    assert dict(report().versions) == {"mirrorless": "unknown", "confluent-kafka": "1", "kafka-python": "1"}
 
 
 def test_the_hash_changes_with_a_setting_and_not_with_a_secret() -> None:

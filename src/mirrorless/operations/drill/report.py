@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.doctor.findings import Status
@@ -116,7 +116,7 @@ def report_of(facts: DrillFacts, *, began_ms: int, ended_ms: int, more: Sequence
         rpo_partition=None if worst is None else f"{worst[0][0]}-{worst[0][1]}",
         rpo_limit_s=flow.rpo_seconds,
         rto_limit_s=flow.rto_seconds,
-        versions=tuple((name, version(name)) for name in _PACKAGES),
+        versions=tuple((name, _version(name)) for name in _PACKAGES),
         configuration=configuration_hash(flow),
         notes=() if isinstance(facts.metadata, UnreadPart) else tuple(facts.metadata.notes),
     )
@@ -126,6 +126,14 @@ def configuration_hash(flow: Flow) -> str:
     """Return the SHA-256 of the flow's settings with its secrets masked: it does not change with a password."""
     settings = json.dumps(flow.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(settings.encode()).hexdigest()
+
+
+def _version(package: str) -> str:
+    """Return the version of a package; the layer of the functions has the files of Mirrorless without its metadata."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def as_fields(report: DrillReport) -> dict[str, Any]:
