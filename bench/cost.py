@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 HOURS: Final = 730
 """Hours of a month, as AWS reckons."""
+HOURS_OF_A_WEEK: Final = 7 * 24
 RATES: Final = (1, 50, 500)
 """MB/s of a flow, as they are on the wire."""
 TOPICS: Final = 20
@@ -79,8 +80,8 @@ VERIFY_MB_S: Final = 4 * 40.0
 """Of a comparison with two G.1X, both sides together: four cores at the design target."""
 ENDPOINTS: Final = 6
 """Glue, CloudWatch, its logs, SQS, STS and Secrets Manager, in one zone; S3's is free."""
-ALARM_METRICS: Final = 4 + 2 + 3 + 3 + 3 + 8
-"""Four alarms of one metric each, and five that are made of several."""
+ALARM_METRICS: Final = 5 + 2 + 2 + 3 + 3 + 3 + 9
+"""Five alarms of one metric each, and six that are made of several."""
 MOST_FUNCTIONS: Final = 16
 """The most that the template's `CopyFunctions` takes."""
 LARGER_COPY_MB: Final = (1024, 1769)
@@ -143,6 +144,7 @@ FUNCTIONS: Final = (
     Function("heartbeat_monitor, by schedule", 256, 60, 1),
     Function("heartbeat_monitor, by trigger", 256, 3600, 0.1),
     Function("job_supervisor", 256, 60, 1),
+    Function("drill", 512, 1 / HOURS_OF_A_WEEK, 60),
 )
 COPY_AT_REST: Final = Function("copy, while the job copies", SMALL_COPY_MB, 60, RETURNS_S)
 
@@ -235,10 +237,11 @@ def watching(topics: int = TOPICS, lagging_h: float = LAGGING_H) -> float:
     """Return what metrics, alarms, dashboard and logs cost a month.
 
     A metric is paid by the hours in which it is sent: of the flow always, unless it is mostly zero; of a topic while it
-    lags; of `verify_copy` one hour a day.
+    lags; of `verify_copy` one hour a day, of `drill` one hour a week.
     """
     sent = [metric for metric in METRICS if metric.cloudwatch and not metric.sparse]
-    hours = sum(1.0 if metric.emitter is Emitter.VERIFY_COPY else 24 for metric in sent if FLOW in metric.dimensions)
+    hours_a_day = {Emitter.VERIFY_COPY: 1.0, Emitter.DRILL: 1 / 7}
+    hours = sum(hours_a_day.get(metric.emitter, 24.0) for metric in sent if FLOW in metric.dimensions)
     hours += topics * lagging_h * sum(TOPIC in metric.dimensions for metric in sent)
     return (
         hours / 24 * METRIC_MONTH
@@ -332,7 +335,7 @@ def main() -> None:
     for one in FUNCTIONS:
         beside_s = one.seconds if one.beside_copy_s is None else one.beside_copy_s
         print(
-            f"| {one.name} | {one.memory_mb} | {one.an_hour:g} | {one.seconds:g} | {one.dollars:.2f} "
+            f"| {one.name} | {one.memory_mb} | {round(one.an_hour, 3):g} | {one.seconds:g} | {one.dollars:.2f} "
             f"| {beside_s:g} | {one.dollars_beside_copy:.2f} |"
         )
     rest = COPY_AT_REST

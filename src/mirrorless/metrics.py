@@ -37,6 +37,7 @@ class Emitter(StrEnum):
     HEARTBEAT_MONITOR = "heartbeat_monitor"
     JOB_SUPERVISOR = "job_supervisor"
     VERIFY_COPY = "verify_copy"
+    DRILL = "drill"
     FUNCTIONS = "functions"
     """Any of the functions."""
 
@@ -365,6 +366,16 @@ METRICS: Final[tuple[Metric, ...]] = (
         unit=Unit.COUNT,
         meaning="Items that a run could not compare; its report has the reasons, and the run fails.",
         emitter=Emitter.VERIFY_COPY,
+    ),
+    *(
+        Metric(name=name, unit=unit, meaning=meaning, emitter=Emitter.DRILL)
+        for name, unit, meaning in (
+            ("drill-checks-failed", Unit.COUNT, "Checks that failed; the report of the drill has them."),
+            ("drill-checks-not-done", Unit.COUNT, "Checks that could not be done; the report of the drill has them."),
+            ("drill-rpo-records", Unit.COUNT, "Records that were not copied, at most; no value if unknown."),
+            ("drill-rpo-seconds", Unit.SECONDS, "Age of the oldest of these, 0 without any; no value if unknown."),
+            ("drill-rto-seconds", Unit.SECONDS, "Duration of the measured part of a failover."),
+        )
     ),
     Metric(
         name="records-refused",

@@ -86,7 +86,8 @@ def test_what_is_not_sent_is_not_paid() -> None:
     flow = cost.watching(topics=0)
     assert cost.watching(topics=1, lagging_h=24) - flow == pytest.approx(6 * 0.30)
     assert cost.watching(topics=1, lagging_h=1) - flow == pytest.approx(6 * 0.30 / 24)
-    assert flow == pytest.approx(21 * 0.30 + 3 * 0.30 / 24 + 23 * 0.10 + 0.50 + 3.0 + 730 * 30 * 0.01e-3 + 2 * 0.50)
+    metrics = 21 * 0.30 + 3 * 0.30 / 24 + 5 * 0.30 / 168
+    assert flow == pytest.approx(metrics + 27 * 0.10 + 0.50 + 3.0 + 730 * 30 * 0.01e-3 + 2 * 0.50)
 
 
 def test_alarms_are_paid_by_their_metrics() -> None:

@@ -21,6 +21,7 @@ FUNCTIONS: Final = (
     "heartbeat_monitor",
     "job_supervisor",
     "copy",
+    "drill",
 )
 ENTRIES: Final = {name: ROOT / "functions" / name / "app.py" for name in FUNCTIONS} | {
     name: ROOT / "glue_jobs" / f"{name}.py" for name in ("partition_copy", "verify_copy")
@@ -191,7 +192,7 @@ def test_policies_are_well_formed_and_no_larger_than_iam_takes(
     documents += [
         policy["PolicyDocument"] for role in roles.of_type("AWS::IAM::Role").values() for policy in role["Policies"]
     ]
-    assert len(documents) == (17 if both_ways == "false" else 18)
+    assert len(documents) == (18 if both_ways == "false" else 19)
     for document in documents:
         # Attributes of resources are ARNs that only AWS knows.
         text = re.sub(r"<[^>]+>", "arn:aws:any:::thing", json.dumps(document))

@@ -32,6 +32,7 @@ FUNCTIONS: Final = (
     "HeartbeatMonitor",
     "JobSupervisor",
     "Copy",
+    "Drill",
 )
 LARGEST_BYTES: Final = 250 << 20
 """Lambda's limit for a function and its layers, unzipped."""

@@ -94,12 +94,12 @@ def test_stacks_are_created_changed_and_deleted(expanded: Path, aws: Callable[[s
         cloudformation.create_stack(StackName=name, TemplateBody=body, Capabilities=["CAPABILITY_IAM"])
         names |= _expect(cloudformation, name, "CREATE_COMPLETE", before[name])
     functions = aws("lambda").list_functions()["Functions"]
-    assert len(functions) == 8 + 2  # the reader of the settings and the publisher too
-    assert len(aws("events").list_rules()["Rules"]) == 8 + 2
+    assert len(functions) == 9 + 2  # the reader of the settings and the publisher too
+    assert len(aws("events").list_rules()["Rules"]) == 9 + 2
     assert {one["retentionInDays"] for one in aws("logs").describe_log_groups()["logGroups"]} == {30}
     assert aws("ssm").get_parameter(Name="/mirrorless/stack/artifacts")["Parameter"]["Value"]
     roles = [one for one in aws("iam").list_roles()["Roles"] if one["RoleName"].startswith("environment-")]
-    assert len(roles) == 10 + 2
+    assert len(roles) == 11 + 2
 
     for name in made:
         body = _body(after[name], names)
@@ -107,7 +107,7 @@ def test_stacks_are_created_changed_and_deleted(expanded: Path, aws: Callable[[s
         _expect(cloudformation, name, "UPDATE_COMPLETE", after[name])
     changed = aws("lambda").list_functions()["Functions"]
     levels = [one["Environment"]["Variables"].get("LOG_LEVEL") for one in changed if "Environment" in one]
-    assert levels.count("DEBUG") == 8
+    assert levels.count("DEBUG") == 9
     # Several functions copy: each starts the others.
     (copy,) = [one["RoleName"] for one in aws("iam").list_roles()["Roles"] if "-CopyRole-" in one["RoleName"]]
     attached = aws("iam").list_attached_role_policies(RoleName=copy)["AttachedPolicies"]

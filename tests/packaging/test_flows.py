@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from mirrorless.clusters.internal_topics import offset_syncs_topic
-from mirrorless.functions.environment import CopyEnvironment, FunctionEnvironment, SupervisorEnvironment, parse
+from mirrorless.functions.environment import (
+    CopyEnvironment,
+    DrillEnvironment,
+    FunctionEnvironment,
+    SupervisorEnvironment,
+    parse,
+)
 from mirrorless.functions.job_supervisor import OVER
 from mirrorless.settings import load
 from mirrorless.settings.model import Flow
@@ -22,7 +28,11 @@ if TYPE_CHECKING:
 
 TRIGGERS: Final = "AWS::Lambda::EventSourceMapping"
 FUNCTIONS: Final = "AWS::Serverless::Function"
-MODELS: Final[dict[str, type[FunctionEnvironment]]] = {"Copy": CopyEnvironment, "JobSupervisor": SupervisorEnvironment}
+MODELS: Final[dict[str, type[FunctionEnvironment]]] = {
+    "Copy": CopyEnvironment,
+    "Drill": DrillEnvironment,
+    "JobSupervisor": SupervisorEnvironment,
+}
 
 
 def variables(flow: Stack, name: str) -> dict[str, str]:
@@ -70,7 +80,7 @@ def test_names_are_the_stacks_and_no_alias_is_part_of_them() -> None:
 def test_every_function_has_its_handler_and_its_environment() -> None:
     flow = environment().nested["Forward"]
     found = flow.of_type(FUNCTIONS)
-    assert len(found) == 8
+    assert len(found) == 9
     for name, one in found.items():
         folder = (ROOT / "infra" / one["CodeUri"]).resolve()
         assert folder.parent == ROOT / "functions"
@@ -97,17 +107,18 @@ def test_only_functions_with_a_trigger_have_a_place_for_refused_records() -> Non
 
 def test_a_function_ends_before_lambda_ends_it_and_keeps_to_its_number() -> None:
     flow = environment().nested["Forward"]
-    reserved = environment(ReservedConcurrency="true").nested["Forward"].of_type(FUNCTIONS).values()
-    assert sum(one["ReservedConcurrentExecutions"] for one in reserved) == 12
+    reserved = environment(ReservedConcurrency="true").nested["Forward"].of_type(FUNCTIONS)
+    assert sum(one["ReservedConcurrentExecutions"] for name, one in reserved.items() if name != "Drill") == 12
     # CloudFormation does not multiply: each of several functions that copy takes what the account has left.
     several = environment(ReservedConcurrency="true", ForwardCopyFunctions="3").nested["Forward"].of_type(FUNCTIONS)
-    assert [name for name, one in several.items() if "ReservedConcurrentExecutions" not in one] == ["Copy"]
-    for one in flow.of_type(FUNCTIONS).values():
+    assert [name for name, one in several.items() if "ReservedConcurrentExecutions" not in one] == ["Copy", "Drill"]
+    for name, one in flow.of_type(FUNCTIONS).items():
         timeout = one.get("Timeout", flow.globals["Timeout"])
         assert 60 <= timeout <= 900
         assert "ReservedConcurrentExecutions" not in one  # a new account has ten in total
         assert one["EventInvokeConfig"]["MaximumRetryAttempts"] == 0
-        assert "DestinationConfig" not in one["EventInvokeConfig"]  # the next one does its work
+        # The next one does its work, but the next drill is a week later.
+        assert ("DestinationConfig" in one["EventInvokeConfig"]) == (name == "Drill")
 
 
 def test_functions_that_copy_are_as_many_and_as_large_as_the_parameters_have_it() -> None:
@@ -274,6 +285,35 @@ def test_a_report_is_written_where_the_role_allows_it() -> None:
     assert report["Resource"] == "arn:aws:s3:::<Artifacts>/verify/stack-forward/*"
 
 
+def test_a_drill_is_weekly_and_may_wait_for_hours() -> None:
+    flow = environment().nested["Forward"]
+    drill = flow.of_type(FUNCTIONS)["Drill"]
+    assert drill["Events"] == {
+        "Rate": {"Type": "Schedule", "Properties": {"Schedule": "cron(0 4 ? * MON *)", "State": "ENABLED"}}
+    }
+    off = environment(DrillSchedule="").nested["Forward"].of_type(FUNCTIONS)["Drill"]
+    assert off["Events"]["Rate"]["Properties"] == {"Schedule": "rate(7 days)", "State": "DISABLED"}
+    assert drill["Timeout"] == 900
+    assert (
+        "ReservedConcurrentExecutions"
+        not in environment(ReservedConcurrency="true").nested["Forward"].of_type(FUNCTIONS)["Drill"]
+    )
+    assert drill["EventInvokeConfig"] == {
+        "MaximumRetryAttempts": 0,
+        "MaximumEventAgeInSeconds": 21_600,
+        "DestinationConfig": {"OnFailure": {"Type": "SQS", "Destination": "<Failures.Arn>"}},
+    }
+
+
+def test_a_drill_writes_its_report_where_its_role_allows_it_and_nowhere_else() -> None:
+    flow = environment().nested["Forward"]
+    assert variables(flow, "Drill")["MIRRORLESS_REPORTS"] == "s3://<Artifacts>/drill/stack-forward"
+    s3 = [one for one in statements(flow, "drill") if "s3:PutObject" in str(one["Action"])]
+    assert [(one["Action"], one["Resource"]) for one in s3] == [
+        ("s3:PutObject", "arn:aws:s3:::<Artifacts>/drill/stack-forward/*")
+    ]
+
+
 def test_a_comparison_that_failed_is_a_message_in_the_queue_of_failures() -> None:
     flow = environment().nested["Forward"]
     rule = flow.of_type("AWS::Events::Rule")["VerifyFailed"]
@@ -328,7 +368,7 @@ def test_schedules_are_as_often_as_the_settings_have_it_by_default() -> None:
         name: event["Properties"]["Schedule"]
         for name, one in flow.of_type(FUNCTIONS).items()
         for event in one["Events"].values()
-        if event["Type"] == "Schedule"
+        if event["Type"] == "Schedule" and name != "Drill"
     }
     usual = {name: about.default for name, about in Flow.model_fields.items()}
     assert {name: seconds(rate) for name, rate in found.items()} == {

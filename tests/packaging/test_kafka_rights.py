@@ -86,7 +86,7 @@ def test_every_right_of_the_table_is_granted_and_nothing_else(
     rows = needed(one_way, [function])
     asked = {(action, resource(one_way, row)) for row in rows for action in row.iam_actions}
     asked |= {(CONNECT, cluster(one_way, row.side)) for row in rows}
-    if both_ways and function in (Function.CHECKPOINT, Function.COPY):
+    if both_ways and function in (Function.CHECKPOINT, Function.COPY, Function.DRILL):
         asked |= {(action, resource(back, row)) for row in of_the_way_back(back) for action in row.iam_actions}
     missing = {
         (action, arn)

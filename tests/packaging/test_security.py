@@ -28,7 +28,7 @@ def of_type(kind: str, **parameters: str) -> list[dict[str, Any]]:
 
 def test_every_role_has_the_boundary_and_the_path_that_are_given() -> None:
     roles = of_type("AWS::IAM::Role", PermissionsBoundary=BOUNDARY, RolePath="/mirrorless/")
-    assert len(roles) == 1 + 2 * 11
+    assert len(roles) == 1 + 2 * 12
     assert {(one["PermissionsBoundary"], one["Path"]) for one in roles} == {(BOUNDARY, "/mirrorless/")}
     policies = of_type("AWS::IAM::ManagedPolicy", RolePath="/mirrorless/")
     assert {one["Path"] for one in policies} == {"/mirrorless/"}
@@ -51,6 +51,7 @@ def test_reports_and_temporary_files_end_and_releases_stay() -> None:
     (bucket,) = of_type("AWS::S3::Bucket", ReportRetentionDays="90")
     rules = {one["Id"]: one for one in bucket["LifecycleConfiguration"]["Rules"]}
     assert (rules["reports"]["Prefix"], rules["reports"]["ExpirationInDays"]) == ("verify/", "90")
+    assert (rules["drills"]["Prefix"], rules["drills"]["ExpirationInDays"]) == ("drill/", "90")
     assert rules["temporary"]["Prefix"] == "temp/"
     assert not any("ExpirationInDays" in one and not one.get("Prefix") for one in rules.values())
     jobs = of_type("AWS::Glue::Job")

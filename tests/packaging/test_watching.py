@@ -40,8 +40,9 @@ def test_there_is_an_alarm_for_each_thing_that_must_not_last(watch: Stack) -> No
         "PartitionHalted": ["partitions-halted"],
         "MetadataFailed": ["topics-failed", "configs-failed", "acls-failed"],
         "Differences": ["differences"],
+        "DrillFailed": ["drill-checks-failed", "drill-checks-not-done"],
     }
-    assert set(alarms(watch)) == {*ours, "FunctionErrors", "FailuresWaiting", "VerifyNotDone"}
+    assert set(alarms(watch)) == {*ours, "FunctionErrors", "FailuresWaiting", "VerifyNotDone", "DrillNotDone"}
     failed = {name for name in BY_NAME if name.endswith("-failed")}
     assert failed <= {metric for metrics in ours.values() for metric in metrics}
 
@@ -101,6 +102,17 @@ def test_a_comparison_that_failed_and_one_that_found_something_are_alarms_of_the
     body = json.loads(watch.resources["Dashboard"]["Properties"]["DashboardBody"])
     shown = next(one["properties"]["alarms"] for one in body["widgets"] if one["type"] == "alarm")
     assert sorted(shown) == sorted(f"<{name}.Arn>" for name in alarms(watch))
+
+
+def test_alarms_of_a_drill_last_until_the_next_one(watch: Stack) -> None:
+    found, undone = alarms(watch)["DrillFailed"], alarms(watch)["DrillNotDone"]
+    assert found["TreatMissingData"] == undone["TreatMissingData"] == "ignore"
+    (checks,) = [one["Expression"] for one in found["Metrics"] if "Expression" in one]
+    assert checks == "failed + undone"  # without FILL, which would end the alarm after five minutes
+    assert (undone["Namespace"], undone["MetricName"]) == ("AWS/Lambda", "Errors")
+    assert undone["Dimensions"] == [{"Name": "FunctionName", "Value": "<Drill>"}]
+    # Its value has the time at which the invocation began.
+    assert undone["Period"] > environment().nested["Forward"].of_type("AWS::Serverless::Function")["Drill"]["Timeout"]
 
 
 @pytest.mark.parametrize(("seconds", "missing"), [(180, "breaching"), (0, "notBreaching")])
@@ -183,6 +195,7 @@ def test_the_dashboard_shows_metrics_as_they_are_emitted(watch: Stack) -> None:
                 assert TOPIC in BY_NAME[found[2]].dimensions
     verified = {name for name, one in BY_NAME.items() if one.emitter is Emitter.VERIFY_COPY}
     assert verified <= shown
+    assert {name for name, one in BY_NAME.items() if one.emitter is Emitter.DRILL} <= shown
     copied = {name for name, one in BY_NAME.items() if one.emitter is Emitter.COPY and one.cloudwatch}
     assert copied - shown <= {"record-age-ms"}  # rates are metric math
 

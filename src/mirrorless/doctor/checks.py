@@ -45,7 +45,7 @@ _IDS: Final = "cluster ids"
 _LOOPS: Final = "loops"
 _ENGINES: Final = frozenset({Function.COPY, Function.PARTITION_COPY})
 _COPYING: Final = _ENGINES | {Function.TOPIC_DISCOVERY, Function.CONFIG_SYNC}
-_OF_GROUPS: Final = frozenset({Function.CHECKPOINT, Function.COPY, Function.VERIFY_COPY})
+_OF_GROUPS: Final = frozenset({Function.CHECKPOINT, Function.COPY, Function.VERIFY_COPY, Function.DRILL})
 
 
 def examine(flow: Flow, functions: Iterable[Function] | None = None) -> list[Finding]:

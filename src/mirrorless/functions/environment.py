@@ -51,6 +51,13 @@ class SupervisorEnvironment(FunctionEnvironment):
     """What was deployed, as the job's argument `--MIRRORLESS_RELEASE` has it; a run of another release is restarted."""
 
 
+class DrillEnvironment(FunctionEnvironment):
+    """Additional variables of the drill."""
+
+    reports: _Text = Field(alias="MIRRORLESS_REPORTS")
+    """Folder of the reports, such as `s3://bucket/drill/name`, or a path."""
+
+
 _Environment = TypeVar("_Environment", bound=FunctionEnvironment)
 
 
@@ -79,6 +86,11 @@ def copy_environment() -> CopyEnvironment:
 def supervisor_environment() -> SupervisorEnvironment:
     """This function's environment with the job supervisor's variables; raises `ConfigurationError`."""
     return _read(SupervisorEnvironment)
+
+
+def drill_environment() -> DrillEnvironment:
+    """This function's environment with the drill's variables; raises `ConfigurationError`."""
+    return _read(DrillEnvironment)
 
 
 def _read(model: type[_Environment]) -> _Environment:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow, Settings
 
 LEFT_OUT: Final = {
+    "Drill": "`mirrorless drill` is a command",
     "VerifyCopy": "`mirrorless verify` is a command",
     "VerifyTrigger": "`mirrorless verify` is a command",
     "VerifyFailed": "there is no failure queue: records that a function refuses are in the log",

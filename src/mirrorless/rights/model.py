@@ -28,6 +28,7 @@ class Function(StrEnum):
     COPY = "copy"
     PARTITION_COPY = "partition_copy"
     VERIFY_COPY = "verify_copy"
+    DRILL = "drill"
 
 
 class Side(StrEnum):

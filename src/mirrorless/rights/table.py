@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 _S, _T = Side.SOURCE, Side.TARGET
 _DISCOVERY, _COPY, _CHECKPOINT = Function.TOPIC_DISCOVERY, Function.PARTITION_COPY, Function.CHECKPOINT
 _CONFIGS, _ACLS, _VERIFY = Function.CONFIG_SYNC, Function.ACL_SYNC, Function.VERIFY_COPY
-_HEARTBEAT, _SUPERVISOR = Function.HEARTBEAT, Function.JOB_SUPERVISOR
+_HEARTBEAT, _SUPERVISOR, _DRILL = Function.HEARTBEAT, Function.JOB_SUPERVISOR, Function.DRILL
+_MONITOR = Function.HEARTBEAT_MONITOR
 _SAME: Final = "detect recreated topics"
 _FENCES: Final = "leave out the fence of a switchover"
 
@@ -82,7 +83,7 @@ _ALONE: Final = (
     Row(_CHECKPOINT, _T, On.GROUPS, Operation.DESCRIBE, "find active groups, read offsets", When.GROUP_OFFSETS),
     Row(_CHECKPOINT, _T, On.GROUPS, Operation.READ, "commit offsets", When.GROUP_OFFSETS),
     Row(_CHECKPOINT, _T, On.REMOTE_TOPICS, Operation.READ, "commit offsets", When.GROUP_OFFSETS),
-    Row(Function.HEARTBEAT_MONITOR, _T, On.REMOTE_HEARTBEATS, Operation.READ, "measure heartbeat latency"),
+    Row(_MONITOR, _T, On.REMOTE_HEARTBEATS, Operation.READ, "measure heartbeat latency"),
     Row(_SUPERVISOR, _T, On.TARGET_STATE, Operation.READ, "check whether the flow is paused", When.PAUSE),
     Row(_SUPERVISOR, _T, On.PROGRESS, Operation.READ, "find which engine copies, and how far it lags", When.AUTO),
     Row(_SUPERVISOR, _T, On.PROGRESS, Operation.WRITE, "record which engine is to copy", When.AUTO),
@@ -114,6 +115,22 @@ _ALONE: Final = (
     Row(_VERIFY, _T, On.CLUSTER, Operation.DESCRIBE, "compare ACLs", When.ACLS),
     Row(_VERIFY, _T, On.OPERATIONS, Operation.READ, _FENCES, When.OPERATIONS),
     Row(_VERIFY, _T, On.ACL_RECORD, Operation.READ, "read which ACLs the flow added", When.PRUNE),
+    Row(_DRILL, _S, On.TOPICS, Operation.READ, "compare records, count those that are not copied"),
+    Row(_DRILL, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "find compacted topics, compare configs"),
+    Row(_DRILL, _S, On.OFFSET_SYNCS, Operation.READ, "translate offsets", When.SYNCS_ON_SOURCE),
+    Row(_DRILL, _S, On.GROUPS, Operation.DESCRIBE, "find groups, read their offsets"),
+    Row(_DRILL, _S, On.CLUSTER, Operation.DESCRIBE, "compare ACLs and the rights of principals"),
+    Row(_DRILL, _T, On.REMOTE_TOPICS, Operation.READ, "compare records"),
+    Row(_DRILL, _T, On.REMOTE_TOPICS, Operation.DESCRIBE_CONFIGS, "find compacted topics, compare configs"),
+    Row(_DRILL, _T, On.REMOTE_HEARTBEATS, Operation.READ, "read the age of the last heartbeat", part=_MONITOR),
+    Row(_DRILL, _T, On.PROGRESS, Operation.READ, "read how far the copy is, and what halted"),
+    Row(_DRILL, _T, On.OFFSET_SYNCS, Operation.READ, "translate offsets", When.SYNCS_ON_TARGET),
+    Row(_DRILL, _T, On.CHECKPOINTS, Operation.READ, "compare checkpoints", part=_CHECKPOINT),
+    Row(_DRILL, _T, On.GROUPS, Operation.DESCRIBE, "find active groups, read offsets"),
+    Row(_DRILL, _T, On.CLUSTER, Operation.DESCRIBE, "compare ACLs and the rights of principals"),
+    Row(_DRILL, _T, On.TARGET_STATE, Operation.READ, "check whether the flow is paused", When.PAUSE),
+    Row(_DRILL, _T, On.OPERATIONS, Operation.READ, _FENCES, When.OPERATIONS),
+    Row(_DRILL, _T, On.ACL_RECORD, Operation.READ, "read which ACLs the flow added", When.PRUNE),
 )
 
 
@@ -133,7 +150,7 @@ ROWS: Final = (*_ALONE, *_of_copy())
 
 
 def functions_of(flow: Flow) -> frozenset[Function]:
-    """Which functions are enabled by a flow's settings; not `verify_copy`, on which nothing depends."""
+    """Which functions are enabled by a flow's settings; not `verify_copy` and `drill`, on which nothing depends."""
     wanted = {
         Function.COPY: flow.engine != "spark",
         Function.PARTITION_COPY: flow.engine != "functions",
@@ -143,6 +160,7 @@ def functions_of(flow: Flow) -> frozenset[Function]:
         Function.CHECKPOINT: flow.writes_checkpoints,
         Function.HEARTBEAT_MONITOR: flow.heartbeats_replication_enabled,
         Function.VERIFY_COPY: False,
+        Function.DRILL: False,
     }
     return frozenset(function for function in Function if wanted.get(function, True))
 

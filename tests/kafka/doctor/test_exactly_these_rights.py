@@ -1,24 +1,28 @@
-"""Users with exactly the rights of the table replicate everything and verify it, and the doctor does not complain."""
+"""Users with exactly the rights of the table replicate, verify and drill, and the doctor does not complain."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from click.testing import CliRunner
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AclBinding, ResourceType
+from confluent_kafka.admin import AclBinding, NewTopic, ResourceType
 
+from mirrorless.cli import root
 from mirrorless.cli.doctor import doctor
 from mirrorless.clusters.acls import Acl, topic_acls
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.groups import GroupOffsets
 from mirrorless.clusters.topics import partition_counts
+from mirrorless.formats import Heartbeat
 from mirrorless.rights import Function, Side, When, needed
 from tests.support.guarded import BY_CERTIFICATE, GuardedWorld, connected
 from tests.support.processes import Mirrorless
+from tests.support.secured import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,6 +110,7 @@ def test_the_whole_flow(guarded: Guarded, tmp_path: Path) -> None:
     assert not isinstance(offsets, str)
     assert offsets[world.remote, 0].offset == COMMITTED
     verify(world)
+    drill(world)
 
 
 def wrong(findings: list[dict[str, str]]) -> list[dict[str, str]]:
@@ -113,18 +118,48 @@ def wrong(findings: list[dict[str, str]]) -> list[dict[str, str]]:
     return [one for one in findings if one["status"] != "ok" and "DESCRIBE_CONFIGS is needed" not in one["text"]]
 
 
-def verify(world: GuardedWorld) -> None:
-    """Another user, who may not write anything, compares both sides."""
-    user = f"{world.mark}-verify"
+def as_another_user(world: GuardedWorld, function: Function) -> None:
+    """Have the flow log in as a user with exactly the rights of one function, of whom the doctor has no complaint."""
+    user = f"{world.mark}-{function}"
     world.guarded.add_users([user])
     world.clients = {side: world.guarded.login(side, user) for side in Side}
-    world.guarded.grant(world.acls(needed(world.flow(), [Function.VERIFY_COPY]), user))
-    asked = CliRunner().invoke(doctor, [str(world.write()), "--json", "--function", Function.VERIFY_COPY])
+    world.guarded.grant(world.acls(needed(world.flow(), [function]), user))
+    asked = CliRunner().invoke(doctor, [str(world.write()), "--json", "--function", function])
     (findings,) = json.loads(asked.stdout)["flows"].values()
     assert not wrong(findings), asked.stdout
 
+
+def verify(world: GuardedWorld) -> None:
+    """Another user, who may not write anything, compares both sides."""
+    as_another_user(world, Function.VERIFY_COPY)
     command = [sys.executable, "-m", "mirrorless", "verify", str(world.file), "--json"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=170)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     (found,) = json.loads(ended.stdout)["flows"]
     assert (found["records-compared"], found["troubles"], found["notes"]) == (RECORDS, [], [])
+
+
+def drill(world: GuardedWorld) -> None:
+    """Another one, who may not write anything either, rehearses a failover: every check is done, and none fails."""
+    beat(world)
+    as_another_user(world, Function.DRILL)
+    ended = CliRunner().invoke(root, ["drill", str(world.file), "--to", world.aliases[Side.TARGET], "--json"])
+    assert ended.exit_code == 0, ended.output
+    (report,) = json.loads(ended.stdout)["flows"].values()
+    checks = {one["check"]: one for one in report["checks"]}
+    assert {one["status"] for one in checks.values()} <= {"ok", "warning"}
+    assert checks["positions of groups"]["text"] == "1 position compared, all the same"
+    assert checks["heartbeats"]["text"].startswith("the newest is")
+    assert report["rpo"]["records"] == 0
+
+
+def beat(world: GuardedWorld) -> None:
+    """A heartbeat of the source that was replicated to the target."""
+    target, topic = world.guarded.by_admin(Side.TARGET), f"{world.aliases[Side.SOURCE]}.heartbeats"
+    admin = world.guarded.admin(Side.TARGET)
+    admin.client.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+    eventually(lambda: topic in admin.metadata().topics)
+    one = Heartbeat(source="any", target=world.aliases[Side.SOURCE], timestamp_ms=int(time.time() * 1000))
+    producer = Producer(connected(target))
+    producer.produce(topic, key=one.key(), value=one.value())
+    assert producer.flush(30) == 0

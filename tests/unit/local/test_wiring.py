@@ -68,13 +68,22 @@ def test_every_schedule_and_trigger_of_the_templates_is_run(tmp_path: Path) -> N
 
 def test_every_handler_is_found_and_told_what_it_needs(tmp_path: Path) -> None:
     flow, found = wired(tmp_path)
-    assert set(found.functions) == {path.parent.name for path in (ROOT / "functions").glob("*/app.py")}
+    written = {path.parent.name for path in (ROOT / "functions").glob("*/app.py")}
+    assert set(found.functions) == written - {"drill"}
     for name, one in found.functions.items():
         assert (one.folder / "app.py").exists()
         told = parse(MODELS.get(name, FunctionEnvironment), one.variables)
         assert (told.flow, told.config) == (flow.name, str(tmp_path / "mm2.properties"))
         assert told.failures is None
         assert 60 <= one.timeout_s <= 900
+
+
+def test_a_drill_is_a_command_here_and_is_not_run_on_its_schedule(tmp_path: Path) -> None:
+    _, found = wired(tmp_path)
+    assert ("Drill", "Schedule") in written()
+    assert LEFT_OUT["Drill"] == "`mirrorless drill` is a command"
+    assert "drill" not in found.functions
+    assert "drill" not in {one.function for one in found.schedules}
 
 
 def test_the_job_is_the_script_that_glue_runs_without_its_cloudwatch(tmp_path: Path) -> None:

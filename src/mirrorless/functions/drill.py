@@ -1,0 +1,79 @@
+"""drill: rehearses a failover of the flow on a schedule, stores the report and emits its figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.target_state import waits_for_its_turn
+from mirrorless.doctor.findings import Status
+from mirrorless.errors import AwsError
+from mirrorless.functions.environment import drill_environment
+from mirrorless.operations.drill.page import page
+from mirrorless.operations.drill.report import to_json
+from mirrorless.operations.drill.run import drill_flow
+from mirrorless.verify.report_file import write
+
+if TYPE_CHECKING:
+    from mirrorless.functions.invocation import Invocation
+    from mirrorless.operations.drill.report import DrillReport
+
+_ALARMING: Final = {
+    Status.FAILED: ("drill-checks-failed", "a check of the drill failed"),
+    Status.NOT_CHECKED: ("drill-checks-not-done", "a check of the drill could not be done"),
+}
+"""The metric of a status, and what is logged for each of its checks."""
+
+
+def rehearse(invocation: Invocation) -> dict[str, Any]:
+    """Drill the flow, also if it is paused; a failed check is a metric and no error.
+
+    A flow to whose target applications write is not drilled, because they have moved there already; it has no failed
+    checks. Raises `ClusterError` if a cluster does not answer, `AwsError` if the report cannot be stored.
+    """
+    folder, flow = drill_environment().reports.rstrip("/"), invocation.flow
+    if (reason := waits_for_its_turn(flow, Admin(flow.target))) is not None:
+        for metric, _ in _ALARMING.values():
+            invocation.measure(metric, 0)  # ends alarms of an earlier drill
+        return {"note": f"not drilled: {reason}"}
+    report = drill_flow(invocation.settings, flow)
+    _measure(invocation, report)
+    place = f"{folder}/{flow.name.replace('->', '-')}/{report.began_ms}"
+    try:
+        write(f"{place}/result.json", to_json([report], {}).encode())
+        write(f"{place}/result.html", page([report], {}).encode())
+    except OSError as error:
+        raise AwsError(f"the report of the drill is not stored: {error}") from error
+    return {
+        "status": report.status.value,
+        "failed": _checks(report, Status.FAILED),
+        "not_checked": _checks(report, Status.NOT_CHECKED),
+        "warnings": _checks(report, Status.WARNING),
+        "rpo_records": report.rpo_records,
+        "rpo_s": _rpo_s(report),
+        "rto_s": round(report.rto_seconds, 3),
+        "report": place,
+    }
+
+
+def _measure(invocation: Invocation, report: DrillReport) -> None:
+    """Emit the figures of a report, and log each check that failed or could not be done."""
+    for status, (metric, text) in _ALARMING.items():
+        found = [one for one in report.results if one.status is status]
+        invocation.measure(metric, len(found))
+        for one in found:
+            invocation.sink.tell("error", text, check=one.check, reason=one.text)
+    if report.rpo_records is not None:
+        invocation.measure("drill-rpo-records", report.rpo_records)
+    if (rpo_s := _rpo_s(report)) is not None:
+        invocation.measure("drill-rpo-seconds", rpo_s)
+    invocation.measure("drill-rto-seconds", report.rto_seconds)
+
+
+def _rpo_s(report: DrillReport) -> float | None:
+    """The age of the oldest record that is not copied, in seconds; 0 if all are, None if it is not known."""
+    return 0.0 if report.rpo_records == 0 else report.rpo_seconds
+
+
+def _checks(report: DrillReport, status: Status) -> list[str]:
+    return [one.check for one in report.results if one.status is status]
