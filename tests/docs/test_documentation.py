@@ -10,7 +10,7 @@ import pytest
 import mirrorless
 from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.errors import GapKind
-from mirrorless.functions.environment import SupervisorEnvironment
+from mirrorless.functions.environment import CopyEnvironment, DrillEnvironment, SupervisorEnvironment
 from mirrorless.metrics import METRICS
 from mirrorless.rights import CONNECT
 from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 DOCS = Path(__file__).parents[2] / "docs"
+VARIABLES = CopyEnvironment.model_fields | DrillEnvironment.model_fields | SupervisorEnvironment.model_fields
 
 
 @pytest.mark.parametrize("key", sorted([*FLOW_KEYS, *WORKER_KEYS]))
@@ -52,6 +53,6 @@ def test_every_function_is_in_the_functions_page(name: str) -> None:
     assert f"| `{name}` |" in (DOCS / "functions.md").read_text()
 
 
-@pytest.mark.parametrize("field", SupervisorEnvironment.model_fields.values(), ids=lambda field: str(field.alias))
+@pytest.mark.parametrize("field", VARIABLES.values(), ids=lambda field: str(field.alias))
 def test_every_variable_is_in_the_functions_page(field: FieldInfo) -> None:
     assert f"| `{field.alias}` |" in (DOCS / "functions.md").read_text()

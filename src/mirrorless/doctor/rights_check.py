@@ -87,7 +87,7 @@ def _check(flow: Flow, side: Side, rows: Sequence[Row], *, probes: Probes, names
 
 
 def _is_about_acls(row: Row) -> bool:
-    return row.function is Function.ACL_SYNC or row.when is When.ACLS
+    return row.function in (Function.ACL_SYNC, Function.DRILL) or row.when is When.ACLS
 
 
 def _lesser(row: Row, refused: Sequence[str]) -> str:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+import pytest
+
 from mirrorless.clusters.configs import ConfigValue, Origin
 from mirrorless.doctor import serverless as checked
 from mirrorless.doctor.findings import Finding, Status
 from mirrorless.doctor.rights_check import Names, rights_there
 from mirrorless.doctor.serverless import serverless
 from mirrorless.errors import ClusterUnavailable
-from mirrorless.rights import Side
+from mirrorless.rights import Function, Side
 from mirrorless.settings import Cluster, Flow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import pytest
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.configs import Configs
@@ -113,3 +113,14 @@ def test_rights_to_acls_are_not_asked_for() -> None:
     usual = FLOW.model_copy(update={"target": FLOW.source})
     refused = [one.check for one in rights_there(usual, Side.TARGET, probes=probes, names=names) if one.fix]
     assert "ALTER on cluster" in refused
+
+
+@pytest.mark.parametrize("function", [Function.VERIFY_COPY, Function.DRILL])
+def test_what_only_compares_acls_is_not_asked_for_the_right_either(function: Function) -> None:
+    probes, names = cast("Probes", Refuses()), Names(("t",), ("g",))
+    source, target = (
+        {one.check for one in rights_there(FLOW, side, probes=probes, names=names, functions=[function])}
+        for side in Side
+    )
+    assert "DESCRIBE on cluster" in source
+    assert "DESCRIBE on cluster" not in target
