@@ -62,7 +62,7 @@ def _measure(invocation: Invocation, report: DrillReport) -> None:
         found = [one for one in report.results if one.status is status]
         invocation.measure(metric, len(found))
         for one in found:
-            invocation.sink.tell("error", text, check=one.check, reason=one.text)
+            invocation.sink.tell("error", f"{text}: {one.check}", reason=one.text)
     if report.rpo_records is not None:
         invocation.measure("drill-rpo-records", report.rpo_records)
     if (rpo_s := _rpo_s(report)) is not None:
