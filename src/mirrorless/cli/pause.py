@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
 from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, print_json, verbose_option
 from mirrorless.cli.status_codes import COULD_NOT
-from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
-from mirrorless.errors import MirrorlessError, OperationError
-from mirrorless.loops import opposite
+from mirrorless.clusters.target_state import TargetState, configs_topic, set_target_state
+from mirrorless.errors import MirrorlessError
 from mirrorless.settings import load
-
-if TYPE_CHECKING:
-    from mirrorless.settings import Flow
 
 
 @click.command
@@ -40,9 +35,7 @@ def set_state(file: str, name: str | None, state: TargetState, *, as_json: bool)
     for flow in chosen_flows(load(file), name):
         topic = configs_topic(flow).name
         try:
-            if state is TargetState.STARTED:
-                _refuse_both_turns(flow)
-            TargetStates(flow).write(state)
+            set_target_state(flow, state)
         except MirrorlessError as error:
             written[flow.name] = {"error": str(error)}
             click.echo(f"error: {flow.name}: {error}", err=True)
@@ -54,13 +47,3 @@ def set_state(file: str, name: str | None, state: TargetState, *, as_json: bool)
         print_json({"flows": written})
     if any("error" in one for one in written.values()):
         sys.exit(COULD_NOT)
-
-
-def _refuse_both_turns(flow: Flow) -> None:
-    """Raise `OperationError` if the flow is stopped because the opposite one copies: both would be a loop."""
-    back = opposite(flow)
-    if back is None or TargetStates(flow).read() is not TargetState.STOPPED:
-        return
-    raise OperationError(
-        f"it is stopped: applications write to {flow.target.alias}; `mirrorless switchover` or `failback` starts it"
-    )

@@ -17,7 +17,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.internal_topics import InternalTopic, ensure, internal_topic
 from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.replay import Replay
-from mirrorless.errors import ClusterError
+from mirrorless.errors import ClusterError, OperationError
 from mirrorless.loops import begins_stopped, opposite
 
 if TYPE_CHECKING:
@@ -98,6 +98,20 @@ class TargetStates:
 
     def _forget(self) -> None:
         self._state = self._initial
+
+
+def set_target_state(flow: Flow, state: TargetState) -> None:
+    """Pause a flow, or let it run, for an operator; raises `ClusterError`.
+
+    Raises `OperationError` for a flow that waits for its turn: with the opposite one it would be a loop.
+    """
+    with closing(TargetStates(flow)) as states:
+        if state is TargetState.STARTED and opposite(flow) is not None and states.read() is TargetState.STOPPED:
+            raise OperationError(
+                f"it is stopped: applications write to {flow.target.alias}; `mirrorless switchover` or `failback` "
+                "starts it"
+            )
+        states.write(state)
 
 
 def waits_for_its_turn(flow: Flow, admin: Admin) -> str | None:

@@ -68,14 +68,10 @@ def test_apply_lists_what_was_done_and_what_was_not(file: str, monkeypatch: pyte
 def test_pause_says_where_the_state_is_written(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
 
-    class States:
-        def __init__(self, flow: Flow) -> None:
-            self._flow = flow
+    def write(flow: Flow, state: str) -> None:
+        written.append(f"{flow.name} {state}")
 
-        def write(self, state: str) -> None:
-            written.append(f"{self._flow.name} {state}")
-
-    monkeypatch.setattr(pause, "TargetStates", States)
+    monkeypatch.setattr(pause, "set_target_state", write)
     assert document(pause.pause, file, "--flow", "A->B", status=0) == {
         "flows": {"A->B": {"state": "PAUSED", "topic": "mm2-configs.A.internal", "cluster": "B"}}
     }
