@@ -38,7 +38,7 @@ def operation(file: str, *, action: str, take_over: bool, yes: bool, outputs: tu
     settings = load(file)
     if action == "show":
         found, failures = show(settings)
-        ended = [Ended(operation=one) for one in found]
+        ended = [Ended(operation=one, warnings=tuple(dict.fromkeys(one.warnings))) for one in found]
         if as_json:
             print_json({"operations": [as_fields(one) for one in ended], "unreachable": failures})
         else:

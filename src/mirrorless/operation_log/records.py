@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 FENCE: Final = "fence"
 """The step that blocks writers on the source; its data has the topics and what was before."""
+WARNED: Final = "warned"
+"""The warnings of a step, in its data: the report of a process that continues has them too."""
 EVERYTHING: Final = ".*"
 _OWN: Final = "mirrorless"
 _LARGE: Final = 4_096
@@ -136,6 +138,11 @@ class OperationState:
     def is_open(self) -> bool:
         """Whether it has neither completed nor been undone."""
         return self.outcome is OperationOutcome.RUNNING
+
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings of all steps."""
+        return [line for one in self.steps.values() for line in one.data.get(WARNED, ())]
 
     def data(self, step: str) -> dict[str, Any]:
         """What a step recorded; empty if it did not begin, or was undone."""

@@ -291,14 +291,21 @@ def _run(
             reason, lines = failure_of(error)
             if not isinstance(error, OwnershipLost) and may_be_undone(ownership.operation):
                 return _undone(steps, context, ownership, progress, (reason, lines))
-            return Ended(operation=ownership.operation, error=reason, lines=lines, warnings=tuple(context.warnings))
+            return Ended(
+                operation=ownership.operation, error=reason, lines=lines, warnings=_warnings(ownership, context)
+            )
         now_ms = int(time.time() * 1000)
         for number, fence in ownership.operation.data("open").get("lift", {}).items():
             ownership.write(records.lifted(number, fence["topics"], by=operation.id, ms=now_ms))
         ownership.end(OperationOutcome.COMPLETED)
-        return Ended(operation=ownership.operation, warnings=tuple(context.warnings))
+        return Ended(operation=ownership.operation, warnings=_warnings(ownership, context))
     finally:
         ownership.release()
+
+
+def _warnings(ownership: Ownership, context: OperationContext) -> tuple[str, ...]:
+    """Those of all steps, whichever process did them, and of the one that failed here."""
+    return tuple(dict.fromkeys([*ownership.operation.warnings, *context.warnings]))
 
 
 def _attempt(
@@ -334,12 +341,12 @@ def _undone(
             operation=ownership.operation,
             error=f"{reason}; undoing it failed: {failure_of(error)[0]}",
             lines=lines,
-            warnings=tuple(context.warnings),
+            warnings=_warnings(ownership, context),
         )
     return Ended(
         operation=ownership.operation,
         error=reason,
         lines=lines,
         is_restored=True,
-        warnings=tuple(context.warnings),
+        warnings=_warnings(ownership, context),
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ClusterError, MirrorlessError, OperationError
 from mirrorless.operation_log import records
-from mirrorless.operation_log.records import OperationOutcome, StepRecord, StepState
+from mirrorless.operation_log.records import WARNED, OperationOutcome, StepRecord, StepState
 from mirrorless.operations.steps.context import StepFailed
 
 if TYPE_CHECKING:
@@ -154,16 +154,20 @@ def run_steps(
         if record is not None and record.state is StepState.DONE:
             continue
         ownership.check()
+        known = len(context.warnings)
         if record is None or record.state is StepState.UNDONE:
             began_ms = _now_ms()
             planned = step.plan(context)
             ownership.check()
-            record = StepRecord(state=StepState.BEGUN, began_ms=began_ms, data=planned)
+            data = planned | {WARNED: context.warnings[known:]}
+            record = StepRecord(state=StepState.BEGUN, began_ms=began_ms, data=data)
             ownership.note(step.name, record)
+            known = len(context.warnings)
         ownership.check()
         report(step.name, "")
         context.operation = ownership.operation
         data = step.act(context, record.data)
+        data[WARNED] = [*record.data.get(WARNED, ()), *context.warnings[known:]]
         ownership.check()
         ownership.note(
             step.name, StepRecord(state=StepState.DONE, began_ms=record.began_ms, ended_ms=_now_ms(), data=data)

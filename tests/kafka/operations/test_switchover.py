@@ -90,6 +90,7 @@ def test_a_command_that_is_killed_is_continued_by_another(world: World) -> None:
             assert [one["to"] for one in applications.command("status")[1]["operations"]] == [target]
             status, report, said = applications.command("operation", "continue")
             assert status == 0, f"killed at {step}\n{said}{json.dumps(report, indent=1)}"
+            assert report["warnings"] == applications.command("operation")[1]["operations"][-1]["warnings"]
             time.sleep(1)
         applications.check()
 
