@@ -33,6 +33,11 @@ class _Step:
     keeps: Callable[[str], bool]
 
 
+def keeps_names(flow: Flow) -> bool:
+    """Whether remote topics have the names of their source topics."""
+    return policy_for(flow).format_remote_topic(flow.source.alias, _SAMPLE) == _SAMPLE
+
+
 def opposite(flow: Flow) -> Flow | None:
     """Return the flow in the other direction if the two take turns, None if not.
 
@@ -45,7 +50,7 @@ def opposite(flow: Flow) -> Flow | None:
         return None
     if flow.active_cluster not in (flow.source.alias, flow.target.alias):
         return None
-    return other if _keeps_names(flow) and _keeps_names(other) else None
+    return other if keeps_names(flow) and keeps_names(other) else None
 
 
 def begins_stopped(flow: Flow) -> bool:
@@ -123,10 +128,6 @@ def _step(flow: Flow) -> _Step | None:
         return None
     replicates, alias = replicated_topics(flow), flow.source.alias
     return _Step(flow, lambda topic: policy.format_remote_topic(alias, topic) == topic and replicates(topic))
-
-
-def _keeps_names(flow: Flow) -> bool:
-    return policy_for(flow).format_remote_topic(flow.source.alias, _SAMPLE) == _SAMPLE
 
 
 def _is_open(flow: Flow) -> bool:

@@ -35,14 +35,18 @@ def set_state(file: str, name: str | None, state: TargetState, *, as_json: bool)
     for flow in chosen_flows(load(file), name):
         topic = configs_topic(flow).name
         try:
-            set_target_state(flow, state)
+            found = set_target_state(flow, state)
         except MirrorlessError as error:
             written[flow.name] = {"error": str(error)}
             click.echo(f"error: {flow.name}: {error}", err=True)
         else:
-            written[flow.name] = {"state": state.value, "topic": topic, "cluster": flow.target.alias}
+            written[flow.name] = {"state": found.value, "topic": topic, "cluster": flow.target.alias}
+            if found is not state:
+                text = f"waits for its turn: applications write to {flow.target.alias}, and an operation starts it"
+                written[flow.name]["note"] = text
+                click.echo(f"warning: {flow.name}: {text}", err=True)
             if not as_json:
-                click.echo(f"{flow.name}: {state.value} ({topic} on {flow.target.alias})")
+                click.echo(f"{flow.name}: {found.value} ({topic} on {flow.target.alias})")
     if as_json:
         print_json({"flows": written})
     if any("error" in one for one in written.values()):

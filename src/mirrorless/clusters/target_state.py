@@ -17,7 +17,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.internal_topics import InternalTopic, ensure, internal_topic
 from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.replay import Replay
-from mirrorless.errors import ClusterError, OperationError
+from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.loops import begins_stopped, opposite
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class TargetStates:
         self._topic = configs_topic(flow)
         self._key = key(flow.connector_name)
         self._admin = admin or Admin(flow.target)
+        self._takes_turns = opposite(flow) is not None
         self._state = self._initial = TargetState.STOPPED if begins_stopped(flow) else TargetState.STARTED
         self._replay = Replay(topic=self._topic.name, cluster=flow.target, admin=self._admin)
 
@@ -81,6 +82,9 @@ class TargetStates:
         for entry in self._replay.read(self._forget):
             if entry.key == self._key and (state := parse(entry.value)) is not None:
                 self._state = state
+        if self._takes_turns and self._replay.refused is not None:
+            # Without it both of two flows that take turns might copy.
+            raise ClusterUnavailable(self._replay.refused, cluster=self._topic.cluster.alias)
         return self._state
 
     def write(self, state: TargetState) -> None:
@@ -100,18 +104,16 @@ class TargetStates:
         self._state = self._initial
 
 
-def set_target_state(flow: Flow, state: TargetState) -> None:
-    """Pause a flow, or let it run, for an operator; raises `ClusterError`.
+def set_target_state(flow: Flow, state: TargetState) -> TargetState:
+    """Pause a flow, or let it run, for an operator; returns its state then. Raises `ClusterError`.
 
-    Raises `OperationError` for a flow that waits for its turn: with the opposite one it would be a loop.
+    A flow that waits for its turn stays STOPPED: with the opposite one it would be a loop.
     """
     with closing(TargetStates(flow)) as states:
-        if state is TargetState.STARTED and opposite(flow) is not None and states.read() is TargetState.STOPPED:
-            raise OperationError(
-                f"it is stopped: applications write to {flow.target.alias}; `mirrorless switchover` or `failback` "
-                "starts it"
-            )
+        if opposite(flow) is not None and states.read() is TargetState.STOPPED:
+            return TargetState.STOPPED
         states.write(state)
+    return state
 
 
 def waits_for_its_turn(flow: Flow, admin: Admin) -> str | None:

@@ -24,23 +24,21 @@ _EVERYBODY: Final = "User:*"
 
 @dataclass(frozen=True, slots=True)
 class StandingFences:
-    """The fences on the source of a flow now: their ACLs, and the topics with a lowered `max.message.bytes`."""
+    """The fences on the source of a flow now: their ACLs. Configs of the fence are known by their value."""
 
     acls: frozenset[Acl] = field(default_factory=frozenset)
-    topics: frozenset[str] = field(default_factory=frozenset)
 
-    def without(self, source: Mapping[str, Configs]) -> dict[str, Configs]:
-        """Return the configs of source topics without the fence's."""
+    @staticmethod
+    def without(source: Mapping[str, Configs]) -> dict[str, Configs]:
+        """Return the configs of source topics without the fence's, which no topic that has writers can have."""
         return {
             topic: {name: one for name, one in configs.items() if name != MAX_BYTES or one.value != FENCED_BYTES}
-            if topic in self.topics
-            else configs
             for topic, configs in source.items()
         }
 
     def __or__(self, other: StandingFences) -> StandingFences:
         """Return those of both."""
-        return StandingFences(acls=self.acls | other.acls, topics=self.topics | other.topics)
+        return StandingFences(acls=self.acls | other.acls)
 
 
 NO_FENCES: Final = StandingFences()
@@ -56,7 +54,4 @@ def standing_fences(flow: Flow, target: Admin) -> StandingFences:
     with closing(OperationTopic(flow, flow.target, target)) as log:
         standing = log.read().fences_on(flow.source.alias)
     planned = [one.standing_fence["planned"] for one in standing]
-    return StandingFences(
-        acls=frozenset(deny_write(topic) for one in planned for topic in one.get("denied", ())),
-        topics=frozenset(topic for one in planned for topic in one.get("before", ())),
-    )
+    return StandingFences(frozenset(deny_write(topic) for one in planned for topic in one.get("denied", ())))

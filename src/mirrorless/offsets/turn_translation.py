@@ -7,15 +7,16 @@ flow's map. Where each stretch begins is in the announcements of both flows' epo
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.progress.records import Known
+from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.topic_ids import copied_id
-from mirrorless.loops import opposite
+from mirrorless.loops import begins_stopped, opposite
 from mirrorless.offsets.inverse_translation import InverseTranslator
-from mirrorless.offsets.translation import How, Translated, Unknown
+from mirrorless.offsets.translation import How, Translated, Unknown, inside_log
 from mirrorless.offsets.translation_service import Translator
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.offsets.offset_map import OffsetMap
+    from mirrorless.copy.progress.records import Known
     from mirrorless.offsets.translation_service import Answers
     from mirrorless.settings import Flow
 
@@ -57,43 +58,47 @@ class TurnTranslator(Translator):
     def translate(self, wanted: Mapping[TopicPartition, Collection[int]], *, deadline: float) -> Answers:
         """Translate upstream offsets; walks end at the monotonic time `deadline`.
 
-        Where the opposite flow's map has no answer, it is before the stretch that the opposite flow appended. What was
-        written to the source alone, such as a stranded tail, is followed on the target by what was written there.
+        What was written to the source alone, such as a stranded tail, is followed on the target by what was written
+        there: an answer is never beyond the stretch that its offset is in.
         """
         ours: dict[TopicPartition, set[int]] = defaultdict(set)
         theirs: dict[TopicPartition, set[int]] = defaultdict(set)
         turns = {place: self._turns(place) for place in wanted}
         for place, offsets in wanted.items():
             for offset in offsets:
-                (theirs if turns[place].is_copy(offset) else ours)[place].add(offset)
+                (ours if turns[place].at(offset).mine else theirs)[place].add(offset)
         answers = super().translate(ours, deadline=deadline)
-        for place, by_offset in answers.items():
-            answers[place] = {
-                offset: turns[place].capped(offset, answer, self.line(place)) for offset, answer in by_offset.items()
-            }
-        if not theirs:
-            return answers
-        inverse = self._inverse.translate(theirs, deadline=deadline)
-        self.walked.records += self._inverse.walked_records
-        self.walked.troubles += self._inverse.troubles
-        for place, by_offset in inverse.items():
-            run_before = self.line(place).at
-            for offset, answer in by_offset.items():
-                run = None if isinstance(answer, Translated) else run_before(offset)[0]
-                answers.setdefault(place, {})[offset] = (
-                    answer if run is None else Translated(run.end_downstream, How.NEAREST)
+        if theirs:
+            inverse = self._inverse.translate(theirs, deadline=deadline)
+            self.walked.records += self._inverse.walked_records
+            self.walked.troubles += self._inverse.troubles
+            for place, by_offset in inverse.items():
+                answers.setdefault(place, {}).update(
+                    {offset: self._on_target(place, turns[place].at(offset), one) for offset, one in by_offset.items()}
                 )
-        return answers
+        return {
+            place: {offset: turns[place].at(offset).capped(answer) for offset, answer in by_offset.items()}
+            for place, by_offset in answers.items()
+        }
+
+    def _on_target(self, place: TopicPartition, stretch: Stretch, answer: Translated | Unknown) -> Translated | Unknown:
+        """Complete an answer of the opposite flow's map: within the target's log, or where the stretch begins."""
+        end = self.target_ends.get(place)
+        if end is None:
+            return Unknown(f"{self.remote(place[0])} does not exist on the target")
+        if isinstance(answer, Unknown) and stretch.target is not None:
+            answer = Translated(stretch.target, How.NEAREST)
+        if isinstance(answer, Translated) and answer.downstream > end:
+            answer = Translated(end, How.BEYOND)
+        return inside_log(answer, self._target_starts.get(place, 0))
 
     def _turns(self, place: TopicPartition) -> Turns:
-        known = self.progress.get(place) or Known()
-        current = copied_id(known)
-        mine = [one for one in known.announced.values() if one.topic_id in (None, current)]
-        theirs = (self._inverse.translator.progress.get(place) or Known()).announced.values()
-        return Turns(
-            position=0 if known.progress is None else known.progress.last_offset + 1,
-            mine=tuple(sorted((one.start, one.downstream) for one in mine)),
-            theirs=tuple(sorted((one.downstream, one.start) for one in theirs)),
+        opposite_known = self._inverse.translator.progress.get(place)
+        is_void = self._inverse.translator.why_not(place) is not None
+        return Turns.of(
+            turn_begins(self.progress.get(place)),
+            [] if is_void else [(there, here) for here, there in turn_begins(opposite_known)],
+            begins_stopped=begins_stopped(self._flow),
         )
 
     def close(self) -> None:
@@ -102,32 +107,72 @@ class TurnTranslator(Translator):
         self._inverse.close()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turns:
-    """Where the epochs of both flows of a pair began in one partition, as (offset on the source, on the target).
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of the source's log; `mine` says that the flow copied it, else that the opposite flow appended it.
 
-    The flow has copied everything before source offset `position`.
+    `target` is the target's offset where the stretch begins, None if it begins before every turn; `target_end` that
+    where the next one begins, None for the last.
     """
 
-    position: int
-    mine: tuple[tuple[int, int], ...]
-    theirs: tuple[tuple[int, int], ...]
+    mine: bool
+    target: int | None = None
+    target_end: int | None = None
 
-    def is_copy(self, offset: int) -> bool:
-        """Whether the opposite flow appended what is at this source offset."""
-        begun, copied = _last(self.mine, offset), _last(self.theirs, offset)
-        if copied is None or begun is None:
-            return copied is not None
-        return copied[0] > begun[0] or (copied[0] == begun[0] and self.position < offset)
-
-    def capped(self, offset: int, answer: Translated | Unknown, line: OffsetMap) -> Translated | Unknown:
-        """Keep an answer within what was copied in the same turn: later records of the target are others."""
-        begun, run = _last(self.mine, offset), line.at(offset)[0]
-        if not isinstance(answer, Translated) or begun is None or run is None:
+    def capped(self, answer: Translated | Unknown) -> Translated | Unknown:
+        """Keep an answer within the stretch."""
+        if not isinstance(answer, Translated) or self.target_end is None or answer.downstream <= self.target_end:
             return answer
-        later = [there for _, there in self.theirs if there >= max(begun[1], run.end_downstream)]
-        return replace(answer, downstream=min(answer.downstream, *later)) if later else answer
+        return replace(answer, downstream=self.target_end)
 
 
-def _last(epochs: Sequence[tuple[int, int]], offset: int) -> tuple[int, int] | None:
-    return max((one for one in epochs if one[0] <= offset), default=None)
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Where the turns of both flows began in one partition, in their order: (mine, on the source, on the target)."""
+
+    begins: tuple[tuple[bool, int, int], ...]
+    first_is_mine: bool
+
+    @classmethod
+    def of(cls, mine: Sequence[tuple[int, int]], theirs: Sequence[tuple[int, int]], *, begins_stopped: bool) -> Turns:
+        """Merge the begins of both flows, each in its order; turns at the same offsets alternate.
+
+        With `begins_stopped` the opposite flow had the first turn, which is in neither list.
+        """
+        left, right = list(mine), list(theirs)
+        merged: list[tuple[bool, int, int]] = []
+        was_mine = not begins_stopped
+        while left or right:
+            is_mine = bool(left)
+            if left and right:
+                is_mine = not was_mine if left[0] == right[0] else left[0] < right[0]
+            merged.append((is_mine, *(left if is_mine else right).pop(0)))
+            was_mine = is_mine
+        return cls(tuple(merged), not begins_stopped)
+
+    def at(self, offset: int) -> Stretch:
+        """The stretch that a source offset is in."""
+        place = bisect_right(self.begins, offset, key=lambda one: one[1])
+        following = self.begins[place][2] if place < len(self.begins) else None
+        if not place:
+            return Stretch(self.first_is_mine, None, following)
+        mine, _, there = self.begins[place - 1]
+        return Stretch(mine, there, following)
+
+
+def turn_begins(known: Known | None) -> list[tuple[int, int]]:
+    """Return where the turns of a flow began, on its source and on its target: its resets.
+
+    Those of an earlier source topic are void, and those that a later one contradicts.
+    """
+    if known is None:
+        return []
+    current = copied_id(known)
+    begins: list[tuple[int, int]] = []
+    for _, one in sorted(known.announced.items()):
+        if one.kind is not EpochKind.RESET or one.topic_id not in (None, current):
+            continue
+        while begins and (one.start < begins[-1][0] or one.downstream < begins[-1][1]):
+            begins.pop()
+        begins.append((one.start, one.downstream))
+    return begins

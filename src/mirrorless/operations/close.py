@@ -11,17 +11,18 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.consumers import records_in
 from mirrorless.clusters.topics import high_watermarks
 from mirrorless.errors import ClusterError, ClusterUnavailable
-from mirrorless.loops import opposite
 from mirrorless.operation_log import records
+from mirrorless.operation_log.records import OperationOutcome
 from mirrorless.operations.cluster_pair import ClusterPair, refuse_open
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.results import count_of
-from mirrorless.operations.turns import start_turn
+from mirrorless.operations.steps.clients import CLOSE
+from mirrorless.operations.turns import newest_epochs, start_turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mirrorless.operation_log.records import OperationState
+    from mirrorless.operation_log.records import Operations, OperationState
     from mirrorless.settings import Settings
 
 _GONE_S: Final = 30.0
@@ -31,39 +32,52 @@ _LOOK_S: Final = 0.2
 def close_fence(settings: Settings) -> list[str]:
     """Remove the fences that completed operations left, without moving anything; returns a line for each.
 
-    Of flows that take turns the opposite one begins now. Raises `OperationError` if an operation is open.
+    Of flows that take turns the opposite one begins now, unless the live cluster does not answer. Raises
+    `OperationError` if an operation is open, `ClusterUnavailable` if a cluster with a fence does not answer.
     """
     client_logs.set_up()
     lines: list[str] = []
     done: set[str] = set()
     for flow in settings.flows:
-        pair = ClusterPair.to(settings, flow.target.alias)
+        pair = ClusterPair.of(settings, flow)
         with closing(pair):
             operations, failures = pair.read()
             refuse_open(operations, pair)
             for one in operations.fences_on(flow.source.alias):
                 if one.id in done or one.request.target != flow.target.alias:
                     continue
-                if failures:
-                    raise ClusterUnavailable(*failures.values(), cluster=next(iter(failures)))
-                lines += _close(pair, one)
+                if flow.source.alias in failures:
+                    raise ClusterUnavailable(failures[flow.source.alias], cluster=flow.source.alias)
+                lines += _close(pair, one, is_last=one.id == _last(operations, pair))
                 done.add(one.id)
     return lines
 
 
-def _close(pair: ClusterPair, operation: OperationState) -> Iterator[str]:
+def _last(operations: Operations, pair: ClusterPair) -> str | None:
+    """The id of the last operation of the pair that completed."""
+    completed = [one.id for one in operations.of(pair.aliases) if one.outcome is OperationOutcome.COMPLETED]
+    return completed[-1] if completed else None
+
+
+def _close(pair: ClusterPair, operation: OperationState, *, is_last: bool) -> Iterator[str]:
     alias, reverse = pair.forward.source.alias, pair.reverse
     _lift(pair, operation)
     yield f"{operation.id}: the fence on {alias} is removed"
-    if reverse is not None and opposite(pair.forward) is not None and "epochs" in operation.data("reverse"):
-        yield from _written_since(pair, operation)
-        start_turn(reverse, operation.data("open")["ends"], operation.data("reverse")["epochs"])
+    if pair.failures:
+        yield f"warning: {next(iter(pair.failures))} does not answer, so no flow is started"
+    elif reverse is not None and is_last and operation.data("reverse").get("waits") == CLOSE:
+        before = operation.data("reverse")["epochs"]
+        if newest_epochs(reverse, before) == before:
+            yield from _written_since(pair, operation)
+        for topic in start_turn(reverse, operation.data("open")["ends"], before):
+            yield f"warning: {topic} is not on both clusters, and is left out"
         yield f"{operation.id}: {reverse.name} is started"
     entry = records.lifted(
         operation.id, operation.standing_fence["topics"], by="operation close", ms=int(time.time() * 1000)
     )
-    for log in pair.logs.values():
-        log.append(entry)
+    for name, log in pair.logs.items():
+        if name not in pair.failures:
+            log.append(entry)
 
 
 def _lift(pair: ClusterPair, operation: OperationState) -> None:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.errors import ClusterError, ClusterUnavailable, ConfigurationError, OperationError
-from mirrorless.loops import opposite
+from mirrorless.loops import keeps_names, opposite
 from mirrorless.operation_log.records import EVERYTHING, OperationKind, Operations
 from mirrorless.operation_log.topic import OperationTopic
-from mirrorless.operations.steps.context import keeps_names
 
 if TYPE_CHECKING:
     from mirrorless.settings import Flow, Settings
@@ -39,8 +38,12 @@ class ClusterPair:
             raise ConfigurationError(
                 f"several flows have the target {target}: {names}; use a file with one of them", file=settings.file
             )
-        forward = flows[0]
-        back = f"{target}->{forward.source.alias}"
+        return cls.of(settings, flows[0])
+
+    @classmethod
+    def of(cls, settings: Settings, forward: Flow) -> ClusterPair:
+        """Return the pair of a flow."""
+        back = f"{forward.target.alias}->{forward.source.alias}"
         reverse = next((flow for flow in settings.flows if flow.name == back), None)
         return cls(settings, forward, reverse)
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
+from mirrorless.loops import keeps_names
 from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.failover_plan import failover_plan
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations.cluster_pair import ClusterPair, refuse_names
 from mirrorless.operations.fences import resolved
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import keeps_names, matching
+from mirrorless.operations.steps.context import matching
 from mirrorless.operations.steps.failover import copied_topics
 from mirrorless.policy import policy_for
 

@@ -19,6 +19,7 @@ from mirrorless.clusters.connection_errors import grant
 from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.clusters.msk import is_serverless
 from mirrorless.clusters.security import logs_in_with_iam
+from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import ClusterError, ClusterUnavailable, OperationError
 from mirrorless.kafka_python.errors import KafkaError
 from mirrorless.metadata.fences import FENCED_BYTES, MAX_BYTES, deny_write
@@ -204,7 +205,8 @@ class ConfigFence:
 
     def left(self, planned: dict[str, Any]) -> list[str]:
         """Ask every broker."""
-        topics = [topic for topic, value in planned["before"].items() if value != FENCED_BYTES]
+        there = partition_counts(self._admin.metadata())
+        topics = [topic for topic, value in planned["before"].items() if value != FENCED_BYTES and topic in there]
 
         def is_rid(client: KafkaAdminClient, node: int) -> bool:
             return FENCED_BYTES not in topic_config_seen_by(client, node, topics, MAX_BYTES).values()

@@ -147,7 +147,7 @@ def _find_open(settings: Settings) -> tuple[OperationState, ClusterPair, dict[st
     """Return the open operation of any pair of the file's clusters, its pair, and which cluster does not answer."""
     reasons: list[str] = []
     for flow in settings.flows:
-        pair = ClusterPair.to(settings, flow.target.alias)
+        pair = ClusterPair.of(settings, flow)
         try:
             operations, failures = pair.read()
         except ClusterError as error:
@@ -173,7 +173,7 @@ def show(settings: Settings) -> tuple[list[OperationState], dict[str, str]]:
     found: dict[str, OperationState] = {}
     unreachable: dict[str, str] = {}
     for flow in settings.flows:
-        pair = ClusterPair.to(settings, flow.target.alias)
+        pair = ClusterPair.of(settings, flow)
         with closing(pair):
             operations, failures = pair.read()
             unreachable |= failures

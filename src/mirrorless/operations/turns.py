@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.target_state import TargetState, TargetStates
-from mirrorless.clusters.topics import high_watermarks
+from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.copy.progress.mark_reader import MarkReader
-from mirrorless.copy.progress.records import Known
 from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.resume.reset import Resetter
 from mirrorless.errors import ClusterError, OperationError
 from mirrorless.metadata.planning import Part
 from mirrorless.metadata.sync_pass import one_pass
+from mirrorless.offsets.translation_service import Translator
 from mirrorless.operations.steps.context import StepFailed, places_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from mirrorless.operations.steps.context import OperationContext
     from mirrorless.settings import Flow
@@ -59,20 +59,20 @@ def stop_flow(context: OperationContext) -> None:
 def copied_ends(context: OperationContext, *, drained: bool) -> Ends:
     """Return where the copies of the stopped flow end on the target: from there on the opposite flow copies.
 
-    After a drain it is where the copy's progress ends, so that what was written to the target by others comes back too;
-    without one, where the logs end.
+    After a drain it is where the flow's offset map ends, by which it was drained, so that what was written to the
+    target by others comes back too; without one, where the logs end.
     """
     flow, counts = context.forward, context.recorded_counts()
-    ends, missing = high_watermarks(context.target, places_of(counts))
+    places = places_of(counts)
+    ends, missing = high_watermarks(context.target, places)
     for (topic, partition), reason in missing.items():
         raise StepFailed(f"the end of {topic}-{partition} is not known: {reason}")
     if drained:
-        with closing(ProgressTopic(flow, context.target)) as topic_of_progress:
-            known = topic_of_progress.read()
-        for place in ends:
-            progress = known[place].progress if place in known else None
-            if progress is not None and progress.epoch is not None and progress.last_downstream is not None:
-                ends[place] = min(ends[place], progress.last_downstream + 1)
+        with closing(Translator(flow, source=context.source, target=context.target)) as translator:
+            translator.refresh(places)
+            for place in places:
+                if runs := translator.line(place).runs:
+                    ends[place] = min(ends[place], runs[-1].end_downstream)
     return {topic: [ends[topic, number] for number in range(count)] for topic, count in counts.items()}
 
 
@@ -89,32 +89,30 @@ def newest_epochs(flow: Flow, starts: Mapping[str, list[int]]) -> Ends:
     }
 
 
-def start_turn(flow: Flow, starts: Mapping[str, list[int]], before: Ends, *, emptied: Collection[str] = ()) -> None:
-    """Let a flow copy from these offsets of its source on; `emptied` are remote topics that have no records any more.
+def start_turn(flow: Flow, starts: Mapping[str, list[int]], before: Ends) -> list[str]:
+    """Let a flow copy from these offsets of its source on; returns topics that one side lacks, which are left out.
 
-    `before` are the `newest_epochs` as they were: partitions with a later one were started by an earlier attempt. One
-    that was copied up to its start, or beyond, continues where it is. Raises `ClusterError`.
+    `before` are the `newest_epochs` as they were: partitions with a later one were started by an earlier attempt, and
+    continue where they are. Raises `ClusterError`.
     """
     admin = Admin(flow.target)
     for failed in one_pass(flow, [Part.TOPICS]).failures:  # its internal topics
         raise ClusterError(f"cannot create {failed.action.topic}: {failed.error}", cluster=flow.target.alias)
-    with closing(ProgressTopic(flow, admin)) as topic_of_progress:
-        known = topic_of_progress.read()
-
-    def is_there(topic: str, number: int, start: int) -> bool:
-        one = known.get((topic, number)) or Known()
-        if max(one.announced, default=-1) > before[topic][number]:
-            return True
-        return topic not in emptied and one.progress is not None and one.progress.last_offset + 1 >= start
-
+    there = partition_counts(admin.metadata()).keys() & partition_counts(Admin(flow.source).metadata()).keys()
+    now = newest_epochs(flow, starts)
     with closing(Resetter(flow)) as resetter:
-        for topic, offsets in starts.items():
-            wanted = {number: start for number, start in enumerate(offsets) if not is_there(topic, number, start)}
+        for topic in sorted(starts.keys() & there):
+            wanted = {
+                number: start
+                for number, start in enumerate(starts[topic])
+                if now[topic][number] <= before[topic][number]
+            }
             if wanted:
                 resetter.apply(resetter.plan(topic, wanted, partitions=wanted))
     with closing(TargetStates(flow, admin=admin)) as states:
         if states.read() is not TargetState.STARTED:
             states.write(TargetState.STARTED)
+    return sorted(starts.keys() - there)
 
 
 def refuse_other_turn(flow: Flow) -> None:

@@ -94,6 +94,7 @@ class When(StrEnum):
     PAUSE = "optional: without it, a pause is not detected"
     LATEST = "with auto.offset.reset=latest"
     OPERATIONS = "after a first switchover"
+    TURNS = "with mirrorless.active.cluster"
     EXPIRY = "optional: without it, one day is assumed"
     OLD_RECORDS = "optional: without it, a limit on the age of records is lifted by config_sync only"
     RACK = "optional, with client.rack: without it, the topics' leaders are read"

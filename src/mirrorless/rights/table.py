@@ -33,6 +33,7 @@ _HEARTBEAT, _SUPERVISOR, _DRILL = Function.HEARTBEAT, Function.JOB_SUPERVISOR, F
 _MONITOR = Function.HEARTBEAT_MONITOR
 _SAME: Final = "detect recreated topics"
 _FENCES: Final = "leave out the fence of a switchover"
+_TURN: Final = "check whether the flow waits for its turn"
 
 _ALONE: Final = (
     Row(_DISCOVERY, _S, On.TOPICS, Operation.DESCRIBE, "find topics and partitions"),
@@ -47,6 +48,7 @@ _ALONE: Final = (
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.CREATE, "create it if missing"),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.READ, _SAME),
     Row(_DISCOVERY, _T, On.OPERATIONS, Operation.READ, _FENCES, When.OPERATIONS),
+    Row(_DISCOVERY, _T, On.TARGET_STATE, Operation.READ, _TURN, When.TURNS),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.WRITE, "record where partitions begin", When.LATEST),
     Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.DESCRIBE, "check whether it exists", When.SYNCS_ON_TARGET),
     Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.CREATE, "create it if missing", When.SYNCS_ON_TARGET),
@@ -59,12 +61,14 @@ _ALONE: Final = (
     Row(_CONFIGS, _T, On.REMOTE_TOPICS, Operation.ALTER_CONFIGS, "set and delete configs"),
     Row(_CONFIGS, _T, On.PROGRESS, Operation.READ, _SAME),
     Row(_CONFIGS, _T, On.OPERATIONS, Operation.READ, _FENCES, When.OPERATIONS),
+    Row(_CONFIGS, _T, On.TARGET_STATE, Operation.READ, _TURN, When.TURNS),
     Row(_ACLS, _S, On.TOPICS, Operation.DESCRIBE, "find topics"),
     Row(_ACLS, _S, On.CLUSTER, Operation.DESCRIBE, "read ACLs"),
     Row(_ACLS, _T, On.CLUSTER, Operation.DESCRIBE, "compare ACLs"),
     Row(_ACLS, _T, On.CLUSTER, Operation.ALTER, "add ACLs"),
     Row(_ACLS, _T, On.PROGRESS, Operation.READ, _SAME),
     Row(_ACLS, _T, On.OPERATIONS, Operation.READ, _FENCES, When.OPERATIONS),
+    Row(_ACLS, _T, On.TARGET_STATE, Operation.READ, _TURN, When.TURNS),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.CREATE, "create it if missing", When.PRUNE),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.READ, "read which ACLs the flow added", When.PRUNE),
     Row(_ACLS, _T, On.ACL_RECORD, Operation.WRITE, "record which ACLs the flow added", When.PRUNE),
@@ -77,6 +81,7 @@ _ALONE: Final = (
     Row(_CHECKPOINT, _T, On.OFFSET_SYNCS, Operation.READ, "translate offsets", When.SYNCS_ON_TARGET),
     Row(_CHECKPOINT, _T, On.REMOTE_TOPICS, Operation.DESCRIBE, "read their end offsets"),
     Row(_CHECKPOINT, _T, On.PROGRESS, Operation.READ, "read how far the copy is"),
+    Row(_CHECKPOINT, _T, On.TARGET_STATE, Operation.READ, _TURN, When.TURNS),
     Row(_CHECKPOINT, _T, On.CHECKPOINTS, Operation.CREATE, "create it if missing"),
     Row(_CHECKPOINT, _T, On.CHECKPOINTS, Operation.READ, "read earlier checkpoints"),
     Row(_CHECKPOINT, _T, On.CHECKPOINTS, Operation.WRITE, "write checkpoints"),
@@ -114,6 +119,7 @@ _ALONE: Final = (
     Row(_VERIFY, _T, On.GROUPS, Operation.DESCRIBE, "compare offsets of groups", When.GROUP_OFFSETS),
     Row(_VERIFY, _T, On.CLUSTER, Operation.DESCRIBE, "compare ACLs", When.ACLS),
     Row(_VERIFY, _T, On.OPERATIONS, Operation.READ, _FENCES, When.OPERATIONS),
+    Row(_VERIFY, _T, On.TARGET_STATE, Operation.READ, _TURN, When.TURNS),
     Row(_VERIFY, _T, On.ACL_RECORD, Operation.READ, "read which ACLs the flow added", When.PRUNE),
     Row(_DRILL, _S, On.TOPICS, Operation.READ, "compare records, count those that are not copied"),
     Row(_DRILL, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "find compacted topics, compare configs"),
@@ -234,6 +240,7 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.SYNCS_ON_TARGET: lambda flow: _syncs_at(flow, "target"),
     When.DEAD_LETTERS: lambda flow: bool(flow.dead_letter_topic) and flow.errors_tolerance == "all",
     When.OPERATIONS: lambda _: True,
+    When.TURNS: lambda flow: flow.active_cluster is not None,
     When.PRUNE: lambda flow: flow.acls_prune,
     When.GROUP_OFFSETS: lambda flow: flow.sync_group_offsets_enabled,
     When.NO_GROUP_OFFSETS: lambda flow: not flow.sync_group_offsets_enabled,

@@ -186,8 +186,9 @@ def test_flows_that_take_turns_move_there_and_back(world: World) -> None:
     with applications.running():
         status, _, said = applications.command("switchover", "--to", world.source_alias, "--yes")
         assert (status, "is stopped: applications are on" in said) == (2, True), said
-        status, _, said = applications.command("resume", "--flow", back)
-        assert (status, "stopped: applications write to" in said) == (2, True), said
+        for command in ("pause", "resume"):
+            status, shown, said = applications.command(command, "--flow", back)
+            assert (status, shown["flows"][back]["state"], "waits for its turn" in said) == (0, "STOPPED", True), said
         for target in (world.target_alias, world.source_alias, world.target_alias):
             report = applications.move(target)
             assert report["groups"]["untranslated"] == []

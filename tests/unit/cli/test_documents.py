@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import click
 
+    from mirrorless.clusters.target_state import TargetState
     from mirrorless.settings import Flow
 
 FILE = """\
@@ -68,8 +69,9 @@ def test_apply_lists_what_was_done_and_what_was_not(file: str, monkeypatch: pyte
 def test_pause_says_where_the_state_is_written(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
 
-    def write(flow: Flow, state: str) -> None:
+    def write(flow: Flow, state: TargetState) -> TargetState:
         written.append(f"{flow.name} {state}")
+        return state
 
     monkeypatch.setattr(pause, "set_target_state", write)
     assert document(pause.pause, file, "--flow", "A->B", status=0) == {

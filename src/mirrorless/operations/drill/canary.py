@@ -18,6 +18,7 @@ from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import ClusterError, MirrorlessError
 from mirrorless.filters import group_filter_for, replicated_topics
+from mirrorless.loops import keeps_names
 from mirrorless.metadata.actions import CreateTopic
 from mirrorless.metadata.topic_creation import create
 from mirrorless.operation_log.records import (
@@ -29,8 +30,9 @@ from mirrorless.operation_log.records import (
     StepState,
 )
 from mirrorless.operations.drill.records import Wanted, read_slices
+from mirrorless.operations.fences import ConfigFence
 from mirrorless.operations.results import CheckResult, count_of
-from mirrorless.operations.steps.context import OperationContext, StepFailed, keeps_names
+from mirrorless.operations.steps.context import OperationContext, StepFailed
 from mirrorless.operations.steps.drain import DrainStep
 from mirrorless.operations.steps.fence import FenceStep, QuietStep
 from mirrorless.operations.steps.groups import GroupsStep
@@ -198,6 +200,9 @@ def _create(flow: Flow, admin: Admin, topic: str) -> None:
         error, _ = create(admin, [wanted])[topic]
         if error is not None:
             raise ClusterError(f"creating {topic} failed: {error}", cluster=admin.alias)
+    else:
+        cluster = flow.source if admin.alias == flow.source.alias else flow.target
+        ConfigFence(cluster, admin).remove({"before": {topic: None}})  # of a drill that was killed
     until = time.monotonic() + _VISIBLE_S
     while topic not in partition_counts(admin.metadata()):
         if time.monotonic() > until:

@@ -97,7 +97,8 @@ class ReverseStep(OperationStep):
         if planned.get("unreachable"):
             return planned | {"runs": False}
         if takes_turns(context):
-            start_turn(flow, context.operation.data("open")["ends"], planned["epochs"])
+            left_out = start_turn(flow, context.operation.data("open")["ends"], planned["epochs"])
+            context.warnings += [f"{topic} is not on both clusters, and is left out" for topic in left_out]
         elif planned["state"] != TargetState.STARTED:
             with closing(TargetStates(flow)) as states:
                 states.write(TargetState.STARTED)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from mirrorless.operation_log.records import Operations, OperationState, Request
     from mirrorless.settings import Flow, Settings
 
-_SAMPLE: Final = "orders"
 LOOK_S: Final = 0.2
 """How often a step looks again at what it waits for."""
 
@@ -131,11 +130,6 @@ class OperationStep(ABC):
     @abstractmethod
     def text(self, data: dict[str, Any]) -> str:
         """Return its result in one line."""
-
-
-def keeps_names(flow: Flow) -> bool:
-    """Whether remote topics have the names of their source topics."""
-    return policy_for(flow).format_remote_topic(flow.source.alias, _SAMPLE) == _SAMPLE
 
 
 def takes_turns(context: OperationContext) -> bool:

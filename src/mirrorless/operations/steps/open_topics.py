@@ -13,6 +13,7 @@ from mirrorless.clusters.side_by_side import each
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for
+from mirrorless.loops import keeps_names
 from mirrorless.metadata.actions import CreateTopic
 from mirrorless.metadata.config_plan import creation_config
 from mirrorless.metadata.fences import MAX_BYTES, deny_write
@@ -21,7 +22,7 @@ from mirrorless.metadata.topic_creation import create
 from mirrorless.operation_log.records import only
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import OperationStep, StepFailed, keeps_names
+from mirrorless.operations.steps.context import OperationStep, StepFailed
 from mirrorless.operations.turns import copied_ends, stop_flow
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class OpenStep(OperationStep):
     def plan(self, context: OperationContext) -> dict[str, Any]:
         """Compare topics and ACLs of both clusters."""
         counts = context.recorded_counts()
+        if keeps_names(context.forward) and "fence" in context.operation.steps:
+            _refuse_new(context, counts)
         there = partition_counts(context.target.metadata())
         missing = [] if keeps_names(context.forward) else [topic for topic in counts if topic not in there]
         fewer = [
@@ -119,6 +122,13 @@ class OpenStep(OperationStep):
         while not wanted.keys() <= partition_counts(context.target.metadata()).keys():
             if not context.wait(until):
                 raise StepFailed(f"new topics are not visible on {flow.target.alias} after {_VISIBLE_S:.0f} s")
+
+
+def _refuse_new(context: OperationContext, recorded: dict[str, int]) -> None:
+    """Raise `StepFailed` for topics and partitions that were created since the fence: they are not blocked."""
+    more = [topic for topic, count in context.counts().items() if count != recorded.get(topic)]
+    if more:
+        raise StepFailed("topics or partitions were created meanwhile; try again", more)
 
 
 def configs_of_source(context: OperationContext, topics: list[str]) -> dict[str, dict[str, str]]:

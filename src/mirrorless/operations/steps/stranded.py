@@ -14,7 +14,7 @@ from mirrorless.offsets.translation_service import Translator
 from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of, takes_turns
-from mirrorless.operations.steps.stranded_tail import plan_tail, settle_tail
+from mirrorless.operations.steps.stranded_tail import plan_tail, settle_tail, undo_emptied
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class StrandedStep(OperationStep):
         if takes_turns(context):
             with closing(TargetStates(context.forward)) as states:
                 states.write(TargetState.STOPPED)
+            undo_emptied(context, data)
             return
         if context.reverse is not None and data["state"] != TargetState.STARTED:
             with closing(TargetStates(context.reverse)) as states:

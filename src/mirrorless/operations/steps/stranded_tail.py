@@ -12,9 +12,16 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.batches.record_counter import RecordCounter
-from mirrorless.clusters.topics import last_stable_offsets, log_starts, topic_ids
+from mirrorless.clusters.topics import (
+    high_watermarks,
+    last_stable_offsets,
+    log_starts,
+    partition_counts,
+    topic_ids,
+)
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.log_walk import Walk, Walker
+from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.inverse_translation import InverseTranslator
 from mirrorless.offsets.translation import Translated
@@ -27,11 +34,13 @@ from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import StepFailed, places_of
 from mirrorless.operations.steps.stranded_topics import copy_tails, empty_topics, ends_of_tails
 from mirrorless.operations.turns import newest_epochs, start_turn
+from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.operation_log.records import OperationState
     from mirrorless.operations.steps.context import OperationContext
     from mirrorless.operations.turns import Ends
 
@@ -57,12 +66,19 @@ def plan_tail(context: OperationContext) -> dict[str, Any]:
     has emptied, where it continues. Raises `StepFailed` without a failover, or while producers write to the old
     cluster.
     """
-    starts = _ends_of_failover(context)
+    failover = _failover(context)
+    starts: Ends = failover.data("open")["ends"]
+    there = partition_counts(context.target.metadata())
+    if gone := sorted(starts.keys() - there):
+        context.warnings += [f"{topic} is not on {context.forward.target.alias} any more" for topic in gone]
+        starts = {topic: offsets for topic, offsets in starts.items() if topic in there}
+    _warn_of_others(context, starts)
     counts = {topic: len(some) for topic, some in starts.items()}
     places = places_of(counts)
     since_ms = int((time.time() - _ACTIVE_S) * 1000)
     producers = active_producers(context.forward.target, context.target.metadata(), places)
-    tails, again = _tails(context, starts, places)
+    before = _epochs_before(context, failover, starts)
+    tails, again = _tails(context, starts, places, before)
     writing = [one for one in producers if one.last_ms >= since_ms and tails[one.place][1] > tails[one.place][0]]
     if writing:
         raise StepFailed(
@@ -77,7 +93,7 @@ def plan_tail(context: OperationContext) -> dict[str, Any]:
     return {
         "how": how,
         "starts": starts,
-        "epochs": newest_epochs(context.forward, starts),
+        "epochs": before,
         "again": again,
         "partitions": [[*place, records[place], *tails[place], *times[place]] for place in found],
         "ends": ends_of_tails(context, {topic: counts[topic] for topic in named}) if how == TOPIC else {},
@@ -97,16 +113,17 @@ def settle_tail(context: OperationContext, planned: dict[str, Any]) -> dict[str,
     if how == TOPIC:
         copy_tails(context, partitions, planned["ends"])
     emptied = frozenset(planned["ids"])
-    if how == RESET:
-        empty_topics(context, planned["ids"], {topic: len(planned["starts"][topic]) for topic in emptied})
-    context.check()
     counts = {topic: len(offsets) for topic, offsets in planned["starts"].items()}
+    if how == RESET:
+        empty_topics(context, planned["ids"], counts)
+    context.check()
     starts = {
-        topic: [0] * len(offsets) if topic in emptied else offsets
+        topic: [0] * len(offsets) if topic in emptied or topic in planned["again"] else offsets
         for topic, offsets in planned["starts"].items()
-        if topic not in planned["again"]
     }
-    start_turn(context.forward, starts, planned["epochs"], emptied=emptied)
+    left_out = start_turn(context.forward, starts, planned["epochs"])
+    context.warnings += [f"{topic} is not on both clusters, and is left out" for topic in left_out]
+    counts = {topic: count for topic, count in counts.items() if topic not in left_out}
     _catch_up(context, places_of(counts))
     said = _SAID.get(how, "nothing") if partitions else "nothing"
     return planned | {"how": said}
@@ -119,23 +136,58 @@ def tail_text(one: list[Any]) -> str:
     return f"{topic}-{partition}: {count_of(records, 'record')}, offsets {first} to {end - 1}{times}"
 
 
-def _ends_of_failover(context: OperationContext) -> Ends:
-    """Where the copies ended on the live cluster when applications failed over to it."""
+def undo_emptied(context: OperationContext, planned: dict[str, Any]) -> None:
+    """Create topics again that were deleted to be emptied; their records are gone, as was asked for."""
+    if planned["how"] == RESET and planned["ids"]:
+        counts = {topic: len(offsets) for topic, offsets in planned["starts"].items()}
+        for topic in empty_topics(context, planned["ids"], counts, deletes=False):
+            context.warnings.append(f"{topic} stays emptied on {context.forward.target.alias}")
+
+
+def _failover(context: OperationContext) -> OperationState:
+    """The failover by which applications came to the live cluster: the last operation that completed."""
     live, old = context.forward.source.alias, context.forward.target.alias
-    for one in reversed(context.earlier.of(context.request.pair)):
-        if one.outcome is not OperationOutcome.COMPLETED:
-            continue
-        if one.request.kind is OperationKind.FAILOVER and one.request.target == live:
-            ends: Ends = one.data("open")["ends"]
-            return ends
-        break
-    raise StepFailed(
-        f"the last operation is no failover from {old} to {live}: use `mirrorless switchover`, which loses nothing"
-    )
+    completed = [one for one in context.earlier.of(context.request.pair) if one.outcome is OperationOutcome.COMPLETED]
+    last = completed[-1] if completed else None
+    if last is None or last.request.kind is not OperationKind.FAILOVER or last.request.target != live:
+        raise StepFailed(
+            f"the last operation is no failover from {old} to {live}: use `mirrorless switchover`, which loses nothing"
+        )
+    return last
+
+
+def _epochs_before(context: OperationContext, failover: OperationState, starts: Ends) -> Ends:
+    """The newest epochs of the flow to the old cluster before the first attempt to return after the failover."""
+    for one in context.earlier.of(context.request.pair):
+        step = one.steps.get("stranded")
+        if one.created_ms > failover.created_ms and step is not None and one.id != context.operation.id:
+            first: Ends = step.data["epochs"]
+            return {topic: first.get(topic, [-1] * len(offsets)) for topic, offsets in starts.items()}
+    return newest_epochs(context.forward, starts)
+
+
+def _warn_of_others(context: OperationContext, starts: Ends) -> None:
+    """Warn of records in partitions that were never copied: the flow copies them when applications are back."""
+    assert context.reverse is not None
+    policy = policy_for(context.reverse)
+    there = partition_counts(context.target.metadata())
+    more = [
+        (topic, number)
+        for topic in replicated(context.reverse, there)
+        if not policy.is_heartbeats_topic(topic)
+        for number in range(len(starts.get(topic, ())), there[topic])
+    ]
+    ends, _ = high_watermarks(context.target, more)
+    begins, _ = log_starts(context.target, more)
+    context.warnings += [
+        f"{topic}-{number} was never copied: {context.reverse.name} copies its records when applications are back"
+        for (topic, number), end in ends.items()
+        if end > begins.get((topic, number), 0)
+    ]
 
 
 def _tails(
-    context: OperationContext, starts: Ends, places: list[TopicPartition]
+    context: OperationContext, starts: Ends, places: list[TopicPartition], before: Ends
 ) -> tuple[dict[TopicPartition, tuple[int, int]], list[str]]:
     """The first offset and the end of each tail on the old cluster; and topics there that were emptied since."""
     assert context.reverse is not None
@@ -153,11 +205,12 @@ def _tails(
         answers = inverse.translate(wanted, deadline=time.monotonic() + _WALKING_S)
         again |= {place[0] for place in places if inverse.translator.why_not(place) is not None}
     for place in places:
-        answer, start = answers[place][wanted[place][0]], wanted[place][0]
+        answer = answers[place][wanted[place][0]]
         first = max(begins[place], answer.downstream if isinstance(answer, Translated) else 0)
         # What the flow to the old cluster has appended since, before an attempt was aborted, is no tail.
         one = known.get(place)
-        since = [epoch.downstream for epoch in one.announced.values() if epoch.start >= start] if one else []
+        newest = before[place[0]][place[1]]
+        since = [each.downstream for number, each in one.announced.items() if number > newest] if one else []
         found[place] = (first, first if place[0] in again else max(first, min([ends[place], *since])))
     return found, sorted(again)
 

@@ -14,6 +14,7 @@ from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.topics import high_watermarks, partition_counts, topic_ids
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.metadata.actions import CreateTopic
+from mirrorless.metadata.fences import MAX_BYTES
 from mirrorless.metadata.topic_creation import create
 from mirrorless.operations.steps.context import StepFailed, places_of
 
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
     from mirrorless.operations.turns import Ends
 
 _SUFFIX: Final = ".stranded"
-_MAX_BYTES: Final = "max.message.bytes"
 _KEPT: Final = {"cleanup.policy": "delete", "retention.ms": "-1"}
 _VISIBLE_S: Final = 60.0
 _READ_S: Final = 60.0
 _FLUSH_S: Final = 60.0
 _AT_ONCE: Final = 1_000
+_LARGEST: Final = 100 << 20
+"""Largest record, bytes; the topic's own limit is that of the old one."""
 _POLL_S: Final = 0.5
 
 
@@ -64,7 +66,7 @@ def copy_tails(context: OperationContext, partitions: Sequence[list[Any]], ends:
     _create(context, ends)
     live = context.forward.source
     done = _ends(context, [(stranded_topic(topic), number) for topic, number, *_ in partitions])
-    producer = TopicProducer(live, creator="the next call", enable_idempotence=True)
+    producer = TopicProducer(live, creator="the next call", enable_idempotence=True, message_max_bytes=_LARGEST)
     for topic, number, records, first, end, *_ in partitions:
         context.check()
         skipped = done[stranded_topic(topic), number] - ends[topic][number]
@@ -99,10 +101,10 @@ def _append(
         return
     old = context.forward.target
     consumer = reader(old, isolation_level="read_committed", client_rack="", auto_offset_reset="error")
-    taken, until = 0, time.monotonic() + _READ_S
+    taken, over, until = 0, False, time.monotonic() + _READ_S
     try:
         consumer.assign([ConfluentTopicPartition(*place, span[0])])
-        while taken < records:
+        while taken < records and not over:
             for message in waiting(consumer, _AT_ONCE, seconds=_POLL_S):
                 error = message.error()
                 if error is not None and error.code() not in (
@@ -110,7 +112,8 @@ def _append(
                     KafkaError.GROUP_AUTHORIZATION_FAILED,
                 ):
                     raise ClusterError(f"{place[0]}-{place[1]}: {error.str()}", cluster=old.alias)
-                if error is not None or taken >= records:
+                if error is not None or taken >= records or (message.offset() or 0) >= span[1]:
+                    over = over or error is None or error.code() == KafkaError._PARTITION_EOF
                     continue
                 taken, until = taken + 1, time.monotonic() + _READ_S
                 if taken > skipped:
@@ -121,6 +124,10 @@ def _append(
                 )
     finally:
         consumer.close()
+    if taken < records:
+        raise StepFailed(
+            f"{place[0]}-{place[1]} has {taken} of {records} records before offset {span[1]} now; try again"
+        )
 
 
 def _send(producer: TopicProducer, topic: str, partition: int, message: Message) -> None:
@@ -142,8 +149,8 @@ def _create(context: OperationContext, topics: Mapping[str, Sequence[int]]) -> N
     limits, _ = topic_configs(context.target, topics)
     actions = []
     for topic, ends in topics.items():
-        limit = limits.get(topic, {}).get(_MAX_BYTES)
-        own = {_MAX_BYTES: limit.value} if limit is not None and limit.origin == Origin.TOPIC and limit.value else {}
+        limit = limits.get(topic, {}).get(MAX_BYTES)
+        own = {MAX_BYTES: limit.value} if limit is not None and limit.value else {}
         actions.append(
             CreateTopic(
                 topic=stranded_topic(topic),
@@ -156,17 +163,20 @@ def _create(context: OperationContext, topics: Mapping[str, Sequence[int]]) -> N
     _made(context, context.source, actions)
 
 
-def empty_topics(context: OperationContext, ids: Mapping[str, str], counts: Mapping[str, int]) -> None:
-    """Delete topics of the old cluster that still have these ids, and create them with their own configs.
+def empty_topics(
+    context: OperationContext, ids: Mapping[str, str], counts: Mapping[str, int], *, deletes: bool = True
+) -> list[str]:
+    """Delete topics of the old cluster that still have these ids, and create them with the live ones' configs.
 
-    May be repeated. Raises `StepFailed` without ids, which brokers before 2.8 do not have.
+    Returns those without their old records. May be repeated; unless it `deletes`, it only creates what is missing.
+    Raises `StepFailed` without ids, which brokers before 2.8 do not have.
     """
     if not ids:
-        return
+        return []
     now, _ = topic_ids(context.target, ids)
     if unknown := [topic for topic, one in ids.items() if not one]:
         raise StepFailed("topics without an id cannot be emptied safely (brokers before 2.8)", unknown)
-    old = [topic for topic, one in ids.items() if now.get(topic) == one]
+    old = [topic for topic, one in ids.items() if now.get(topic) == one] if deletes else []
     live, _ = topic_configs(context.source, ids)
     for topic, future in (context.target.client.delete_topics(old) if old else {}).items():
         try:
@@ -193,6 +203,7 @@ def empty_topics(context: OperationContext, ids: Mapping[str, str], counts: Mapp
         if topic in old or topic not in now
     ]
     _made(context, context.target, actions)
+    return [topic for topic, one in ids.items() if deletes or now.get(topic) != one]
 
 
 def _made(context: OperationContext, admin: Admin, actions: Sequence[CreateTopic]) -> None:
