@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.target_state import waits_for_its_turn
+from mirrorless.clusters.target_state import TargetState, TargetStates, waits_for_its_turn
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import AwsError
 from mirrorless.functions.environment import drill_environment
+from mirrorless.loops import opposite
 from mirrorless.operations.drill.page import page
 from mirrorless.operations.drill.report import to_json
 from mirrorless.operations.drill.run import drill_flow
@@ -17,6 +19,7 @@ from mirrorless.verify.report_file import write
 if TYPE_CHECKING:
     from mirrorless.functions.invocation import Invocation
     from mirrorless.operations.drill.report import DrillReport
+    from mirrorless.settings import Flow
 
 _ALARMING: Final = {
     Status.FAILED: ("drill-checks-failed", "a check of the drill failed"),
@@ -28,14 +31,12 @@ _ALARMING: Final = {
 def rehearse(invocation: Invocation) -> dict[str, Any]:
     """Drill the flow, also if it is paused; a failed check is a metric and no error.
 
-    A flow to whose target applications write is not drilled, because they have moved there already; it has no failed
-    checks. Raises `ClusterError` if a cluster does not answer, `AwsError` if the report cannot be stored.
+    A flow to whose target applications write is not drilled, because they have moved there already; that neither flow
+    copies is a failed check. Raises `ClusterError` if a cluster does not answer, `AwsError` if the report cannot be stored.
     """
     folder, flow = drill_environment().reports.rstrip("/"), invocation.flow
     if (reason := waits_for_its_turn(flow, Admin(flow.target))) is not None:
-        for metric, _ in _ALARMING.values():
-            invocation.measure(metric, 0)  # ends alarms of an earlier drill
-        return {"note": f"not drilled: {reason}"}
+        return _of_the_other_turn(invocation, reason)
     report = drill_flow(invocation.settings, flow)
     _measure(invocation, report)
     place = f"{folder}/{flow.name.replace('->', '-')}/{report.began_ms}"
@@ -54,6 +55,28 @@ def rehearse(invocation: Invocation) -> dict[str, Any]:
         "rto_s": round(report.rto_seconds, 3),
         "report": place,
     }
+
+
+def _of_the_other_turn(invocation: Invocation, reason: str) -> dict[str, Any]:
+    """Report a flow whose target has the applications: a failed check if the opposite flow does not copy either."""
+    is_idle = is_stopped(opposite(invocation.flow))
+    if is_idle:
+        reason = (
+            f"neither {invocation.flow.name} nor the opposite flow copies: run `mirrorless operation FILE close`, or "
+            "after a failover `mirrorless failback`"
+        )
+        invocation.sink.tell("error", reason)
+    invocation.measure("drill-checks-failed", int(is_idle))
+    invocation.measure("drill-checks-not-done", 0)  # ends the alarm of an earlier drill
+    return {"note": f"not drilled: {reason}"}
+
+
+def is_stopped(flow: Flow | None) -> bool:
+    """Whether there is a flow, and its target state is STOPPED; raises `ClusterUnavailable`."""
+    if flow is None:
+        return False
+    with closing(TargetStates(flow)) as states:
+        return states.read() is TargetState.STOPPED
 
 
 def _measure(invocation: Invocation, report: DrillReport) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
-from mirrorless.loops import keeps_names
+from mirrorless.loops import keeps_names, opposite
 from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.failover_plan import failover_plan
 from mirrorless.operation_log.records import OperationKind
@@ -44,7 +44,10 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
                 topic for topic in replicated(flow, counts) if wants(topic) and not policy.is_heartbeats_topic(topic)
             ]
             if kind is OperationKind.FAILBACK:
-                yield f"  stranded: copies what {target} has and {source} lacks"
+                if opposite(flow) is None:
+                    yield f"  stranded: copies what {target} has and {source} lacks"
+                else:
+                    yield f"  stranded: --stranded {terms.stranded} for what {target} has and {source} lacks"
             yield "  preflight: doctor, the checks of a drill, and a dry call of every switch"
             fence = resolved(flow.fence, flow.source, topics)
             yield f"  fence: {fence} on {count_of(len(topics), 'topic')} of {source}"
