@@ -32,7 +32,8 @@ def rehearse(invocation: Invocation) -> dict[str, Any]:
     """Drill the flow, also if it is paused; a failed check is a metric and no error.
 
     A flow to whose target applications write is not drilled, because they have moved there already; that neither flow
-    copies is a failed check. Raises `ClusterError` if a cluster does not answer, `AwsError` if the report cannot be stored.
+    copies is a failed check. Raises `ClusterError` if a cluster does not answer, `AwsError` if the report cannot be
+    stored.
     """
     folder, flow = drill_environment().reports.rstrip("/"), invocation.flow
     if (reason := waits_for_its_turn(flow, Admin(flow.target))) is not None:
