@@ -144,7 +144,7 @@ format: $(READY)  ## let ruff fix what it can
 	$(BIN)/ruff format .
 
 # The command line's own packages stay out of what is shipped to Lambda and Glue.
-NOT_SHIPPED := $(addprefix --no-emit-package ,markdown-it-py mdurl prometheus-client pygments rich)
+NOT_SHIPPED := $(addprefix --no-emit-package ,anyio h11 idna markdown-it-py mdurl prometheus-client pygments rich starlette uvicorn)
 
 requirements: setup  ## pin the newest dependencies (needs uv on the path)
 	uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --upgrade --no-header --generate-hashes --extra dev --output-file requirements/dev.txt

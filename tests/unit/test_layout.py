@@ -39,6 +39,7 @@ LAYERS = (
     "operations",
     "functions",
     "local",
+    "web",
     "cli",
 )
 PACKAGE = Path(mirrorless.__file__).parent

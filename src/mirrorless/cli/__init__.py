@@ -31,6 +31,7 @@ _COMMANDS = {
     "status": ("mirrorless.cli.status", "status"),
     "switchover": ("mirrorless.cli.switchover", "switchover"),
     "verify": ("mirrorless.cli.verify", "verify"),
+    "web": ("mirrorless.cli.web", "web"),
 }
 
 

@@ -55,6 +55,33 @@ verbose_option: Final = click.option(
     callback=_show_logs,
     help="Show the logs of both Kafka client libraries on standard error.",
 )
+_WEB_OPTIONS: Final = (
+    click.option(
+        "--web-address",
+        metavar="ADDRESS",
+        default="127.0.0.1",
+        help="Address that the page listens on; any other than loopback requires the token.",
+    ),
+    click.option(
+        "--web-token",
+        metavar="TOKEN",
+        envvar="MIRRORLESS_WEB_TOKEN",
+        help="Token that the page asks for, 16 characters or more; where one is needed and none is given, it is "
+        "generated and printed. $MIRRORLESS_WEB_TOKEN has it otherwise.",
+    ),
+    click.option("--web-actions", is_flag=True, help="Let the page pause and resume flows, with the token."),
+    click.option("--web-cert", metavar="FILE", help="Certificate of the page's server, with its chain: PEM."),
+    click.option("--web-key", metavar="FILE", help="Private key of the page's server: PEM."),
+)
+
+
+def web_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of the page's server."""
+    for option in reversed(_WEB_OPTIONS):
+        command = option(command)
+    return command
+
+
 config_file_option: Final = click.option(
     "--config",
     "config",

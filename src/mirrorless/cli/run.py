@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from mirrorless.cli.options import spark_master_option, verbose_option, warn
+from mirrorless.cli.options import spark_master_option, verbose_option, warn, web_options
 from mirrorless.cli.status_codes import FINE, FOUND
+from mirrorless.cli.web_port import DEFAULT_PORT, CommandWithPort
 from mirrorless.local.display import LiveTable, LogLines, ProgressBar
 from mirrorless.local.runner import StopRequest, run_flows
 from mirrorless.settings import load
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from mirrorless.local.displays import Display
 
 
-@click.command
+@click.command(cls=CommandWithPort)
 @click.argument("files", nargs=-1)
 @click.option("--available-now", is_flag=True, help="Exit when all records that exist at the start are copied.")
 @click.option("--consumer.config", "consumer", metavar="FILE", help="Consumer file of MirrorMaker 1, instead of FILES.")
@@ -37,6 +38,14 @@ if TYPE_CHECKING:
     metavar="PORT",
     help="Serve Prometheus metrics at /metrics on this port; 0 selects a free one.",
 )
+@click.option(
+    "--web",
+    "web_port",
+    type=click.IntRange(0, 65535),
+    metavar="[PORT]",
+    help=f"Serve the live page on this port, {DEFAULT_PORT} by default; 0 selects a free one.",
+)
+@web_options
 @click.option(
     "--engine",
     type=click.Choice(["auto", "functions", "spark"]),
@@ -52,6 +61,12 @@ def run(
     producer: str | None,
     include: str | None,
     metrics_port: int | None,
+    web_port: int | None,
+    web_address: str,
+    web_token: str | None,
+    web_actions: bool,
+    web_cert: str | None,
+    web_key: str | None,
     engine: str | None,
     spark_master: str | None,
 ) -> None:
@@ -93,6 +108,19 @@ def run(
             from mirrorless.local.prometheus_display import measured  # noqa: PLC0415 -- a start takes as much longer
 
             shown = stack.enter_context(measured(settings, shown, port=metrics_port))
+        if web_port is not None:
+            from mirrorless.cli.web_terms import terms_of  # noqa: PLC0415 -- as above
+            from mirrorless.web.display import on_page  # noqa: PLC0415
+
+            terms = terms_of(
+                port=web_port,
+                address=web_address,
+                token=web_token,
+                actions=web_actions,
+                cert=web_cert,
+                key=web_key,
+            )
+            shown = stack.enter_context(on_page(settings, shown, terms))
         went_well = run_flows(settings, bounded=available_now, display=shown, stop=stop, master=spark_master)
     gc.freeze()  # the interpreter would look for cycles in all that is loaded, longer than Spark takes to end
     sys.exit(FINE if went_well else FOUND)

@@ -135,10 +135,13 @@ def last_stable_offsets(
 
 
 def high_watermarks(
-    admin: Admin, places: Iterable[TopicPartition]
+    admin: Admin, places: Iterable[TopicPartition], *, attempts: int = _ATTEMPTS
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, str]]:
-    """The offset after all replicated records, including those that open transactions hold back; else as above."""
-    return _offsets(admin, places, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED)
+    """The offset after all replicated records, including those that open transactions hold back; else as above.
+
+    With one of `attempts` it takes at most three seconds.
+    """
+    return _offsets(admin, places, OffsetSpec.latest(), IsolationLevel.READ_UNCOMMITTED, attempts=attempts)
 
 
 def log_starts(
@@ -160,12 +163,17 @@ def held_back(admin: Admin, stable: Mapping[TopicPartition, int]) -> dict[TopicP
 
 
 def _offsets(
-    admin: Admin, places: Iterable[TopicPartition], spec: OffsetSpec, isolation: IsolationLevel
+    admin: Admin,
+    places: Iterable[TopicPartition],
+    spec: OffsetSpec,
+    isolation: IsolationLevel,
+    *,
+    attempts: int = _ATTEMPTS,
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, str]]:
     found: dict[TopicPartition, int] = {}
     missing: dict[TopicPartition, str] = {}
     left = list(places)
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(attempts):
         if not left:
             break
         if attempt:

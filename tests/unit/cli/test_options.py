@@ -12,8 +12,10 @@ from mirrorless.cli import root
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-WITHOUT_JSON: Final = {"mirrorless config convert", "mirrorless demo", "mirrorless kafka up", "mirrorless run"}
-"""They print as they go, for people or a log, or a configuration file."""
+WITHOUT_JSON: Final = {
+    *("mirrorless config convert", "mirrorless demo", "mirrorless kafka up", "mirrorless run", "mirrorless web"),
+}
+"""They print as they go, for people or a log, or a configuration file; the page has all of it as JSON."""
 
 
 def commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:

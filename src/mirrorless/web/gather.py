@@ -1,0 +1,143 @@
+"""Starts the readers of a configuration, and puts what they know together as one snapshot."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from mirrorless import client_logs
+from mirrorless.clusters.target_state import TargetStates
+from mirrorless.copy.progress.run_marks import deployment_of
+from mirrorless.web.cluster_reader import ClusterReader
+from mirrorless.web.effective_settings import effective_settings
+from mirrorless.web.flow_reader import FlowReader
+from mirrorless.web.groups_reader import GroupsReader
+from mirrorless.web.operations_reader import OperationsReader
+from mirrorless.web.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mirrorless.clusters.target_state import TargetState
+    from mirrorless.local.progress_view import TopicView
+    from mirrorless.operations.run import Ended
+    from mirrorless.settings import Settings
+    from mirrorless.web.reader import RepeatingReader
+    from mirrorless.web.snapshot import PartitionRow, PositionRow, SettingsOf
+
+_ENDING_S: Final = 0.5
+_GROUPS_PER_INTERVAL: Final = 5
+_OPERATIONS_PER_INTERVAL: Final = 2
+
+
+class Gatherer:
+    """Reads `settings`' clusters and flows every `every_s` seconds; `copies_here` is as in `Snapshot`."""
+
+    def __init__(self, settings: Settings, *, copies_here: bool = False, every_s: float = 2.0) -> None:
+        client_logs.set_up()
+        self._settings = settings
+        self._copies_here = copies_here
+        clusters = {one.alias: one for flow in settings.flows for one in (flow.source, flow.target)}
+        self._clusters = {alias: ClusterReader(one, every_s=every_s) for alias, one in clusters.items()}
+        self._flows = {
+            flow.name: FlowReader(
+                flow,
+                source=self._clusters[flow.source.alias],
+                target=self._clusters[flow.target.alias],
+                deployment=deployment_of(settings.file, flow.name),
+                location=settings.file,
+                every_s=every_s,
+            )
+            for flow in settings.flows
+        }
+        self._groups = {
+            flow.name: GroupsReader(
+                flow,
+                source=self._clusters[flow.source.alias],
+                target=self._clusters[flow.target.alias],
+                reader=self._flows[flow.name],
+                every_s=_GROUPS_PER_INTERVAL * every_s,
+            )
+            for flow in settings.flows
+        }
+        self._operations = OperationsReader(
+            settings, after=tuple(self._clusters.values()), every_s=_OPERATIONS_PER_INTERVAL * every_s
+        )
+
+    def __enter__(self) -> Gatherer:
+        for one in self._readers():
+            one.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        readers = self._readers()
+        for one in readers:
+            one.end()
+        until = time.monotonic() + _ENDING_S
+        for one in readers:
+            one.join(max(0.0, until - time.monotonic()))
+
+    @property
+    def location(self) -> str:
+        """The file of the configuration."""
+        return self._settings.file
+
+    @property
+    def flow_names(self) -> list[str]:
+        """The flows, in the order of the configuration."""
+        return list(self._flows)
+
+    def settings(self) -> tuple[SettingsOf, ...]:
+        """Return the settings in effect."""
+        return effective_settings(self._settings)
+
+    def snapshot(self) -> Snapshot:
+        """Return what is known now; asks no cluster."""
+        topics = {name: reader.topics() for name, reader in self._flows.items()}
+        notes = [f"groups of {name}: {one.error}" for name, one in self._groups.items() if one.error]
+        if self._operations.error:
+            notes.append(f"operations: {self._operations.error}")
+        return Snapshot(
+            at_ms=int(time.time() * 1000),
+            copies_here=self._copies_here,
+            clusters=tuple(one.row() for one in self._clusters.values()),
+            flows=tuple(reader.row(topics[name]) for name, reader in self._flows.items()),
+            topics=tuple(row for some in topics.values() for row in some),
+            halted=tuple(row for reader in self._flows.values() for row in reader.halted()),
+            groups=tuple(row for reader in self._groups.values() for row in reader.rows),
+            operations=self._operations.rows,
+            notes=tuple(notes),
+        )
+
+    def unread(self) -> dict[str, str]:
+        """Return why flows were never read, by name; empty once each was read."""
+        return {name: reader.error or "not read yet" for name, reader in self._flows.items() if reader.read_ms is None}
+
+    def partitions(self, flow: str, topic: str) -> list[PartitionRow] | None:
+        """Return the partitions of a topic; None if there is no such flow or topic."""
+        return self._flows[flow].partitions(topic) if flow in self._flows else None
+
+    def positions(self, flow: str, group: str) -> list[PositionRow] | None:
+        """Return the positions of a group; None if there is no such flow or group."""
+        return self._groups[flow].positions(group) if flow in self._groups else None
+
+    def operation(self, number: str) -> Ended | None:
+        """Return an operation as its report is made of; None if there is none of this id."""
+        return self._operations.find(number)
+
+    def set_live(self, flow: str, topics: Sequence[TopicView]) -> None:
+        """Take the progress that this process itself makes."""
+        self._flows[flow].set_live(topics)
+
+    def set_waiting(self, flow: str, text: str) -> None:
+        """Take what a flow of this process waits for; empty for nothing."""
+        self._flows[flow].waiting = text
+
+    def set_state(self, flow: str, state: TargetState) -> None:
+        """Write the target state of a flow, as `mirrorless pause` does; raises `ClusterError`, KeyError."""
+        reader = self._flows[flow]
+        TargetStates(reader.flow).write(state)
+        reader.note_state(state)
+
+    def _readers(self) -> list[RepeatingReader]:
+        return [*self._clusters.values(), *self._flows.values(), *self._groups.values(), self._operations]

@@ -1,0 +1,267 @@
+"""What the page shows at one moment, as frozen values. No I/O.
+
+`/api/openapi.json` is generated from these classes: a field's name is its name in JSON. Times end in `_ms` (since
+1970) or `_s` (a duration).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ClusterState(StrEnum):
+    """Whether a cluster answers."""
+
+    CONNECTING = "connecting"
+    AVAILABLE = "available"
+    SLOW = "slow"
+    UNAVAILABLE = "unavailable"
+
+
+class FlowState(StrEnum):
+    """The target state of a flow; `UNKNOWN` until the target has answered once."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    UNKNOWN = "unknown"
+
+
+class TopicState(StrEnum):
+    """The worst state of a topic's partitions, as in docs/operations.md; `NOT_STARTED` without any progress."""
+
+    HALTED = "halted"
+    UNREACHABLE = "unreachable"
+    RESUMING = "resuming"
+    WAITING = "waiting"
+    NOT_STARTED = "not started"
+    COPYING = "copying"
+    CAUGHT_UP = "caught up"
+
+
+class Level(StrEnum):
+    """How serious an event is."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRow:
+    """One cluster. `answer_ms` is the duration of its last answer, `answered_ms` when that was."""
+
+    alias: str
+    bootstrap_servers: str
+    state: ClusterState
+    brokers: int | None
+    answer_ms: int | None
+    answered_ms: int | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopierRow:
+    """A process that copies a flow, by its mark in the progress topic; `share` is None if it copies all of it."""
+
+    engine: str
+    share: str | None
+    bytes_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowRow:
+    """One flow: the sums of its topics, and what copies it.
+
+    `lag_s` is the time for which the oldest record that is not copied has waited, None if unknown; a minimum with
+    `lag_is_minimum`, since the records were there before this process looked. `records_per_s` counts offsets where
+    another process copies. `read_ms` is when the flow was last read completely, `error` why it cannot be read now.
+    """
+
+    name: str
+    source: str
+    target: str
+    state: FlowState
+    engine: str
+    engine_reason: str
+    copiers: tuple[CopierRow, ...]
+    topics: int
+    partitions: int
+    started: int
+    halted: int
+    lag_records: int
+    lag_s: float | None
+    lag_is_minimum: bool
+    records_per_s: float
+    bytes_per_s: float | None
+    latency_ms: int | None
+    heartbeat_ms: int | None
+    waiting: str
+    error: str | None
+    problems: tuple[str, ...]
+    read_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRow:
+    """One topic of a flow. Fields are as in `FlowRow`; `bytes_per_s` and `latency_ms` are known where it is copied."""
+
+    flow: str
+    topic: str
+    remote_topic: str
+    partitions: int
+    halted: int
+    state: TopicState
+    records_per_s: float
+    bytes_per_s: float | None
+    lag_records: int
+    lag_s: float | None
+    lag_is_minimum: bool
+    latency_ms: int | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionRow:
+    """One partition of a topic: the next offset to copy, and the source's end, both None if unknown."""
+
+    partition: int
+    state: TopicState
+    next_offset: int | None
+    source_end: int | None
+    lag_records: int | None
+    lag_s: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """What an operator can do about a problem: a sentence, and a command to copy; None if there is none."""
+
+    text: str
+    command: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HaltedRow:
+    """A halted partition: the source offset, the kind of gap (None if it is no gap), the reason, and how to fix it."""
+
+    flow: str
+    topic: str
+    partition: int
+    offset: int
+    gap: str | None
+    records: int | None
+    reason: str
+    fixes: tuple[Fix, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRow:
+    """A consumer group of the source: what it has left to read there, and what it would read again on the target.
+
+    `read_again` is the maximum over its partitions, `untranslated` the number of partitions without a position on the
+    target.
+    """
+
+    flow: str
+    group: str
+    state: str
+    partitions: int
+    lag_records: int | None
+    read_again: int
+    untranslated: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionRow:
+    """A group's offset on the source, and where it would continue on the target; `how` says how that is known."""
+
+    topic: str
+    remote_topic: str
+    partition: int
+    source_offset: int
+    source_lag: int | None
+    target_offset: int | None
+    read_again: int | None
+    how: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationStepRow:
+    """A step of an operation, with its result in one line."""
+
+    step: str
+    state: str
+    began_ms: int
+    ended_ms: int | None
+    result: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationRow:
+    """A switchover, failover or failback; `next_command` is what continues an open one."""
+
+    id: str
+    kind: str
+    source: str
+    target: str
+    outcome: str
+    owner: str
+    began_ms: int
+    ended_ms: int | None
+    blocked_s: float | None
+    reason: str
+    next_command: str | None
+    steps: tuple[OperationStepRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingRow:
+    """A setting in effect; secrets are masked. `is_default` says that no file sets it."""
+
+    key: str
+    value: str
+    is_default: bool
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsOf:
+    """The settings of one flow or of one cluster."""
+
+    name: str
+    kind: str
+    settings: tuple[SettingRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened; `flow` is empty for a cluster or an operation. `number` grows by one."""
+
+    number: int
+    at_ms: int
+    level: Level
+    flow: str
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything on the page but settings, partitions and positions, which are read when they are opened.
+
+    `copies_here` says that this process copies the flows. `notes` are lines about what could not be read.
+    """
+
+    at_ms: int
+    copies_here: bool
+    clusters: tuple[ClusterRow, ...]
+    flows: tuple[FlowRow, ...]
+    topics: tuple[TopicRow, ...]
+    halted: tuple[HaltedRow, ...]
+    groups: tuple[GroupRow, ...]
+    operations: tuple[OperationRow, ...]
+    notes: tuple[str, ...]

@@ -1,0 +1,273 @@
+"""The live page over a snapshot that no cluster has: many topics, or names that nobody would choose."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from mirrorless.web.feed import Feed
+from mirrorless.web.server import ServerTerms, WebServer
+from mirrorless.web.snapshot import (
+    ClusterRow,
+    ClusterState,
+    CopierRow,
+    Fix,
+    FlowRow,
+    FlowState,
+    GroupRow,
+    HaltedRow,
+    PartitionRow,
+    PositionRow,
+    SettingRow,
+    SettingsOf,
+    Snapshot,
+    TopicRow,
+    TopicState,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mirrorless.clusters.target_state import TargetState
+    from mirrorless.web.gather import Gatherer
+
+
+def topic(name: str = "orders", flow: str = "A->B", **fields: object) -> TopicRow:
+    """A topic that is caught up, but for `fields`."""
+    row = TopicRow(
+        flow=flow,
+        topic=name,
+        remote_topic=f"A.{name}",
+        partitions=5,
+        halted=0,
+        state=TopicState.CAUGHT_UP,
+        records_per_s=0.0,
+        bytes_per_s=None,
+        lag_records=0,
+        lag_s=0.0,
+        lag_is_minimum=False,
+        latency_ms=None,
+        error=None,
+    )
+    return replace(row, **fields)  # type: ignore[arg-type]
+
+
+def cluster(alias: str, **fields: object) -> ClusterRow:
+    """A cluster that answers, but for `fields`."""
+    row = ClusterRow(
+        alias=alias,
+        bootstrap_servers=f"{alias.lower()}.example:9092",
+        state=ClusterState.AVAILABLE,
+        brokers=3,
+        answer_ms=2,
+        answered_ms=1,
+        error=None,
+    )
+    return replace(row, **fields)  # type: ignore[arg-type]
+
+
+def flow(name: str = "A->B", **fields: object) -> FlowRow:
+    """A flow that is caught up, but for `fields`."""
+    source, _, target = name.partition("->")
+    row = FlowRow(
+        name=name,
+        source=source,
+        target=target,
+        state=FlowState.RUNNING,
+        engine="functions",
+        engine_reason="mirrorless.engine is functions",
+        copiers=(CopierRow(engine="functions", share=None, bytes_per_s=1e6),),
+        topics=1,
+        partitions=5,
+        started=5,
+        halted=0,
+        lag_records=0,
+        lag_s=0.0,
+        lag_is_minimum=False,
+        records_per_s=0.0,
+        bytes_per_s=None,
+        latency_ms=None,
+        heartbeat_ms=None,
+        waiting="",
+        error=None,
+        problems=(),
+        read_ms=1,
+    )
+    return replace(row, **fields)  # type: ignore[arg-type]
+
+
+def group(name: str, **fields: object) -> GroupRow:
+    """A group that reads nothing again, but for `fields`."""
+    row = GroupRow(
+        flow="A->B",
+        group=name,
+        state="no members",
+        partitions=5,
+        lag_records=0,
+        read_again=0,
+        untranslated=0,
+        error=None,
+    )
+    return replace(row, **fields)  # type: ignore[arg-type]
+
+
+def halted(name: str = "orders", **fields: object) -> HaltedRow:
+    """A partition that halted at a gap, but for `fields`."""
+    row = HaltedRow(
+        flow="A->B",
+        topic=name,
+        partition=0,
+        offset=120,
+        gap="RETENTION",
+        records=30,
+        reason="retention deleted 30 records before they were copied",
+        fixes=(Fix(text="Skip the gap.", command="mirrorless.on.gap=continue"),),
+    )
+    return replace(row, **fields)  # type: ignore[arg-type]
+
+
+def snapshot(**fields: object) -> Snapshot:
+    """One flow with one topic, but for `fields`."""
+    row = Snapshot(
+        at_ms=int(time.time() * 1000),
+        copies_here=False,
+        clusters=(cluster("A"), cluster("B")),
+        flows=(flow(),),
+        topics=(topic(),),
+        halted=(),
+        groups=(),
+        operations=(),
+        notes=(),
+    )
+    return replace(row, **fields)  # type: ignore[arg-type]
+
+
+@dataclass
+class FakeGatherer:
+    """Knows what it is given; keeps the states that are written."""
+
+    known: Snapshot = field(default_factory=snapshot)
+    missing: dict[str, str] = field(default_factory=dict)
+    written: list[tuple[str, str]] = field(default_factory=list)
+    location: str = "mm2.properties"
+
+    @property
+    def flow_names(self) -> list[str]:
+        """As of `Gatherer`."""
+        return [one.name for one in self.known.flows]
+
+    def snapshot(self) -> Snapshot:
+        """Return it as of now."""
+        return replace(self.known, at_ms=int(time.time() * 1000))
+
+    def settings(self) -> tuple[SettingsOf, ...]:
+        """Return one setting of each flow."""
+        row = SettingRow(key="tasks.max", value="1", is_default=True, meaning="Slots.")
+        return tuple(SettingsOf(name=name, kind="flow", settings=(row,)) for name in self.flow_names)
+
+    def unread(self) -> dict[str, str]:
+        """Return what was given."""
+        return self.missing
+
+    def partitions(self, flow: str, topic: str) -> list[PartitionRow] | None:
+        """Return the partitions of a topic, all alike."""
+        found = next((one for one in self.known.topics if (one.flow, one.topic) == (flow, topic)), None)
+        if found is None:
+            return None
+        return [
+            PartitionRow(
+                partition=number,
+                state=found.state,
+                next_offset=1_000 * number,
+                source_end=1_000 * number + found.lag_records,
+                lag_records=found.lag_records,
+                lag_s=found.lag_s,
+                reason=None,
+            )
+            for number in range(found.partitions)
+        ]
+
+    def positions(self, flow: str, group: str) -> list[PositionRow] | None:
+        """Return one position of a group."""
+        if not any((one.flow, one.group) == (flow, group) for one in self.known.groups):
+            return None
+        position = PositionRow(
+            topic="orders",
+            remote_topic="A.orders",
+            partition=0,
+            source_offset=10,
+            source_lag=0,
+            target_offset=10,
+            read_again=0,
+            how="exact",
+        )
+        return [position]
+
+    def operation(self, number: str) -> None:
+        """There is none."""
+
+    def set_state(self, flow: str, state: TargetState) -> None:
+        """Keep it, and show it."""
+        self.written.append((flow, state.value))
+        now = FlowState.RUNNING if state == "STARTED" else FlowState.PAUSED
+        flows = tuple(replace(one, state=now) if one.name == flow else one for one in self.known.flows)
+        self.known = replace(self.known, flows=flows)
+
+
+@contextmanager
+def served_page(
+    gatherer: FakeGatherer,
+    *,
+    every_s: float = 0.2,
+    **terms: Any,  # noqa: ANN401 -- as ServerTerms
+) -> Iterator[WebServer]:
+    """Serve the page over what `gatherer` knows."""
+    feed = Feed(gatherer.snapshot, every_s=every_s)
+    server = WebServer(feed, cast("Gatherer", gatherer), ServerTerms(**terms))
+    with feed:
+        server.start()
+        try:
+            yield server
+        finally:
+            feed.close()
+            server.end()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer of the server."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:  # noqa: ANN401 -- whatever JSON can hold
+        """Return the body as JSON."""
+        return json.loads(self.body)
+
+
+def ask(server: WebServer | int, path: str, *, method: str = "GET", body: object = None, **headers: str) -> Answer:
+    """Send one request; `headers` with `_` for `-`, of which `Host` replaces the usual one."""
+    port = server if isinstance(server, int) else server.port
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        content = None if body is None else json.dumps(body).encode()
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, content, named)
+        answer = connection.getresponse()
+        return Answer(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+    finally:
+        connection.close()
+
+
+def wait_until_read(server: WebServer, path: str = "/api/snapshot", *, seconds: float = 20) -> Any:  # noqa: ANN401
+    """Return what a path answers once there is a snapshot."""
+    until = time.monotonic() + seconds
+    while (answer := ask(server, path)).status == 503:
+        assert time.monotonic() < until, answer
+        time.sleep(0.02)
+    return answer.json()

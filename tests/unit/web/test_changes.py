@@ -1,0 +1,57 @@
+"""Two snapshots become events."""
+
+from __future__ import annotations
+
+from mirrorless.web.changes import Change, changes
+from mirrorless.web.snapshot import ClusterState, FlowState, Level, OperationRow, OperationStepRow
+from tests.support.pages import cluster, flow, halted, snapshot
+
+
+def test_nothing_new_is_no_event() -> None:
+    assert changes(snapshot(), snapshot()) == []
+    assert changes(None, snapshot()) == []
+
+
+def test_a_gap_appears_and_disappears() -> None:
+    with_gap = snapshot(halted=(halted(),))
+    (appeared,) = changes(snapshot(), with_gap)
+    assert appeared[:3] == (Level.ERROR, "A->B", "gap")
+    assert appeared.text.startswith("orders-0 halted at offset 120: retention")
+    assert changes(with_gap, snapshot()) == [Change(Level.INFO, "A->B", "resumed", "orders-0 continues")]
+    assert changes(None, with_gap) == [appeared]
+
+
+def test_a_cluster_stops_and_begins_to_answer() -> None:
+    away = snapshot(clusters=(cluster("A", state=ClusterState.UNAVAILABLE, error="cluster A: no answer"), cluster("B")))
+    assert changes(snapshot(), away) == [Change(Level.ERROR, "", "cluster", "cluster A: no answer")]
+    assert changes(away, snapshot()) == [Change(Level.INFO, "", "cluster", "cluster A answers again")]
+
+
+def test_a_flow_is_paused_and_copied_by_nothing() -> None:
+    paused = snapshot(flows=(flow(state=FlowState.PAUSED, copiers=()),))
+    assert changes(snapshot(), paused) == [
+        Change(Level.WARNING, "A->B", "state", "the flow is paused"),
+        Change(Level.INFO, "A->B", "engine", "copied by no process"),
+    ]
+
+
+def test_a_step_of_an_operation_ends() -> None:
+    def at(state: str) -> OperationRow:
+        step = OperationStepRow(step="fence", state=state, began_ms=1, ended_ms=None, result="3 topics")
+        return OperationRow(
+            id="1",
+            kind="switchover",
+            source="A",
+            target="B",
+            outcome="running",
+            owner="",
+            began_ms=1,
+            ended_ms=None,
+            blocked_s=None,
+            reason="",
+            next_command=None,
+            steps=(step,),
+        )
+
+    found = changes(snapshot(operations=(at("begun"),)), snapshot(operations=(at("done"),)))
+    assert found == [Change(Level.INFO, "", "operation", "switchover from A to B: fence: 3 topics")]

@@ -1,0 +1,103 @@
+"""What was read of a flow becomes rows."""
+
+from __future__ import annotations
+
+from mirrorless.copy.progress.records import Halt, Known, Progress, Stop
+from mirrorless.errors import GapKind
+from mirrorless.local.progress_view import TopicView
+from mirrorless.web.flow_view import FlowView
+from mirrorless.web.snapshot import TopicState
+
+
+def view(**counts: int) -> FlowView:
+    made = FlowView("A->B", "mm 2.properties")
+    made.set_topics({topic: f"A.{topic}" for topic in counts}, counts)
+    return made
+
+
+def known(next_offset: int) -> Known:
+    return Known(progress=Progress(next_offset - 1, sequence=0, epoch=0))
+
+
+def live(topic: str, **fields: object) -> TopicView:
+    usual: dict[str, object] = {
+        "partitions": 1,
+        "records": 5,
+        "copied_bytes": 50,
+        "records_per_s": 2.5,
+        "bytes_per_s": 25.0,
+        "lag_records": 3,
+        "latency_ms": 7,
+        "state": "copying",
+        "error": None,
+    }
+    return TopicView(topic=topic, **(usual | fields))  # type: ignore[arg-type]
+
+
+def test_lag_and_rate_come_from_offsets() -> None:
+    flow = view(orders=2)
+    flow.set_ends({("orders", 0): 100, ("orders", 1): 50}, {}, 10.0)
+    flow.set_progress({("orders", 0): known(40), ("orders", 1): known(50)}, 10.0)
+    flow.set_progress({("orders", 0): known(80), ("orders", 1): known(50)}, 14.0)
+    (row,) = flow.rows()
+    assert (row.lag_records, row.records_per_s, row.state, row.partitions) == (20, 10.0, TopicState.COPYING, 2)
+    assert (row.bytes_per_s, row.latency_ms, row.remote_topic) == (None, None, "A.orders")
+    assert flow.started == 2
+
+
+def test_the_state_is_that_of_the_worst_partition() -> None:
+    flow = view(orders=3)
+    flow.set_ends({("orders", 0): 5, ("orders", 1): 5}, {("orders", 2): "no leader"}, 0.0)
+    flow.set_progress({("orders", 0): known(5)}, 0.0)
+    (row,) = flow.rows()
+    assert (row.state, row.error) == (TopicState.UNREACHABLE, "no leader")
+    rows = flow.partitions("orders")
+    assert rows is not None
+    assert [one.state for one in rows] == [TopicState.CAUGHT_UP, TopicState.NOT_STARTED, TopicState.UNREACHABLE]
+    assert [one.lag_records for one in rows] == [0, 5, None]
+    assert flow.partitions("other") is None
+
+
+def test_a_gap_names_the_settings_and_the_command_that_fix_it() -> None:
+    flow = view(orders=1)
+    gap = Halt(epoch=1, offset=7, kind=GapKind.RETENTION, reason="30 records are gone", records=30)
+    flow.set_progress({("orders", 0): Known(progress=Progress(6, sequence=0, epoch=1), halt=gap)}, 0.0)
+    (row,) = flow.halted()
+    assert (row.gap, row.offset, row.records, row.reason) == ("RETENTION", 7, 30, "30 records are gone")
+    assert [fix.command for fix in row.fixes] == [
+        "mirrorless.on.gap=continue",
+        "mirrorless offsets reset 'mm 2.properties' --flow 'A->B' --topic orders --partition 0",
+    ]
+    assert flow.rows()[0].halted == 1
+
+
+def test_a_halt_that_is_no_gap_is_retried() -> None:
+    flow = view(orders=1)
+    stop = Stop(epoch=1, offset=7, reason="the target refuses the batch")
+    flow.set_progress({("orders", 0): Known(progress=Progress(6, sequence=0, epoch=1), stop=stop)}, 0.0)
+    (row,) = flow.halted()
+    assert row.gap is None
+    assert [fix.command for fix in row.fixes] == [None]
+
+
+def test_the_process_that_copies_knows_more() -> None:
+    flow = view(orders=1)
+    flow.set_ends({("orders", 0): 100}, {}, 0.0)
+    flow.set_progress({("orders", 0): known(40)}, 0.0)
+    flow.live = {"orders": live("orders")}
+    (row,) = flow.rows()
+    assert (row.lag_records, row.records_per_s, row.bytes_per_s, row.latency_ms) == (3, 2.5, 25, 7)
+    flow.live = {"orders": live("orders", state="unreachable", error="no answer")}
+    (row,) = flow.rows()
+    assert (row.lag_records, row.state, row.error) == (60, TopicState.UNREACHABLE, "no answer")
+
+
+def test_a_topic_that_grows_keeps_what_is_known_and_one_that_is_gone_is_forgotten() -> None:
+    flow = view(orders=1, other=1)
+    flow.set_ends({("orders", 0): 9}, {}, 0.0)
+    flow.set_topics({"orders": "A.orders"}, {"orders": 2})
+    flow.set_ends({("other", 0): 9, ("orders", 5): 9}, {}, 0.0)
+    (row,) = flow.rows()
+    assert (row.topic, row.partitions, row.lag_records) == ("orders", 2, 9)
+    assert flow.lag_of(("orders", 0), 4) == 5
+    assert flow.lag_of(("orders", 1), 4) is None
