@@ -1,0 +1,48 @@
+// Settings in effect, with secrets masked by the server.
+
+import { el, name } from "./dom.js";
+import { get } from "./session.js";
+
+export class Settings {
+  constructor({ filterBox }) {
+    this.filter = filterBox("Filter settings", () => this.show());
+    this.changed = el("input", { type: "checkbox", id: "only-set", onchange: () => this.show() });
+    this.list = el("div", { class: "stack" });
+    this.element = el(
+      "div",
+      { class: "view" },
+      el("h1", {}, "Settings"),
+      el("div", { class: "tools" }, this.filter.element, el("label", { for: "only-set", class: "check" }, this.changed, "Only those that are set")),
+      this.list,
+    );
+  }
+
+  async draw() {
+    if (this.parts) return;
+    this.parts = [];
+    this.parts = (await get("settings")).settings;
+    this.show();
+  }
+
+  show() {
+    const { matches } = this.filter;
+    const wanted = (row) => matches(`${row.key} ${row.value}`) && !(this.changed.checked && row.is_default);
+    this.list.replaceChildren(
+      ...this.parts.map((part) => {
+        const rows = part.settings.filter(wanted);
+        return el(
+          "section",
+          { class: "panel" },
+          el("h2", {}, part.kind === "flow" ? "Flow " : "Cluster ", name(part.name)),
+          rows.length
+            ? el(
+                "dl",
+                { class: "settings" },
+                rows.map((row) => el("div", { class: row.is_default ? "default" : "set" }, el("dt", { title: row.meaning }, name(row.key)), el("dd", {}, row.value ? name(row.value, { class: "wrap" }) : el("i", {}, "not set"), row.is_default ? el("span", { class: "quiet" }, " default") : null))),
+              )
+            : el("p", { class: "quiet" }, "No setting matches."),
+        );
+      }),
+    );
+  }
+}
