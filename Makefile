@@ -11,7 +11,7 @@ ENV ?= dev
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check demo test fuzz lint format requirements clean faults build-tools build deploy cost \
-	docs docs-serve reference \
+	docs docs-serve reference axe \
 	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers
 
 help:  ## what can be made
@@ -102,6 +102,9 @@ switchovers: setup  ## 50 switchovers with two fences, half of them killed on th
 
 bench-metadata: setup  ## 2,000 topics with 10,000 partitions
 	$(BIN)/python -m bench.metadata_scale
+
+axe: $(READY)  ## fetch axe-core (needs npm) for the tests of the page's accessibility, once
+	$(BIN)/python -m tests.support.axe
 
 bench-verify: setup  ## how fast `mirrorless verify` compares, MB/s a core
 	$(BIN)/python -m bench.verify --megabytes 1000 --rounds 2

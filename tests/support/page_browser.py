@@ -69,6 +69,10 @@ class Browser:
         answer = self._do(do="run", script=f"JSON.stringify({script})")
         return None if not answer else json.loads(answer)
 
+    def load_script(self, file: Path) -> None:
+        """Run a whole file in the page."""
+        self._do(do="run", script=f"{file.read_text()};''")
+
     def wait_for(self, script: str, *, seconds: float = 15) -> None:
         """Wait until an expression is true."""
         until = time.monotonic() + seconds

@@ -22,7 +22,7 @@ export class Groups {
         number("partitions", "Partitions", (row) => row.partitions, "p2"),
         number("lag", "Left to read", (row) => row.lag_records),
         number("again", "Reads again", (row) => row.read_again),
-        { key: "untranslated", label: "No position yet", class: "w-number p1", value: (row) => row.untranslated, descending: true, draw: text((row) => (row.untranslated ? count(row.untranslated) : "")) },
+        { key: "untranslated", label: "No position", class: "w-number p1", value: (row) => row.untranslated, descending: true, draw: text((row) => (row.untranslated ? count(row.untranslated) : "")) },
       ],
     });
     this.element = el(

@@ -123,11 +123,11 @@ class Card {
       rate: `${rate(flow.records_per_s)} /s`,
       lag: count(flow.lag_records),
       time: flow.lag_records ? lagTime(flow) : "none",
-      latency: flow.latency_ms === null ? "known where it is copied" : latency(flow.latency_ms),
+      latency: flow.latency_ms === null ? "not known here" : latency(flow.latency_ms),
       bytes: flow.bytes_per_s === null ? "unknown" : bytes(flow.bytes_per_s),
       heartbeat: ago(flow.heartbeat_ms),
       topics: count(flow.topics),
-      partitions: flow.halted ? `${count(flow.partitions)}, ${count(flow.halted)} halted` : count(flow.partitions),
+      partitions: count(flow.partitions),
     };
     for (const [key, text] of Object.entries(values)) setText(this.values[key], text);
     this.values.latency.classList.toggle("faint", flow.latency_ms === null);

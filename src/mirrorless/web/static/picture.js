@@ -1,7 +1,7 @@
 // The picture of all flows: clusters as boxes, flows as arrows with rate, lag and state.
 
 import { el, kindOf, svg, visible } from "./dom.js";
-import { bytes, lagTime, plural, rate, short } from "./format.js";
+import { ago, bytes, lagTime, plural, rate, short } from "./format.js";
 
 const BOX = { width: 224, height: 96 };
 const SMALL = { width: 132, height: 66 };
@@ -54,6 +54,7 @@ function rateText(flow) {
 }
 
 function lagText(flow) {
+  if (flow.error) return flow.read_ms === null ? "not read yet" : `last read ${ago(flow.read_ms)}`;
   if (!flow.lag_records) return "no lag";
   return flow.lag_s === null ? `lag ${short(flow.lag_records)}` : `lag ${short(flow.lag_records)} · ${lagTime(flow)}`;
 }
@@ -61,6 +62,20 @@ function lagText(flow) {
 function cut(text, most) {
   const shown = visible(text);
   return shown.length > most ? `${shown.slice(0, most - 1)}…` : shown;
+}
+
+const canvas = document.createElement("canvas").getContext("2d");
+
+// The width of a text in pixels.
+function measure(text, size) {
+  canvas.font = `${size}px ${getComputedStyle(document.body).fontFamily}`;
+  return canvas.measureText(text).width;
+}
+
+// A line in the middle of its place, with the shape of a state before it.
+function marked(x, y, kind, text, size, properties) {
+  const width = measure(text, size);
+  return [mark(kind, x - width / 2 - 10, y - 10.5), label(x + 8, y, text, properties)];
 }
 
 function label(x, y, content, properties = {}) {
@@ -83,8 +98,7 @@ function box(cluster, x, y, { width, height }) {
     svg("rect", { x, y, width, height, rx: 10 }),
     label(middle, line, cut(cluster.alias, Math.floor(width / 9)), { class: "alias" }),
     small ? null : label(middle, line + 20, cut(cluster.bootstrap_servers, Math.floor(width / 6.8)), { class: "servers" }),
-    mark(kind, middle - text.length * 2.85 - 12, line + (small ? 10 : 32)),
-    label(middle + 6, line + (small ? 20 : 42), text, { class: "facts" }),
+    marked(middle, line + (small ? 20 : 42), kind, text, 12, { class: "facts" }),
   );
 }
 
@@ -114,20 +128,6 @@ function arrow(flow, path, end, angle) {
   ];
 }
 
-function facts(flow, x, y, anchor, gap) {
-  const state = stateOf(flow);
-  const kind = kindOfFlow(flow);
-  const shift = anchor === "middle" ? -(state.length * 3.4 + 12) : 0;
-  return svg(
-    "g",
-    { class: "facts-of-flow" },
-    svg("title", {}, visible(flow.name)),
-    label(x, y - gap, rateText(flow), { class: "rate", "text-anchor": anchor }),
-    mark(kind, x + shift, y + gap + 1),
-    label(x + shift + 18, y + gap + 11, `${state} · ${lagText(flow)}`, { class: `state ${kind}`, "text-anchor": "start" }),
-  );
-}
-
 // Two clusters side by side, one lane for each flow.
 function beside(width, clusters, flows) {
   const lane = 78;
@@ -147,8 +147,7 @@ function beside(width, clusters, flows) {
     const middle = (from + to) / 2;
     parts.push(
       label(middle, y - 13, rateText(flow), { class: "rate" }),
-      mark(kindOfFlow(flow), middle - state.length * 3.15 - 10, y + 14),
-      label(middle + 8, y + 25, state, { class: `state ${kindOfFlow(flow)}` }),
+      ...marked(middle, y + 25, kindOfFlow(flow), state, 13, { class: `state ${kindOfFlow(flow)}` }),
     );
   });
   return { height, parts };
@@ -203,9 +202,12 @@ function around(width, clusters, flows) {
     const angle = (Math.atan2(end.y - bend.y, end.x - bend.x) * 180) / Math.PI;
     parts.push(...arrow(flow, `M${begin.x} ${begin.y}Q${bend.x} ${bend.y} ${end.x} ${end.y}`, end, angle));
     const middle = { x: (begin.x + 2 * bend.x + end.x) / 4, y: (begin.y + 2 * bend.y + end.y) / 4 };
+    const state = `${stateOf(flow)} · ${lagText(flow)}`;
+    const room = Math.max(measure(state, 13) + 44, 120);
     labels.push(
-      svg("rect", { class: "plate", x: middle.x - 76, y: middle.y - 22, width: 152, height: 44, rx: 6 }),
-      facts(flow, middle.x, middle.y - 4, "middle", 2),
+      svg("rect", { class: "plate", x: middle.x - room / 2, y: middle.y - 22, width: room, height: 44, rx: 6 }),
+      label(middle.x, middle.y - 4, `${rate(flow.records_per_s)} records/s`, { class: "rate" }),
+      ...marked(middle.x, middle.y + 14, kindOfFlow(flow), state, 13, { class: `state ${kindOfFlow(flow)}` }),
     );
   }
   for (const cluster of clusters) {
