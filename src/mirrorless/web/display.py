@@ -39,7 +39,9 @@ class _OnPage:
     def discovered(self, flow: str, found: SyncPass) -> None:
         self._display.discovered(flow, found)
         if done := sum(one.error is None for one in found.applied):
-            self._feed.note(Level.INFO, flow, "metadata", f"{done} changes were applied on the target")
+            self._feed.note(
+                Level.INFO, flow, "metadata", f"applied on the target: {done} of {len(found.applied)} changes"
+            )
         for one in found.failures:
             self._feed.note(Level.ERROR, flow, "metadata", f"{one.action.topic}: {one.error}")
 
