@@ -11,8 +11,8 @@ ENV ?= dev
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check demo test fuzz lint format requirements clean faults build-tools build deploy cost \
-	docs docs-serve reference axe \
-	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers
+	docs docs-serve reference axe promtool \
+	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers web-load
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -103,8 +103,15 @@ switchovers: setup  ## 50 switchovers with two fences, half of them killed on th
 bench-metadata: setup  ## 2,000 topics with 10,000 partitions
 	$(BIN)/python -m bench.metadata_scale
 
+PROMETHEUS := v0.316.0
+promtool:  ## build promtool (needs Go, several minutes) into the cache, for the tests of the alerts
+	GOBIN=$(or $(MIRRORLESS_CACHE),$(HOME)/.cache/mirrorless) go install github.com/prometheus/prometheus/cmd/promtool@$(PROMETHEUS)
+
 axe: $(READY)  ## fetch axe-core (needs npm) for the tests of the page's accessibility, once
 	$(BIN)/python -m tests.support.axe
+
+web-load: setup  ## what 50 open pages cost a running copy: throughput, CPU, latency (6 minutes)
+	$(BIN)/python -m bench.web_load --json docs/bench/web_load.json
 
 bench-verify: setup  ## how fast `mirrorless verify` compares, MB/s a core
 	$(BIN)/python -m bench.verify --megabytes 1000 --rounds 2
