@@ -19,7 +19,7 @@ from mirrorless.cli import root
 from mirrorless.metrics import METRICS, Emitter, Metric
 from mirrorless.rights import ROWS, Function, On, Row, Side, without_implied
 from mirrorless.settings.explain import client_explanations, explanations
-from tests.docs import openapi
+from tests.docs import monitoring, openapi
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -193,7 +193,7 @@ def sections_in(page: str) -> list[str]:
 
 
 def main() -> None:
-    """Write every generated section, and the description of the page's API; print the pages that changed."""
+    """Write every generated section and file; print the pages that changed."""
     for path in sorted(DOCS.rglob("*.md")):
         before = path.read_text(encoding="utf-8")
         after = updated(before)
@@ -201,6 +201,7 @@ def main() -> None:
             path.write_text(after, encoding="utf-8")
             sys.stdout.write(f"{path.relative_to(DOCS.parent)}\n")
     openapi.FILE.write_text(openapi.text(), encoding="utf-8")
+    monitoring.write()
 
 
 if __name__ == "__main__":
