@@ -1,4 +1,7 @@
-"""What runs without Spark imports nothing of it: functions, engines other than Spark, the modules of `run`."""
+"""What runs without Spark imports nothing of it: functions, engines other than Spark, the modules of `run`.
+
+Nor does anything but the page import what serves it.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ import mirrorless
 
 PACKAGE: Final = Path(mirrorless.__file__).parent
 SPARKS: Final = ("pyspark", "py4j", "pyarrow", "pandas", "numpy", "psutil")
+PAGE: Final = ("starlette", "uvicorn", "anyio")  # neither in Lambda's layer nor in the Glue environment
 POWERTOOLS: Final = "aws_lambda_powertools"  # in Lambda's layer only
 ENGINES: Final = sorted(
     ".".join(("mirrorless", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
@@ -37,12 +41,13 @@ for module in sys.argv[2].split(","):
 @pytest.mark.parametrize(
     ("modules", "refused"),
     [
-        (["mirrorless.cli", "mirrorless.cli.run", "mirrorless.cli.drill"], (*SPARKS, POWERTOOLS)),
-        ([one for one in FUNCTIONS if one != "mirrorless.functions.powertools"], (*SPARKS, POWERTOOLS)),
-        (["mirrorless.functions.powertools"], SPARKS),
-        (ENGINES, (*SPARKS, POWERTOOLS)),
+        (["mirrorless.cli", "mirrorless.cli.run", "mirrorless.cli.drill"], (*SPARKS, *PAGE, POWERTOOLS)),
+        (["mirrorless.cli.web"], (*SPARKS, POWERTOOLS)),
+        ([one for one in FUNCTIONS if one != "mirrorless.functions.powertools"], (*SPARKS, *PAGE, POWERTOOLS)),
+        (["mirrorless.functions.powertools"], (*SPARKS, *PAGE)),
+        (ENGINES, (*SPARKS, *PAGE, POWERTOOLS)),
     ],
-    ids=["commands", "functions", "powertools", "engines"],
+    ids=["commands", "page", "functions", "powertools", "engines"],
 )
 def test_it_is_imported_without_spark(modules: list[str], refused: tuple[str, ...]) -> None:
     assert modules

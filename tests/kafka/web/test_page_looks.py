@@ -53,9 +53,9 @@ def _operation() -> OperationRow:
 
 
 def _usual() -> FakeGatherer:
-    busy = {"records_per_s": 830.0, "lag_records": 12, "lag_s": 0.3, "state": TopicState.COPYING, "latency_ms": 5}
+    busy = topic(records_per_s=830.0, lag_records=12, lag_s=0.3, state=TopicState.COPYING, latency_ms=5)
     topics = (
-        *(topic(f"orders-{number:04}", **(busy if number % 3 == 0 else {})) for number in range(MANY)),
+        *(replace(topic() if number % 3 else busy, topic=f"orders-{number:04}") for number in range(MANY)),
         topic("clicks", state=TopicState.HALTED, halted=1, lag_records=90_000, error="records are missing"),
     )
     return FakeGatherer(
