@@ -1,4 +1,4 @@
-"""The live page over a snapshot that no cluster has: many topics, or names that nobody would choose."""
+"""The live page over a snapshot that no cluster has: thousands of topics, hostile names, clusters in trouble."""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ class EncodedRows:
         self._rows = {self._key(row): row for row in rows}
         changed: list[str] = []
         for key, row in self._rows.items():
-            if before.get(key) != row:
+            earlier = before.get(key)
+            if earlier is not row and earlier != row:
                 self._texts[key] = encode(row)
                 changed.append(self._texts[key])
         gone = [key for key in before if key not in self._rows]

@@ -91,7 +91,7 @@ class FlowReader(RepeatingReader):
         """Take the progress that this process itself makes."""
         live = {one.topic: one for one in topics} if self._state is FlowState.RUNNING else {}
         with self._lock:
-            self._view.live = live
+            self._view.set_live(live)
 
     def topics(self) -> list[TopicRow]:
         """Return a row for each topic."""

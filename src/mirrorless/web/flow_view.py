@@ -72,7 +72,9 @@ class FlowView:
         self._remote: Mapping[str, str] = {}
         self._partitions: dict[str, list[_PartitionView]] = {}
         self._history: dict[str, deque[tuple[float, int]]] = defaultdict(deque)
-        self.live: Mapping[str, TopicView] = {}
+        self._live: Mapping[str, TopicView] = {}
+        self._rows: dict[str, TopicRow] = {}
+        self._stale: set[str] = set()
 
     @property
     def places(self) -> list[TopicPartition]:
@@ -84,6 +86,11 @@ class FlowView:
         """How many partitions have progress."""
         return sum(one.next_offset is not None for some in self._partitions.values() for one in some)
 
+    def set_live(self, live: Mapping[str, TopicView]) -> None:
+        """Take the progress that this process itself makes, by topic; empty if it copies nothing now."""
+        before, self._live = self._live, live
+        self._stale.update(topic for topic in before.keys() | live.keys() if before.get(topic) != live.get(topic))
+
     def set_topics(self, remote: Mapping[str, str], counts: Mapping[str, int]) -> None:
         """Take the source's topics with their remote topics, and their partition counts."""
         before, self._partitions = self._partitions, {}
@@ -94,16 +101,21 @@ class FlowView:
             self._partitions[topic] = [*known, *added]
         for topic in before.keys() - remote.keys():
             self._history.pop(topic, None)
+        self._rows = {}
 
     def set_ends(self, ends: Mapping[TopicPartition, int], unknown: Mapping[TopicPartition, str], now_s: float) -> None:
         """Take the ends of some partitions of the source, and why others are unknown."""
         for (topic, number), end in ends.items():
             if (one := self._find(topic, number)) is not None:
+                before = one.end, one.unknown, one.lag
                 one.end, one.unknown = end, None
                 one.lag = one.lag_time.see(now_s, end=end, next_offset=one.next_offset or 0)
+                if before != (one.end, None, one.lag):
+                    self._stale.add(topic)
         for (topic, number), reason in unknown.items():
             if (one := self._find(topic, number)) is not None:
                 one.unknown = reason
+                self._stale.add(topic)
 
     def set_progress(self, known: Mapping[TopicPartition, Known], now_s: float) -> None:
         """Take the content of the progress topic."""
@@ -112,19 +124,28 @@ class FlowView:
             for one in some:
                 said = known.get(one.place)
                 progress = None if said is None else said.progress
-                one.next_offset = None if progress is None else progress.last_offset + 1
-                one.halt = None if said is None else said.standing_halt or said.standing_stop
-                total += one.next_offset or 0
-                if one.end is not None and one.next_offset is not None and one.next_offset > one.end:
-                    one.end = one.next_offset  # the end was read earlier
+                next_offset = None if progress is None else progress.last_offset + 1
+                halt = None if said is None else said.standing_halt or said.standing_stop
+                if next_offset != one.next_offset or halt != one.halt:
+                    one.next_offset, one.halt = next_offset, halt
+                    self._stale.add(topic)
+                total += next_offset or 0
+                if one.end is not None and next_offset is not None and next_offset > one.end:
+                    one.end = next_offset  # the end was read earlier
             history = self._history[topic]
             history.append((now_s, total))
             while now_s - history[0][0] > _RATE_WINDOW_S:
                 history.popleft()
+            if topic in self._rows and self._rows[topic].records_per_s:
+                self._stale.add(topic)  # the rate changes although nothing is copied
 
     def rows(self) -> list[TopicRow]:
-        """Return a row for each topic, by name."""
-        return [self._row(topic, some) for topic, some in self._partitions.items()]
+        """Return a row for each topic, by name; rows of topics without a change are the same objects as before."""
+        for topic, some in self._partitions.items():
+            if topic in self._stale or topic not in self._rows:
+                self._rows[topic] = self._row(topic, some)
+        self._stale.clear()
+        return list(self._rows.values())
 
     def partitions(self, topic: str) -> list[PartitionRow] | None:
         """Return a row for each partition of a topic; None if the flow does not have the topic."""
@@ -172,11 +193,11 @@ class FlowView:
             if here != _CAUGHT_UP:
                 lag += one.lag_records
                 halted += here == _HALTED
-            if oldest is not None and one.lag != oldest:
-                oldest = None if one.lag is None else max(oldest, one.lag)
+                if oldest is not None:
+                    oldest = None if one.lag is None else max(oldest, one.lag)
         state = _STATES[rank]
         error = None if worst is None else worst.halt.reason if worst.halt is not None else worst.unknown
-        live = self.live.get(topic)
+        live = self._live.get(topic)
         if live is not None and state is not TopicState.HALTED:
             state, error = _BY_TEXT.get(live.state, state), live.error
             if state in _PROGRESSING:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from statistics import median
+
 from mirrorless.copy.progress.records import Halt, Known, Progress, Stop
 from mirrorless.errors import GapKind
 from mirrorless.local.progress_view import TopicView
@@ -84,10 +87,10 @@ def test_the_process_that_copies_knows_more() -> None:
     flow = view(orders=1)
     flow.set_ends({("orders", 0): 100}, {}, 0.0)
     flow.set_progress({("orders", 0): known(40)}, 0.0)
-    flow.live = {"orders": live("orders")}
+    flow.set_live({"orders": live("orders")})
     (row,) = flow.rows()
     assert (row.lag_records, row.records_per_s, row.bytes_per_s, row.latency_ms) == (3, 2.5, 25, 7)
-    flow.live = {"orders": live("orders", state="unreachable", error="no answer")}
+    flow.set_live({"orders": live("orders", state="unreachable", error="no answer")})
     (row,) = flow.rows()
     assert (row.lag_records, row.state, row.error) == (60, TopicState.UNREACHABLE, "no answer")
 
@@ -101,3 +104,29 @@ def test_a_topic_that_grows_keeps_what_is_known_and_one_that_is_gone_is_forgotte
     assert (row.topic, row.partitions, row.lag_records) == ("orders", 2, 9)
     assert flow.lag_of(("orders", 0), 4) == 5
     assert flow.lag_of(("orders", 1), 4) is None
+
+
+def test_a_row_without_a_change_is_the_same_object() -> None:
+    flow = view(orders=1, other=1)
+    flow.set_progress({("orders", 0): known(9), ("other", 0): known(5)}, 0.0)
+    flow.set_ends({("orders", 0): 9, ("other", 0): 9}, {}, 0.0)
+    first = flow.rows()
+    flow.set_ends({("orders", 0): 9, ("other", 0): 9}, {}, 1.0)
+    flow.set_progress({("orders", 0): known(9), ("other", 0): known(7)}, 1.0)
+    second = flow.rows()
+    assert [one is other for one, other in zip(first, second, strict=True)] == [True, False]
+    flow.set_progress({("orders", 0): known(9), ("other", 0): known(7)}, 20.0)
+    assert [row.records_per_s for row in flow.rows()] == [0.0, 0.0]
+
+
+def test_one_update_of_10000_partitions_is_cheap() -> None:
+    """The median of several, with a tenth of all ends and every position new."""
+    flow = view(**{f"topic-{number}": 5 for number in range(2_000)})
+    spent = []
+    for look in range(9):
+        began = time.thread_time()
+        flow.set_progress({place: known(100 * look) for place in flow.places}, 2.0 * look)
+        flow.set_ends(dict.fromkeys(flow.places[:1_000], 100 * look + 7), {}, 2.0 * look)
+        flow.rows()
+        spent.append(time.thread_time() - began)
+    assert median(spent) < 0.15  # with the positions, which are made here
