@@ -197,6 +197,7 @@ def _act() -> dict[str, Any]:
                     ("401", "The token is missing"),
                     ("403", "Actions are not enabled, or the request is of another site"),
                     ("404", "No such action or flow"),
+                    ("409", "The flow may not run now"),
                     ("503", "The target does not answer"),
                 )
             },

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.offsets.backlog import Backlog
+    from mirrorless.offsets.translation_service import Translator
     from mirrorless.settings import Flow
 
 _WALKING_S: Final = 20.0

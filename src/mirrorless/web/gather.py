@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from mirrorless import client_logs
-from mirrorless.clusters.target_state import TargetStates
+from mirrorless.clusters.target_state import set_target_state
 from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.web.cluster_reader import ClusterReader
 from mirrorless.web.effective_settings import effective_settings
@@ -134,9 +134,9 @@ class Gatherer:
         self._flows[flow].waiting = text
 
     def set_state(self, flow: str, state: TargetState) -> None:
-        """Write the target state of a flow, as `mirrorless pause` does; raises `ClusterError`, KeyError."""
+        """Write the target state of a flow, as `mirrorless pause` does; raises as `set_target_state`, KeyError."""
         reader = self._flows[flow]
-        TargetStates(reader.flow).write(state)
+        set_target_state(reader.flow, state)
         reader.note_state(state)
 
     def _readers(self) -> list[RepeatingReader]:

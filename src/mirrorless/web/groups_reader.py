@@ -10,7 +10,7 @@ from mirrorless.clusters.groups import GroupOffsets, list_groups
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.offsets.failover_plan import most_read_again
 from mirrorless.offsets.translation import Translated
-from mirrorless.offsets.translation_service import Translator
+from mirrorless.offsets.turn_translation import translator_of
 from mirrorless.web.reader import RepeatingReader
 from mirrorless.web.snapshot import GroupRow, PositionRow
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.groups import Committed
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.offsets.translation_service import Answers
+    from mirrorless.offsets.translation_service import Answers, Translator
     from mirrorless.settings import Flow
     from mirrorless.web.cluster_reader import ClusterReader
     from mirrorless.web.flow_reader import FlowReader
@@ -66,7 +66,7 @@ class GroupsReader(RepeatingReader):
         states = {group: activity.value for group, activity in sorted(listed.items()) if selects(group)}
         committed, errors = self._committed(states)
         if self._translator is None:
-            self._translator = Translator(self.flow, source=source, target=target)
+            self._translator = translator_of(self.flow, source=source, target=target)
         wanted: dict[TopicPartition, set[int]] = defaultdict(set)
         for offsets in committed.values():
             for place, one in offsets.items():

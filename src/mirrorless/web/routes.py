@@ -211,7 +211,7 @@ class Routes:
         try:
             await run_in_threadpool(self._gatherer.set_state, flow, state)
         except MirrorlessError as error:
-            return refusal(503, str(error))
+            return refusal(503 if error.retriable else 409, str(error))
         self._feed.note(Level.INFO, flow, "action", f"{action} was requested on the page")
         return _json({"flow": flow, "state": state.value})
 
