@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -26,6 +27,11 @@ noted("error", (event) => event.message || event.target.src || event.target.href
 noted("unhandledrejection", (event) => event.reason);
 noted("securitypolicyviolation", (event) => `${event.violatedDirective} ${event.blockedURI}`);
 """
+
+
+def is_installed() -> bool:
+    """Whether the browser is there: `make test` installs it."""
+    return importlib.util.find_spec("PyQt6") is not None
 
 
 def pictures() -> Path:

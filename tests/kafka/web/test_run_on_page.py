@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tests.support.page_browser import Browser, pictures
+from tests.support.page_browser import Browser, is_installed, pictures
 from tests.support.processes import Mirrorless
 from tests.support.world import World, fill, producer
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from mirrorless.local.embedded_kafka import EmbeddedCluster
 
+pytestmark = pytest.mark.skipif(not is_installed(), reason="the browser is not installed: `make test` does")
 TOPICS = ("web-clicks", "web-payments")
 
 
@@ -119,7 +120,7 @@ def test_an_active_active_pair_under_load(browser: Browser, page: str, world: Wo
     browser.wait_for(
         "[...document.querySelectorAll('.card')].every(one => one.querySelector('.line').getAttribute('d'))"
     )
-    time.sleep(4)
+    time.sleep(2)
     browser.picture(pictures() / "active-active.png")
     browser.run("(location.hash = '#/topics', 0)")
     browser.wait_for(f"document.body.innerText.includes('{TOPICS[0]}')")

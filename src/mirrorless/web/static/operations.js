@@ -50,7 +50,7 @@ export class Operations {
       "div",
       { class: "view" },
       el("h1", {}, "Operations"),
-      el("p", { class: "quiet" }, "Switchovers, failovers and failbacks of these clusters. ", el("code", {}, "mirrorless drill FILE --to TARGET"), " rehearses a failover; it writes nothing, so it is not listed."),
+      el("p", { class: "quiet" }, "Switchovers, failovers and failbacks of these clusters. ", el("code", {}, "mirrorless drill FILE --to TARGET"), " rehearses a failover; its reports are files."),
       this.list,
     );
   }
