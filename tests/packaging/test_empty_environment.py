@@ -17,6 +17,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.support.pages import ask
 from tests.support.template import ROOT
 from tests.support.world import World, fill
 
@@ -132,6 +133,17 @@ def test_what_needs_spark_says_what_to_install(installed: Path, arguments: tuple
     status, out, error = run(installed, *arguments)
     assert (status, out) == (2, "")
     assert INSTALL.fullmatch(error), error
+
+
+def test_the_live_page_is_served_without_an_extra(installed: Path) -> None:
+    process = start(installed, "web", "mm2.properties", "--port", "0")
+    assert process.stdout is not None
+    line = process.stdout.readline().strip()
+    port = int(line.removesuffix("/").rpartition(":")[2])
+    assert [ask(port, path).status for path in ("/", "/app.js", "/api/openapi.json", "/healthz")] == [200] * 4
+    process.terminate()
+    out, error = process.communicate(timeout=20)
+    assert (process.returncode, out, error) == (0, "", "")
 
 
 def test_the_help_of_run_needs_no_spark(installed: Path) -> None:
