@@ -87,6 +87,7 @@ class RecordGathering:
         every = [self._within_turn(one) for one in positions_of(forecasts)]
         positions = some(every, most=most, chance=chance)
         windows, partitions, troubles = self._windows(chance)
+        positions = self._far_behind(positions)
         compacted = self._compacted({one.place[0] for one in (*positions, *windows)})
         compared = self._compare([*positions, *windows], compacted)
         return RecordFacts(
@@ -97,6 +98,24 @@ class RecordGathering:
             partitions_of=len(self._places),
             troubles=tuple(troubles),
         )
+
+    def _far_behind(self, positions: Sequence[Position]) -> list[Position]:
+        """Mark checkpoints that are before what is searched: they were written when the copy lagged so far.
+
+        A group would read again from there; `_windows` was called before, so the target's ends are recent.
+        """
+        wanted: dict[TopicPartition, set[int]] = defaultdict(set)
+        for one in positions:
+            if one.read_again == _MOST_SEARCHED:
+                wanted[one.place].add(one.source_offset)
+        answers = self._translator.translate(wanted, deadline=time.monotonic() + _WALKING_S)
+
+        def is_far(one: Position) -> bool:
+            answer = answers[one.place][one.source_offset] if one.source_offset in wanted[one.place] else None
+            exact = isinstance(answer, Translated) and answer.exact
+            return exact and answer.downstream - one.target_offset >= _MOST_SEARCHED  # type: ignore[union-attr]
+
+        return [replace(one, not_copied=True) if is_far(one) else one for one in positions]
 
     def _windows(self, chance: random.Random) -> tuple[list[Position], int, list[str]]:
         """Windows at offsets that translate exactly, the number of partitions, and why some have none."""
