@@ -145,6 +145,8 @@ def _of_copy() -> tuple[Row, ...]:
     found: list[Row] = []
     for function in (_COPY, _HEARTBEAT, _CHECKPOINT):
         for row in (one for one in _ALONE if one.function is function):
+            if row.when is When.TURNS:
+                continue  # it checks the state for itself
             same = [one for one in found if (one.side, one.on, one.operation) == (row.side, row.on, row.operation)]
             if not any(one.when in (None, row.when) for one in same):
                 part = None if function is _COPY else function

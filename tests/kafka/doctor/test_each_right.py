@@ -24,6 +24,7 @@ EVERYTHING = {
     "errors.tolerance": "all",
     "errors.deadletterqueue.topic.name": "left-out",
     "mirrorless.acls.prune": "true",
+    "mirrorless.active.cluster": "any",
 }
 ON_TARGET = EVERYTHING | {"offset-syncs.topic.location": "target", "sync.group.offsets.enabled": "false"}
 ONLY_THERE = (When.SYNCS_ON_TARGET, When.NO_GROUP_OFFSETS)
