@@ -42,7 +42,8 @@ def flows(folder: Path, lines: str) -> tuple[Flow, Flow]:
     file = folder / "mm2.properties"
     file.write_text(
         "clusters=primary,backup\nprimary.bootstrap.servers=a:1\nbackup.bootstrap.servers=b:1\n"
-        "primary->backup.enabled=true\nbackup->primary.enabled=true\n" + lines
+        "primary->backup.enabled=true\nbackup->primary.enabled=true\n"
+        "mirrorless.active.cluster=primary\n" + lines  # its rights are granted in any case
     )
     settings = load(str(file))
     return settings.flow("primary->backup"), settings.flow("backup->primary")
