@@ -30,11 +30,15 @@ def is_json(text: str) -> bool:
 def parsed(text: str, *, file: str) -> object:
     """Parse JSON; raises ConfigurationError without any of the text."""
     try:
-        return json.loads(text)
+        value: object = json.loads(text)
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ConfigurationError("has half of a character, such as \\ud800", file=file) from None
     except json.JSONDecodeError as error:
         raise ConfigurationError(f"is not JSON at line {error.lineno}: {error.msg}", file=file) from None
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"is not JSON that can be read: {type(error).__name__}", file=file) from None
+    return value
 
 
 def read_json(value: object, *, file: str) -> tuple[list[Connector], list[str]]:

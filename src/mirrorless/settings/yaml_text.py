@@ -64,7 +64,7 @@ class _NodeReader:
             raise ConfigurationError("is not YAML that can be read: too deep or too large", file=self._file)
         line = node.start_mark.line + 1
         if isinstance(node, yaml.ScalarNode):
-            return None if node.style is None and node.value in _NULLS else YamlText(node.value, line)
+            return None if node.style is None and node.value in _NULLS else YamlText(self._text(node), line)
         if isinstance(node, yaml.SequenceNode):
             return [self.value(one, depth + 1) for one in node.value]
         if not isinstance(node, yaml.MappingNode):
@@ -82,8 +82,16 @@ class _NodeReader:
                     f"line {key.start_mark.line + 1}: has a key of its mapping again", file=self._file
                 )
             else:
-                own[str(key.value)] = found
+                own[self._text(key)] = found
         return merged | own
+
+    def _text(self, node: yaml.ScalarNode) -> str:
+        """Join characters that are escaped as two halves, as in JSON, which the library leaves apart."""
+        try:
+            return str(node.value).encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            line = node.start_mark.line + 1
+            raise ConfigurationError(f"line {line}: has half of a character", file=self._file) from None
 
 
 def _mappings(value: YamlValue) -> Iterator[dict[str, YamlValue]]:

@@ -165,3 +165,14 @@ def test_the_same_as_json(tmp_path: Path) -> None:
     path.write_text(json.dumps({"kind": "KafkaMirrorMaker2", "metadata": {"name": "m"}, "spec": spec}))
 
     assert load(path).flow("A->B").tasks_max == 2
+
+
+def test_a_character_that_is_escaped_as_two_halves_is_one(tmp_path: Path) -> None:
+    """As in JSON, which YAML is a superset of."""
+    (path,) = write(tmp_path, SPEC.replace("topics: orders", r'topics: "\ud83d\ude00"'))
+    assert load(str(path)).flows[0].topics == ("\U0001f600",)
+
+
+def test_half_of_a_character_is_an_error_of_one_line(tmp_path: Path) -> None:
+    text = SPEC.replace("alias: B", r'alias: "\ud800"')
+    assert refusal(tmp_path, text).endswith("line 8: has half of a character")
