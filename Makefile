@@ -97,7 +97,7 @@ bench-engines: setup  ## a backlog for which auto starts Spark, and stops it aga
 bench-link-cuts: setup  ## a link cut for 1, 10 and 120 s, and connections reset: when copying resumes (20 minutes, as root)
 	$(BIN)/python -m bench.link_cuts --namespaces --json docs/bench/link_cuts.json
 
-switchovers: setup  ## 50 switchovers with two fences, half of them killed on the way: lost, repeated, blocked (8 minutes)
+switchovers: setup  ## 100 switchovers with two fences and both namings, half of them killed: lost, repeated, blocked (25 minutes)
 	$(BIN)/python -m bench.switchovers --json docs/bench/switchovers.json
 
 bench-metadata: setup  ## 2,000 topics with 10,000 partitions
