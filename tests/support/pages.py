@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
+from mirrorless.clusters.target_state import TargetState
 from mirrorless.web.feed import Feed
 from mirrorless.web.server import ServerTerms, WebServer
 from mirrorless.web.snapshot import (
@@ -32,7 +33,6 @@ from mirrorless.web.snapshot import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from mirrorless.clusters.target_state import TargetState
     from mirrorless.web.gather import Gatherer
 
 
@@ -210,12 +210,15 @@ class FakeGatherer:
     def operation(self, number: str) -> None:
         """There is none."""
 
-    def set_state(self, flow: str, state: TargetState) -> None:
-        """Keep it, and show it."""
+    def set_state(self, flow: str, state: TargetState) -> TargetState:
+        """Keep it, and show it; a flow that is stopped stays it, as one that waits for its turn."""
+        if any(one.name == flow and one.state is FlowState.STOPPED for one in self.known.flows):
+            return TargetState.STOPPED
         self.written.append((flow, state.value))
         now = FlowState.RUNNING if state == "STARTED" else FlowState.PAUSED
         flows = tuple(replace(one, state=now) if one.name == flow else one for one in self.known.flows)
         self.known = replace(self.known, flows=flows)
+        return state
 
 
 @contextmanager

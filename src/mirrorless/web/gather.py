@@ -133,11 +133,15 @@ class Gatherer:
         """Take what a flow of this process waits for; empty for nothing."""
         self._flows[flow].waiting = text
 
-    def set_state(self, flow: str, state: TargetState) -> None:
-        """Write the target state of a flow, as `mirrorless pause` does; raises as `set_target_state`, KeyError."""
+    def set_state(self, flow: str, state: TargetState) -> TargetState:
+        """Write the target state of a flow, as `mirrorless pause` does; returns it, and raises, as `set_target_state`.
+
+        Raises KeyError for another flow.
+        """
         reader = self._flows[flow]
-        set_target_state(reader.flow, state)
-        reader.note_state(state)
+        found = set_target_state(reader.flow, state)
+        reader.note_state(found)
+        return found
 
     def _readers(self) -> list[RepeatingReader]:
         return [*self._clusters.values(), *self._flows.values(), *self._groups.values(), self._operations]

@@ -209,9 +209,11 @@ class Routes:
             return refusal(404, "no such action or flow")
         state = _ACTIONS[action]
         try:
-            await run_in_threadpool(self._gatherer.set_state, flow, state)
+            found = await run_in_threadpool(self._gatherer.set_state, flow, state)
         except MirrorlessError as error:
             return refusal(503 if error.retriable else 409, str(error))
+        if found is not state:
+            return refusal(409, f"{flow} waits for its turn: applications write to its target, an operation starts it")
         self._feed.note(Level.INFO, flow, "action", f"{action} was requested on the page")
         return _json({"flow": flow, "state": state.value})
 

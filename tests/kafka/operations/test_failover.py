@@ -187,7 +187,9 @@ def test_a_stranded_tail_is_left_or_the_old_topic_is_emptied(
     terms = Terms(stranded=how)
     with monkeypatch.context() as patched:
         patched.setattr(PreflightStep, "act", stop_here)
-        assert run.begin(settings, OperationKind.FAILBACK, world.source_alias, terms).is_restored
+        aborted = run.begin(settings, OperationKind.FAILBACK, world.source_alias, terms)
+    assert aborted.is_restored
+    assert (f"{topic} stays emptied on {world.source_alias}" in aborted.warnings) is (how == "reset")
     ended = run.begin(settings, OperationKind.FAILBACK, world.source_alias, terms)
     assert ended.error is None, ended
     ours, theirs = (

@@ -64,7 +64,7 @@ def test_an_empty_turn_between_others_changes_no_owner() -> None:
 
 
 def test_a_stranded_record_translates_to_the_first_record_that_follows_on_the_target() -> None:
-    """A had 100..110 that were never copied, B went on at 100: an answer beyond that would skip records of B."""
+    """A had 100..110 that were never copied, B continued at 100: an answer beyond that would skip records of B."""
     found = turns(theirs=[(110, 100)])
 
     assert found.at(105).capped(Translated(105, How.WALK)) == Translated(100, How.WALK)

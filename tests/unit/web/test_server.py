@@ -6,6 +6,7 @@ import http.client
 import socket
 import ssl
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from openapi_spec_validator import validate
 from mirrorless.errors import PrerequisiteError
 from mirrorless.web.security import SHORTEST_TOKEN, is_loopback
 from mirrorless.web.server import ServerTerms, check_files
+from mirrorless.web.snapshot import FlowState
 from tests.support.pages import FakeGatherer, ask, group, halted, served_page, snapshot, topic, wait_until_read
 
 if TYPE_CHECKING:
@@ -165,6 +167,17 @@ def test_a_flow_is_paused_and_resumed(guarded: WebServer, gatherer: FakeGatherer
     answer = ask(guarded, "/api/flows/pause", method="POST", body={"flow": "A->B"}, **BEARER)
     assert answer.json() == {"flow": "A->B", "state": "PAUSED"}
     assert gatherer.written == [("A->B", "PAUSED"), ("A->B", "STARTED"), ("A->B", "PAUSED")]
+
+
+def test_a_flow_that_waits_for_its_turn_is_not_resumed(guarded: WebServer, gatherer: FakeGatherer) -> None:
+    page, before = signed_in(guarded), gatherer.known
+    stopped = tuple(replace(one, state=FlowState.STOPPED) for one in before.flows)
+    gatherer.known = replace(before, flows=stopped)
+    try:
+        answer = ask(guarded, "/api/flows/resume", method="POST", body={"flow": "A->B"}, **page)
+    finally:
+        gatherer.known = before
+    assert (answer.status, "waits for its turn" in answer.json()["error"]) == (409, True), answer
 
 
 def test_requests_of_other_sites_do_nothing(guarded: WebServer, gatherer: FakeGatherer) -> None:

@@ -14,7 +14,7 @@ from mirrorless.copy.progress.records import Known
 from mirrorless.loops import opposite
 from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.translation import How, Translated
-from mirrorless.offsets.turn_translation import translator_of
+from mirrorless.offsets.turn_translation import translator_of, turn_begins
 from mirrorless.operations.drill.facts import BacklogFacts, NotCopied, RecordFacts
 from mirrorless.operations.drill.positions import MARGIN, CopyFacts, Position, compare, read_from
 from mirrorless.operations.drill.records import Wanted, read_slices
@@ -87,7 +87,7 @@ class RecordGathering:
         every = [self._within_turn(one) for one in positions_of(forecasts)]
         positions = some(every, most=most, chance=chance)
         windows, partitions, troubles = self._windows(chance)
-        positions = self._far_behind(positions)
+        positions = self._marked_if_far(positions)
         compacted = self._compacted({one.place[0] for one in (*positions, *windows)})
         compared = self._compare([*positions, *windows], compacted)
         return RecordFacts(
@@ -99,7 +99,7 @@ class RecordGathering:
             troubles=tuple(troubles),
         )
 
-    def _far_behind(self, positions: Sequence[Position]) -> list[Position]:
+    def _marked_if_far(self, positions: Sequence[Position]) -> list[Position]:
         """Mark checkpoints that are before what is searched: they were written when the copy lagged so far.
 
         A group would read again from there; `_windows` was called before, so the target's ends are recent.
@@ -111,9 +111,10 @@ class RecordGathering:
         answers = self._translator.translate(wanted, deadline=time.monotonic() + _WALKING_S)
 
         def is_far(one: Position) -> bool:
-            answer = answers[one.place][one.source_offset] if one.source_offset in wanted[one.place] else None
-            exact = isinstance(answer, Translated) and answer.exact
-            return exact and answer.downstream - one.target_offset >= _MOST_SEARCHED  # type: ignore[union-attr]
+            answer = answers.get(one.place, {}).get(one.source_offset)
+            if one.read_again != _MOST_SEARCHED or not isinstance(answer, Translated) or not answer.exact:
+                return False
+            return answer.downstream - one.target_offset >= _MOST_SEARCHED
 
         return [replace(one, not_copied=True) if is_far(one) else one for one in positions]
 
@@ -150,7 +151,7 @@ class RecordGathering:
         """Where the flow's turns began on the source, if it takes turns; before each the target may have a tail."""
         if opposite(self._flow) is None:
             return []
-        return sorted(one.start for one in (self._translator.progress.get(place) or Known()).announced.values())
+        return [start for start, _ in turn_begins(self._translator.progress.get(place))]
 
     def _within_turn(self, one: Position) -> Position:
         """Compare no records that follow the beginning of a later turn."""

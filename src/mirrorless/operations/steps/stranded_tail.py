@@ -48,11 +48,12 @@ LIST: Final = "list"
 TOPIC: Final = "topic"
 LEAVE: Final = "leave"
 RESET: Final = "reset"
-_SAID: Final = {
+SAID: Final = {
     TOPIC: "copied to *.stranded on the live cluster",
     LEAVE: "left in the old log",
     RESET: "the old topics are emptied, and copied from the live cluster",
 }
+"""What was done with a tail, in the step's result."""
 _WALKING_S: Final = 60.0
 _PATIENCE_S: Final = 5.0
 _ACTIVE_S: Final = 10.0
@@ -90,6 +91,7 @@ def plan_tail(context: OperationContext) -> dict[str, Any]:
     times = _timestamps(context, {place: tails[place] for place in found})
     how = context.request.stranded
     named = sorted({topic for topic, _ in found})
+    ids = topic_ids(context.target, named)[0] if how == RESET else {}
     return {
         "how": how,
         "starts": starts,
@@ -97,7 +99,7 @@ def plan_tail(context: OperationContext) -> dict[str, Any]:
         "again": again,
         "partitions": [[*place, records[place], *tails[place], *times[place]] for place in found],
         "ends": ends_of_tails(context, {topic: counts[topic] for topic in named}) if how == TOPIC else {},
-        "ids": {topic: topic_ids(context.target, named)[0].get(topic, "") for topic in named} if how == RESET else {},
+        "ids": {topic: ids.get(topic, "") for topic in named} if how == RESET else {},
     }
 
 
@@ -125,8 +127,7 @@ def settle_tail(context: OperationContext, planned: dict[str, Any]) -> dict[str,
     context.warnings += [f"{topic} is not on both clusters, and is left out" for topic in left_out]
     counts = {topic: count for topic, count in counts.items() if topic not in left_out}
     _catch_up(context, places_of(counts))
-    said = _SAID.get(how, "nothing") if partitions else "nothing"
-    return planned | {"how": said}
+    return planned
 
 
 def tail_text(one: list[Any]) -> str:
