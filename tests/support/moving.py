@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from mirrorless.clusters.acls import Acl, AclResource, create_acls
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.topics import high_watermarks
 from mirrorless.local.broker import SecureListener
-from mirrorless.settings import Cluster
+from mirrorless.metadata.planning import Admins
+from mirrorless.settings import Cluster, load
+from mirrorless.verify.metadata_diff import compare_metadata
 from tests.support.applications import Clients, GroupReader, Outcome, Writer, running
 from tests.support.processes import Mirrorless
 from tests.support.secured import eventually
@@ -108,10 +111,21 @@ class Applications:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Let the flows, the writer and the groups run."""
+        """Let the flows, the writer and the groups run; begins when the target has the topic, its ACLs and records."""
         with Mirrorless(self.world.file, "--engine", "functions"), running(self.writer, self.readers):
             eventually(lambda: sum(map(len, self.readers[0].read.values())) > 300)
+            eventually(self._is_copied)
             yield
+
+    def _is_copied(self) -> bool:
+        flow = next(one for one in load(str(self.world.file)).flows if one.name == self.world.flow)
+        source, target = Admin(flow.source), Admin(flow.target)
+        metadata = compare_metadata(flow, Admins(source, target), wanted=lambda topic: topic == self.topic)
+        if metadata.differences or metadata.troubles:
+            return False
+        remote = metadata.remote[self.topic]
+        ends, _ = high_watermarks(target, [(remote, partition) for partition in range(PARTITIONS)])
+        return all(ends.values()) and len(ends) == PARTITIONS
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start a command."""
