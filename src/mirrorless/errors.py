@@ -156,24 +156,32 @@ class CopiedClusterIdError(SameClusterError):
         MirrorlessError.__init__(self, f"flow {flow}: {self.reason}; nothing was written; {self.fix}")
 
 
+_SKIP = ", or until mirrorless.loops=skip is set for all of them"
 _TURNS = ", or until mirrorless.active.cluster names the one of the two clusters that applications write to"
 
 
 class LoopError(MirrorlessError):
     """Flows of one file that keep a topic's name form a cycle: the topic's records would be copied endlessly.
 
-    `path` is the flows in order, `topic` one topic that all of them select, `more` how many others there are.
+    `path` is the flows in order, `topic` one topic that all of them select, `more` how many others there are. `lacking`
+    is the flow that `mirrorless.loops=skip` needs beside them.
     """
 
-    def __init__(self, *, flow: str, path: tuple[str, ...], topic: str, more: int = 0) -> None:
+    def __init__(
+        self, *, flow: str, path: tuple[str, ...], topic: str, more: int = 0, lacking: str | None = None
+    ) -> None:
         self.flow = flow
         self.path = path
         self.topic = topic
         others = f" (and {more} more)" if more else ""
+        if lacking is not None:
+            fix = f", or until {lacking} selects the topic too: mirrorless.loops=skip copies each record only once"
+        else:
+            fix = f"{_TURNS if len(path) == 2 else ''}{_SKIP}"
         super().__init__(
             f"flow {flow}: topic {topic}{others} would be replicated in a loop by {', '.join(path)}, which all "
             "select the topic and keep its name; these flows write nothing until one of them excludes the topic "
-            f"(topics.exclude) or renames it (DefaultReplicationPolicy){_TURNS if len(path) == 2 else ''}"
+            f"(topics.exclude) or renames it (DefaultReplicationPolicy){fix}"
         )
 
 

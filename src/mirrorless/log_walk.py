@@ -17,7 +17,7 @@ from mirrorless.errors import ClusterError, GapKind
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.protocol.broker_errors import error_for, error_name
-from mirrorless.protocol.cluster_client import EARLIEST_LOCAL, ClusterClient
+from mirrorless.protocol.cluster_client import EARLIEST_LOCAL, READ_COMMITTED, ClusterClient
 from mirrorless.protocol.leaders import NotNow, leader_of
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
@@ -61,16 +61,21 @@ class LogEnd(NamedTuple):
 
 
 async def committed(
-    source: ClusterClient, place: TopicPartition, position: LogPosition, *, until: int | None = None
+    source: ClusterClient,
+    place: TopicPartition,
+    position: LogPosition,
+    *,
+    until: int | None = None,
+    isolation: int = READ_COMMITTED,
 ) -> AsyncIterator[CommittedBatch | LogEnd]:
     """Yield every batch with committed records from `position` on, which moves, to offset `until`.
 
-    If the log ends before that, the last item is a `LogEnd`. Raises `RecordsGone`, `FormatError`, and if a later answer
-    may differ, `NotNow` or kafka-python's errors.
+    With the isolation `READ_UNCOMMITTED`, to the high watermark. If the log ends before that, the last item is a
+    `LogEnd`. Raises `RecordsGone`, `FormatError`, and if a later answer may differ, `NotNow` or kafka-python's errors.
     """
     while until is None or position.offset < until:
         before = position.offset
-        fetched = await _fetch_alone(source, place, position)
+        fetched = await _fetch_alone(source, place, position, isolation)
         for batch in _batches(position, fetched):
             if batch.record_count:
                 yield batch
@@ -95,11 +100,14 @@ def _batches(position: LogPosition, fetched: Fetched) -> Iterator[CommittedBatch
     yield from position.read(fetched.records, fetched.aborted)
 
 
-async def _fetch_alone(source: ClusterClient, place: TopicPartition, position: LogPosition) -> Fetched:
+async def _fetch_alone(
+    source: ClusterClient, place: TopicPartition, position: LogPosition, isolation: int = READ_COMMITTED
+) -> Fetched:
     """Fetch one partition alone: then an empty answer means that no record is left, or that tiered storage is slow."""
     return await source.fetch_one(
         leader_of(source, place),
         (place, position.offset, position.leader_epoch),
+        isolation=isolation,
         max_wait_ms=_MAX_WAIT_MS,
         partition_max_bytes=_ALONE_BYTES,
     )

@@ -18,7 +18,7 @@ from mirrorless.policy import DefaultReplicationPolicy, policy_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from mirrorless.settings import Flow
+    from mirrorless.settings import Cluster, Flow
 
 _FIXED: Final = re.compile(r"[^\\^$|?*+()\[\]{}.]*")
 """The literal part of a pattern; a dot may match any character."""
@@ -58,6 +58,18 @@ def begins_stopped(flow: Flow) -> bool:
     return opposite(flow) is not None and flow.active_cluster != flow.source.alias
 
 
+def skips_copies(flow: Flow) -> bool:
+    """Whether a flow keeps names and copies only what was written to its source itself (`mirrorless.loops=skip`)."""
+    return flow.loops == "skip" and keeps_names(flow)
+
+
+def opposite_that_skips(flow: Flow) -> Flow | None:
+    """Return the flow in the other direction if both skip copies, None if not."""
+    back = f"{flow.target.alias}->{flow.source.alias}"
+    other = next((one for one in flow.circle if one.name == back), None)
+    return other if other is not None and skips_copies(flow) and skips_copies(other) else None
+
+
 class Loops:
     """The loops that a flow of a file is part of; raises ConfigurationError if a policy or filter cannot be used."""
 
@@ -65,7 +77,7 @@ class Loops:
         self._flow = flow
         on_circle = (flow, *flow.circle) if flow.circle else ()
         self._steps = [step for one in on_circle if (step := _step(one)) is not None]
-        self.possible = self._back([step.flow for step in self._steps]) is not None
+        self.possible = self._path([step.flow for step in self._steps]) is not None
         """Whether the flows and their policies allow a loop, whatever topics they select."""
 
     def named(self) -> frozenset[str]:
@@ -77,26 +89,68 @@ class Loops:
         found: dict[str, tuple[Flow, ...]] = {}
         if self.possible:
             for topic in sorted(set(topics)):
-                path = self._back([step.flow for step in self._steps if step.keeps(topic)])
+                path = self._path([step.flow for step in self._steps if step.keeps(topic)])
                 if path is not None:
                     found[topic] = path
         return found
+
+    def skipped(self, topic: str) -> tuple[Cluster, ...]:
+        """Return the clusters whose records this flow skips in a topic of its source, with `mirrorless.loops=skip`.
+
+        They are copied to the source under the topic's name, and are the target or have a flow to it that selects the
+        topic.
+        """
+        if not skips_copies(self._flow):
+            return ()
+        flows = [step.flow for step in self._steps if step.keeps(topic)]
+        if self._flow not in flows:
+            return ()
+        here, there = self._flow.source.alias, self._flow.target.alias
+        direct = {there, *(flow.source.alias for flow in flows if flow.target.alias == there)}
+        return tuple(flow.source for flow in flows if flow.target.alias == here and flow.source.alias in direct)
 
     def refuse(self, topics: Iterable[str]) -> None:
         """Raise `LoopError` if one of the topics would loop."""
         if found := self.find(topics):
             topic, path = next(iter(found.items()))
             raise LoopError(
-                flow=self._flow.name, path=tuple(one.name for one in path), topic=topic, more=len(found) - 1
+                flow=self._flow.name,
+                path=tuple(one.name for one in path),
+                topic=topic,
+                more=len(found) - 1,
+                lacking=self._lacking([step.flow for step in self._steps if step.keeps(topic)]),
             )
 
     def undecided(self) -> tuple[Flow, ...] | None:
         """Return flows of a cycle whose patterns may all match one topic; whether it exists, only the clusters know."""
         usable = [step.flow for step in self._steps if _is_open(step.flow)]
-        path = self._back(usable) if self.possible else None
+        path = self._path(usable) if self.possible else None
         if path is None or not all(_overlap(one, other) for one, other in product(path, repeat=2)):
             return None
         return path
+
+    def _path(self, flows: list[Flow]) -> tuple[Flow, ...] | None:
+        """The shortest loop that begins with this flow, None if there is none or if each of its flows skips copies."""
+        path = self._back(flows)
+        if path is None or not all(flow.loops == "skip" for flow in path):
+            return path
+        return path if self._lacking(flows) is not None else None
+
+    def _lacking(self, flows: list[Flow]) -> str | None:
+        """The name of a flow without which records would not arrive where a flow that skips copies leads.
+
+        Records of a third cluster are not copied on: they need a flow of their own.
+        """
+        there = {flow.name for flow in flows}
+        for flow in flows:
+            if flow.loops != "skip":
+                continue
+            for other in flows:
+                wanted = f"{other.source.alias}->{flow.target.alias}"
+                leads_here = other.target.alias == flow.source.alias and other.source.alias != flow.target.alias
+                if leads_here and wanted not in there:
+                    return wanted
+        return None
 
     def _back(self, flows: list[Flow]) -> tuple[Flow, ...] | None:
         """The shortest path that begins with this flow and ends at its source, through `flows`."""

@@ -198,20 +198,23 @@ METRICS: Final[tuple[Metric, ...]] = (
         sparse=True,
     ),
     Metric(
-        name="fetch-throttle-time-ms",
-        unit=Unit.MILLISECONDS,
-        meaning="Throttle time by quotas of the source's brokers in the last lease, of the partition that was "
-        "throttled longest.",
+        name="skipped-count",
+        unit=Unit.COUNT,
+        meaning="Records of the source that flows of this file had copied there, with `mirrorless.loops=skip`.",
         emitter=Emitter.COPY,
+        counts=True,
         sparse=True,
     ),
-    Metric(
-        name="produce-throttle-time-ms",
-        unit=Unit.MILLISECONDS,
-        meaning="Throttle time by quotas of the target's brokers in the last lease, of the partition that was "
-        "throttled longest.",
-        emitter=Emitter.COPY,
-        sparse=True,
+    *(
+        Metric(
+            name=f"{request}-throttle-time-ms",
+            unit=Unit.MILLISECONDS,
+            meaning=f"Throttle time by quotas of the {end}'s brokers in the last lease, of the partition that was "
+            "throttled longest.",
+            emitter=Emitter.COPY,
+            sparse=True,
+        )
+        for request, end in (("fetch", "source"), ("produce", "target"))
     ),
     Metric(
         name="copy-running",

@@ -51,7 +51,7 @@ errors.GapKind.TARGET_LOST
 errors.GapKind.TARGET_HOLE
 errors.GapKind.UNEXPLAINED
 errors.Loop(reason, *, topic, partition, offset=)
-errors.LoopError(*, flow, path, topic, more=)
+errors.LoopError(*, flow, path, topic, more=, lacking=)
 errors.MirrorMaker2MayRun(reason, *, cluster)
 errors.MirrorMaker2Runs(reason, *, cluster)
 errors.MirrorlessError(*args)

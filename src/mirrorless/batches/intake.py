@@ -11,8 +11,8 @@ from mirrorless.batches.batch_filter import AbortedTransactions, fits_as_it_is, 
 from mirrorless.batches.header import CONTROL, TRANSACTIONAL, BatchHeader, FormatError, scan
 from mirrorless.batches.legacy import convert, legacy_end
 from mirrorless.batches.passthrough import Ready, is_tiny, read_before, unopened
+from mirrorless.batches.producers import NO_OPPOSITE, LoopedBatch, OppositeCopy
 from mirrorless.batches.rebuild import merge, rebuild
-from mirrorless.batches.reverse_copy import NO_OPPOSITE, LoopedBatch, OppositeCopy
 from mirrorless.batches.single_record import is_lone, take_lone
 from mirrorless.batches.stamp import body_of, is_intact
 
@@ -29,10 +29,14 @@ _MAGIC_AT = 16
 
 
 class PassedTo(NamedTuple):
-    """Nothing is left to copy before `offset`: it was copied before, or was a marker, aborted, or compacted away."""
+    """Nothing is left to copy before `offset`: it was copied before, or was a marker, aborted, or compacted away.
+
+    `skipped` is the number of records that a copy had appended, and that are skipped.
+    """
 
     offset: int
     leader_epoch: int = -1
+    skipped: int = 0
 
 
 class _IntakeRules(NamedTuple):
@@ -70,6 +74,7 @@ def take_in(
     views: bool = False,
     merge_below: int = 0,
     opposite: OppositeCopy = NO_OPPOSITE,
+    skipped: frozenset[int] = frozenset(),
 ) -> Iterator[Ready | PassedTo]:
     """Yield what is copied, in order, from offset `wanted_from` up to `until`; no batch above `max_batch_bytes`.
 
@@ -77,7 +82,8 @@ def take_in(
     a single record that is larger is yielded unchanged. Tiny batches are coalesced if there are many of them: a produce
     request has one batch per partition, so each would cost a round trip. `merge_below` merges batches of fewer
     bytes into batches of about that size, where a round trip costs more than opening them. With `views`,
-    bodies may be views of `records`. Raises `FormatError` for what cannot be copied, and `LoopedBatch` for batches
+    bodies may be views of `records`. Batches of the producers `skipped` are passed like aborted ones. Raises
+    `FormatError` for what cannot be copied, and `LoopedBatch` for batches
     that the `opposite` copy appended, after everything before it.
     """
     limit = max_batch_bytes if max_batch_bytes is not None else max(_REBUILT_BYTES, merge_below)
@@ -89,10 +95,9 @@ def take_in(
         records = records[end:]
     begins, epoch_before = read_before(records, wanted_from=wanted_from)
     records = records[begins:]
-    whole, begins = (
-        ([], 0)
-        if merge_below
-        else unopened(
+    skipped_records = 0
+    if not merge_below:
+        whole = unopened(
             records,
             wanted_from=wanted_from,
             until=until,
@@ -100,15 +105,24 @@ def take_in(
             verify=verify,
             views=views,
             opposite=opposite,
+            skipped=skipped,
         )
-    )
-    if whole:
-        yield from whole
-        wanted_from = whole[-1].last_offset + 1
-        if begins == len(records):
+        yield from whole.batches
+        if whole.end:
+            wanted_from, epoch_before, skipped_records = whole.next_offset, whole.leader_epoch, whole.skipped
+        if whole.end == len(records) and whole.end:
+            if skipped_records:
+                yield PassedTo(wanted_from, epoch_before, skipped_records)
             return
-    records = records[begins:]
-    runs, failure = _runs(records, wanted_from, until, opposite)
+        records = records[whole.end :]
+    runs, failure = _runs(records, wanted_from, until, opposite, skipped)
+    if skipped:
+        headers = (header for run in runs for header, _ in run.plain)
+        skipped_records += sum(
+            header.record_count
+            for header in headers
+            if header.producer_id in skipped and _is_wanted(header, wanted_from, until)
+        )
     leader_epoch = runs[-1].leader_epoch if runs else epoch_before
     coalesce = any(run.lone for run in runs) or sum(_tiny(header) for run in runs for header, _ in run.plain) >= _MANY
 
@@ -119,7 +133,7 @@ def take_in(
     follower = AbortedTransactions(aborted)
     reached = wanted_from
     for run in runs:
-        batches = _data_batches(records, run.plain, follower, wanted_from=wanted_from, until=until)
+        batches = _data_batches(records, run.plain, follower, wanted_from=wanted_from, until=until, skipped=skipped)
         reached, worse = yield from _one_by_one(batches, reached, rules)
         if worse is not None:
             failure = worse
@@ -127,7 +141,7 @@ def take_in(
         if run.lone is not None:
             yield from _ready(merge([(0, run.lone.records)], max_bytes=limit), leader_epoch)
             reached = run.lone.last.next_offset
-    yield PassedTo(reached, leader_epoch)
+    yield PassedTo(reached, leader_epoch, skipped_records)
     if failure is not None:
         raise failure
 
@@ -180,7 +194,7 @@ def _together(loose: list[tuple[BatchHeader, bytes]], wanted_from: int, rules: _
 
 
 def _runs(
-    records: bytes | memoryview, wanted_from: int, until: int | None, opposite: OppositeCopy
+    records: bytes | memoryview, wanted_from: int, until: int | None, opposite: OppositeCopy, skipped: frozenset[int]
 ) -> tuple[list[_Run], FormatError | LoopedBatch | None]:
     """Split a fetch into long runs of single-record batches, all of them wanted, and what is between them.
 
@@ -202,7 +216,9 @@ def _runs(
                 if len(plain) < 2 or plain[-2][1] < tried or not (is_lone(found[0]) and is_lone(plain[-2][0])):
                     continue
                 log = log or bytes(records)
-                run = take_lone(log, plain[-2][1], wanted_from=wanted_from, until=until, opposite=opposite)
+                run = take_lone(
+                    log, plain[-2][1], wanted_from=wanted_from, until=until, opposite=opposite, skipped=skipped
+                )
                 tried = found[1] if run is None else run.end
                 if run is not None and len(run.records.rests) >= _LONG_RUN:
                     lone = run
@@ -231,12 +247,20 @@ def _data_batches(
     *,
     wanted_from: int,
     until: int | None,
+    skipped: frozenset[int],
 ) -> Iterator[tuple[int, tuple[BatchHeader, bytes] | None]]:
-    """Yield the offset after each batch, with the batch if its records were committed; checks every checksum."""
+    """Yield the offset after each batch, with the batch if its records are committed and not `skipped`.
+
+    Checks the checksum of every batch that is not skipped.
+    """
     for header, at in headers:
         if until is not None and header.base_offset >= until:
             yield max(until, wanted_from), None
             return
+        if header.producer_id in skipped and header.last_offset_delta >= 0:
+            if header.next_offset > wanted_from:
+                yield header.next_offset, None
+            continue
         body = body_of(records, at, header)
         if not is_intact(records, at, header, body):
             reason = f"the batch {header.base_offset} to {header.last_offset} does not match its checksum"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mirrorless.batches.header import CODEC_MASK, CODECS, HEADER_BYTES, BatchHeader
-from mirrorless.batches.reverse_copy import NO_OPPOSITE, OppositeCopy
+from mirrorless.batches.producers import NO_OPPOSITE, OppositeCopy
 from mirrorless.batches.stamp import is_intact
 
 _MAGIC = 2
@@ -17,6 +17,19 @@ _TINY_BYTES = 4_096
 _SMALL_BYTES = 16 << 10
 _FEW_RECORDS = 64
 _END_OF_TIME = 1 << 63
+
+
+class Unopened(NamedTuple):
+    """Batches that are appended unchanged, and where reading continues: at byte `end`, source offset `next_offset`.
+
+    `leader_epoch` is that of the last batch before, `skipped` the number of records of skipped batches.
+    """
+
+    batches: list[Ready]
+    end: int
+    next_offset: int
+    leader_epoch: int
+    skipped: int
 
 
 class Ready(NamedTuple):
@@ -41,8 +54,9 @@ def unopened(
     verify: bool,
     views: bool,
     opposite: OppositeCopy = NO_OPPOSITE,
-) -> tuple[list[Ready], int]:
-    """Return the leading batches that are wanted whole and may be appended unchanged, and the byte after them.
+    skipped: frozenset[int] = frozenset(),
+) -> Unopened:
+    """Return the leading batches that are wanted whole and may be appended unchanged, without those of `skipped` ids.
 
     With `views` their bodies are views of `records`, except for those that were verified.
     Ends at the first batch with anything unusual: another message format, gaps, a transaction, append times or a delete
@@ -54,11 +68,19 @@ def unopened(
     stop = _END_OF_TIME if until is None else until
     most = end if max_batch_bytes is None else max_batch_bytes
     opposite_id, looped_from = opposite
-    at = 0
+    at = skipped_records = 0
+    last_epoch = -1
     while end - at >= HEADER_BYTES:
         header = BatchHeader.parse(records, at)
         base_offset, length, epoch, magic, _, attributes, last_delta, _, _, producer, _, _, record_count = header
         size = length + _LENGTH_COUNTS_FROM
+        if producer in skipped and magic == _MAGIC and wanted_from <= base_offset < stop and at + size <= end:
+            if not 0 <= attributes < len(CODECS) or last_delta < 0:
+                break
+            skipped_records += record_count
+            wanted_from, last_epoch = base_offset + last_delta + 1, epoch
+            at += size
+            continue
         if not (
             magic == _MAGIC
             and 0 <= attributes < len(CODECS)  # so without any other attribute
@@ -77,9 +99,9 @@ def unopened(
                 break
         last_offset = base_offset + last_delta
         found.append(Ready(header, body, base_offset, last_offset, epoch))
-        wanted_from = last_offset + 1
+        wanted_from, last_epoch = last_offset + 1, epoch
         at += size
-    return found, at
+    return Unopened(found, at, wanted_from, last_epoch, skipped_records)
 
 
 def read_before(records: bytes | memoryview, *, wanted_from: int) -> tuple[int, int]:

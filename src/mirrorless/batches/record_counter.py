@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mirrorless.batches.batch_filter import AbortedTransactions
 from mirrorless.batches.header import FormatError, scan
 from mirrorless.batches.legacy import legacy_end, messages
+from mirrorless.batches.producers import EVERY_PRODUCER
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from mirrorless.batches.header import BatchHeader
+    from mirrorless.batches.producers import ProducerFilter
     from mirrorless.batches.records import Records
 
 
@@ -38,6 +40,7 @@ class CommittedBatch(NamedTuple):
     leader_epoch: int
     is_dense: bool
     opened: Callable[[], Records]
+    header: BatchHeader | None = None
 
     def offsets(self, start: int) -> Sequence[int]:
         """Offsets of its committed records from `start` on; raises `FormatError`."""
@@ -49,11 +52,16 @@ class CommittedBatch(NamedTuple):
 
 
 def committed_batches(
-    records: bytes | memoryview, aborted: Iterable[tuple[int, int]], *, start: int
+    records: bytes | memoryview,
+    aborted: Iterable[tuple[int, int]],
+    *,
+    start: int,
+    producers: ProducerFilter = EVERY_PRODUCER,
 ) -> Iterator[CommittedBatch]:
     """Yield each batch of an answer that reaches to offset `start` or beyond.
 
-    `aborted` are pairs of producer id and first offset, from the answer. Raises `FormatError` after what can be read;
+    `aborted` are pairs of producer id and first offset, from the answer. Batches of other `producers` count as aborted
+    ones. Raises `FormatError` after what can be read;
     with a magic below 2 where messages of v0 or v1 follow v2 batches, which only a next fetch can begin with.
     """
     begins = legacy_end(records)
@@ -63,7 +71,7 @@ def committed_batches(
             yield CommittedBatch(first, end, count, -1, count == end - first, partial(opened.wanted, start))
     transactions = AbortedTransactions(aborted)
     for header, at in scan(records, begins):
-        dropped = transactions.drops(header, records, at)
+        dropped = transactions.drops(header, records, at) or not producers.selects(header)
         if header.next_offset > start:
             yield CommittedBatch(
                 header.base_offset,
@@ -72,6 +80,7 @@ def committed_batches(
                 header.partition_leader_epoch,
                 header.is_dense,
                 partial(_opened, header, records, at),
+                header,
             )
 
 
@@ -84,11 +93,13 @@ class LogPosition:
     """How far a log was read: its next offset, and the leader epoch of the batch before it (-1: unknown).
 
     `cleaned` says that compaction removed records from what was read: an offset that no batch has, markers included.
+    Only records of `producers` are read.
     """
 
     offset: int
     leader_epoch: int = field(default=-1, kw_only=True)
     cleaned: bool = field(default=False, kw_only=True)
+    producers: ProducerFilter = field(default=EVERY_PRODUCER, kw_only=True)
 
     def read(self, records: bytes | memoryview, aborted: Iterable[tuple[int, int]]) -> Iterator[CommittedBatch]:
         """Yield the batches of an answer to a fetch from here, and move past each once the next is requested.
@@ -97,7 +108,7 @@ class LogPosition:
         """
         before = self.offset
         try:
-            for batch in committed_batches(records, aborted, start=before):
+            for batch in committed_batches(records, aborted, start=before, producers=self.producers):
                 self.cleaned |= batch.base_offset > self.offset or not batch.is_dense
                 yield batch
                 self.offset, self.leader_epoch = batch.next_offset, batch.leader_epoch

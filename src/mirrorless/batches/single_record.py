@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 import google_crc32c
 
 from mirrorless.batches.header import CHECKSUM_STARTS_AT, HEADER_BYTES, BatchHeader
+from mirrorless.batches.producers import NO_OPPOSITE, OppositeCopy
 from mirrorless.batches.records import Records, varint
-from mirrorless.batches.reverse_copy import NO_OPPOSITE, OppositeCopy
 
 _NOTHING_SPECIAL: Final = b"\x00\x00\x00"
 _RECORD_AT: Final = HEADER_BYTES - CHECKSUM_STARTS_AT
@@ -66,11 +66,18 @@ def is_lone(header: BatchHeader) -> bool:
 
 
 def take_lone(
-    log: bytes, at: int, *, wanted_from: int = 0, until: int | None = None, opposite: OppositeCopy = NO_OPPOSITE
+    log: bytes,
+    at: int,
+    *,
+    wanted_from: int = 0,
+    until: int | None = None,
+    opposite: OppositeCopy = NO_OPPOSITE,
+    skipped: frozenset[int] = frozenset(),
 ) -> Lone | None:
     """Read the records of all batches from byte `at` on that are `is_lone`, with offsets `wanted_from` up to `until`.
 
-    Ends before a batch of the `opposite` copy, one that does not match its checksum, or one whose record differs from
+    Ends before a batch of the `opposite` copy or of `skipped` producers, one that does not match its checksum, or one
+    whose record differs from
     what producers write: these are left to the general path. None if the first batch is one of these.
     """
     offsets: list[int] = []
@@ -84,7 +91,7 @@ def take_lone(
         offset, length, magic, crc, attributes, delta, timestamp, producer, count = unpack(log, at)
         if count != 1 or attributes or delta or magic != _MAGIC or not wanted_from <= offset < limit:
             break
-        if producer == opposite_id and offset >= looped_from:
+        if (producer == opposite_id and offset >= looped_from) or producer in skipped:
             break
         behind = at + _LENGTH_COUNTS_FROM + length
         if behind > end or not _WITHOUT_RECORD_BYTES < length < _SMALL_BYTES:

@@ -75,6 +75,7 @@ class LeaseMeter:
             ("gap-count", sum(report.gaps for report in reports)),
             ("left-out-count", sum(report.left_out for report in reports)),
             ("foreign-count", sum(report.foreign for report in reports)),
+            ("skipped-count", sum(report.skipped for report in reports)),
             ("fetch-throttle-time-ms", max((report.fetch_throttle_ms for report in reports), default=0)),
             ("produce-throttle-time-ms", max((report.produce_throttle_ms for report in reports), default=0)),
         ):

@@ -24,6 +24,7 @@ from mirrorless.settings.values import (
     Fence,
     Interval,
     Location,
+    LoopRule,
     NotNegativeInt,
     OffsetReset,
     OnGap,
@@ -248,6 +249,9 @@ class Flow(_Frozen):
     active_cluster: str | None = Field(None, alias="mirrorless.active.cluster")
     """The cluster that applications write to, where both directions of a pair keep topic names: only the flow from it
     copies, until an operation moves the applications. Later the operations say which it is."""
+    loops: LoopRule = Field("refuse", alias="mirrorless.loops")
+    """What flows that keep topic names do where they would copy a topic in a loop: `refuse` to copy it, or `skip`
+    records that such a flow has copied, so that each flow copies only records written to its own source."""
     # From the rest of the file: not settings of this flow, so neither shown nor explained with them.
     _other_aliases: tuple[str, ...] = PrivateAttr(default=())
     _circle: tuple[Flow, ...] = PrivateAttr(default=())

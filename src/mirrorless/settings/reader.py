@@ -23,6 +23,7 @@ from mirrorless.settings.declared_providers import DeclaredProviders
 from mirrorless.settings.field_docs import as_text
 from mirrorless.settings.key_normalizer import CLUSTERS, without_port
 from mirrorless.settings.keys import ENABLED, Keys
+from mirrorless.settings.loop_skipping import loop_skipping_refusals
 from mirrorless.settings.masking import MASK, is_secret, shown, shown_name
 from mirrorless.settings.model import FLOW_KEYS, SOURCE_CLIENT_KEYS, WORKER_KEYS, Cluster, Flow, Settings
 from mirrorless.settings.patterns import split_list
@@ -134,6 +135,16 @@ class Reader:
             self._refuse_no_flow(aliases)
         flows = [flow for pair in pairs if (flow := self._flow(*pair)) is not None]
         flows = together(flows, aliases)
+        for refused in loop_skipping_refusals(flows):
+            given = self._set_for[refused.flow, ""].get(refused.key)
+            self._errors.append(
+                self._error(
+                    refused.reason,
+                    key=f"{refused.flow}.{refused.key}",
+                    value=None if given is None else given.value,
+                    entry=None if given is None else given.entry,
+                )
+            )
         self._warnings += [f"{self._location}: {line}" for line in (*rivalries(flows), *ambiguous_aliases(flows))]
         if self._errors:
             return None

@@ -15,7 +15,7 @@ from mirrorless.batches.checksum import checksum
 from mirrorless.batches.header import BatchHeader, FormatError, scan
 from mirrorless.batches.intake import PassedTo, take_in
 from mirrorless.batches.passthrough import Ready
-from mirrorless.batches.reverse_copy import LoopedBatch, OppositeCopy
+from mirrorless.batches.producers import LoopedBatch, OppositeCopy
 from mirrorless.batches.stamp import stamp
 from mirrorless.errors import without_frames
 

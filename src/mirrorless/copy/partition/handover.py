@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.copy.partition.lifecycle import READABLE
-from mirrorless.copy.partition.state import progress_order
 
 if TYPE_CHECKING:
     from mirrorless.copy.partition.lease_rows import LeaseRow
@@ -29,7 +29,7 @@ class Handover(NamedTuple):
         """Return the later of `reached` and what the progress topic had some time ago; across epochs, the latter."""
         if self.reached is None or known is None or self.reached.epoch != known.epoch:
             return known
-        return max(self.reached, known, key=progress_order)
+        return max(self.reached, known, key=attrgetter("order"))
 
 
 def handover(copy: PartitionCopy) -> Handover:

@@ -24,7 +24,8 @@ class LeaseRow:
     copies records so old that the target may have forgotten the producer. One row of each slot that looks for new
     partitions has `planned`, the partitions that the plan knows (`added_partitions.planned_text`). `is_new`: the
     partition appeared after topic discovery last looked (`discovered_topics.is_new`). `followable`: it may be read from
-    a follower, with `client.rack` (`planning.closest_replica`).
+    a follower, with `client.rack` (`planning.closest_replica`). `origins`: with `mirrorless.loops=skip`, the ids of the
+    clusters whose records are copied to the source under the topic's own name, separated by commas, else None.
     """
 
     topic: str
@@ -38,6 +39,7 @@ class LeaseRow:
     planned: str | None = None
     is_new: bool = False
     followable: bool = False
+    origins: str | None = None
 
     @property
     def lag_records(self) -> int:
@@ -57,7 +59,8 @@ class Report:
     the next to copy, `lag_records` what the source has from there on (markers and holes included). `latency_ms` is from
     the last copied record's timestamp to its acknowledgement. `began_ms` is when the first batch was fetched,
     `ended_ms` when the last one was acknowledged. `left_out` counts records or batches that could not be copied, `gaps`
-    those skipped by `mirrorless.on.gap`, `foreign` offsets of the remote partition that another writer took; `events`
+    those skipped by `mirrorless.on.gap`, `foreign` offsets of the remote partition that another writer took, `skipped`
+    records that a copy had appended to the source (`mirrorless.loops=skip`); `events`
     has a line for each, with place and reason. `batches` were acknowledged; the least, greatest and average latency is
     of these, and the age: from a batch's newest record to its fetch. `fetch_throttle_ms` and `produce_throttle_ms` are
     how long the source's and the target's leader made the copy wait, because a quota is used up (KIP-219). `waits`: the
@@ -80,6 +83,7 @@ class Report:
     left_out: int = 0
     gaps: int = 0
     foreign: int = 0
+    skipped: int = 0
     events: str = ""
     error: str | None = None
     batches: int = 0
@@ -130,8 +134,8 @@ class Summary:
     """The sum of the reports of a lease, or of several.
 
     `over`: no partition has anything left to do, each is caught up or halted. `left_out`, `gaps`, `foreign`,
-    `fetched_bytes` and `follower_bytes` are as in `Report`, the throttle times those of the partition that waited
-    longest. `errors` has each text once.
+    `skipped`, `fetched_bytes` and `follower_bytes` are as in `Report`, the throttle times those of the partition that
+    waited longest. `errors` has each text once.
     """
 
     partitions: int
@@ -144,6 +148,7 @@ class Summary:
     left_out: int
     gaps: int
     foreign: int
+    skipped: int
     fetch_throttle_ms: int
     produce_throttle_ms: int
     fetched_bytes: int
@@ -175,6 +180,7 @@ def summary(reports: Iterable[Report]) -> Summary:
         left_out=sum(report.left_out for report in reports),
         gaps=sum(report.gaps for report in reports),
         foreign=sum(report.foreign for report in reports),
+        skipped=sum(report.skipped for report in reports),
         fetch_throttle_ms=max((report.fetch_throttle_ms for report in reports), default=0),
         produce_throttle_ms=max((report.produce_throttle_ms for report in reports), default=0),
         fetched_bytes=sum(report.fetched_bytes for report in reports),

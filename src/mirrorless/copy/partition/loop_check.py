@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mirrorless.batches.reverse_copy import NO_OPPOSITE, OppositeCopy
+from mirrorless.batches.producers import NO_OPPOSITE, OppositeCopy
 from mirrorless.errors import Loop
 
 if TYPE_CHECKING:

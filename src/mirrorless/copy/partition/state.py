@@ -8,10 +8,11 @@ from __future__ import annotations
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from mirrorless.batches.header import SEQUENCES
-from mirrorless.batches.reverse_copy import NO_OPPOSITE, NO_PRODUCER, OppositeCopy
+from mirrorless.batches.producers import EVERY_PRODUCER, NO_OPPOSITE, NO_PRODUCER, OppositeCopy, ProducerFilter
 from mirrorless.copy.partition.errors import hole_before, unexpected_append
 from mirrorless.copy.partition.intake_limits import IntakeLimits
 from mirrorless.copy.partition.lifecycle import READABLE, TRANSITIONS, PartitionState
@@ -47,7 +48,8 @@ class PartitionCopy:
     `in_doubt`: an append failed, so the target has to be asked what it holds; answers to other appends do not count.
     `suspected` is a gap that was seen once and is looked for again. `skip` is what the next epoch has to pass over; a
     gap was seen in epoch `skip_from`. `opposite_id` is the producer that would copy the remote partition back to the
-    source, `opposite` says from which offset on its batches are a loop.
+    source, `opposite` says from which offset on its batches are a loop. `local` selects the batches that are copied:
+    with `mirrorless.loops=skip` those that no copy appended.
     """
 
     row: LeaseRow
@@ -82,6 +84,7 @@ class PartitionCopy:
     source_end: int = 0
     opposite_id: int = NO_PRODUCER
     opposite: OppositeCopy = NO_OPPOSITE
+    local: ProducerFilter = EVERY_PRODUCER
     open_transaction: OpenTransaction | None = None
     stats: PartitionStats = field(default_factory=PartitionStats)
     error: str | None = None
@@ -101,6 +104,16 @@ class PartitionCopy:
     def in_flight(self) -> int:
         """Batches that were sent and not answered."""
         return self.window.in_flight
+
+    @property
+    def shares_target(self) -> bool:
+        """Whether other producers append to the remote partition too (`mirrorless.loops=skip`)."""
+        return self.row.origins is not None
+
+    @property
+    def own(self) -> ProducerFilter:
+        """Selects the batches that this copy appended to the target."""
+        return ProducerFilter(frozenset({self.producer_id}), wanted=True)
 
     @property
     def held_by(self) -> OpenTransaction | None:
@@ -173,7 +186,8 @@ class PartitionCopy:
         self.node = node
         self.window.restart()
         self.epoch = epoch
-        self.opposite = opposite_copy(self.opposite_id, self.announced.get(epoch), self.row)
+        if not self.shares_target:
+            self.opposite = opposite_copy(self.opposite_id, self.announced.get(epoch), self.row)
         self.fetch_from = offset
         self.next_sequence = sequence
         self.leader_epoch = -1 if leader_epoch is None else leader_epoch
@@ -230,7 +244,7 @@ class PartitionCopy:
         self.halt = known.halt if known is not None else None
         self.stored = known.progress if known is not None else None
         if self.stored is not None and self.acked is not None:
-            self.acked = max(self.acked, self.stored, key=progress_order)
+            self.acked = max(self.acked, self.stored, key=attrgetter("order"))
 
     def learn_epoch(self, announcement: Announcement) -> None:
         """Take over an announcement."""
@@ -340,7 +354,7 @@ class PartitionCopy:
         elif self.acked.sequence != pending.base_sequence or base_offset <= last:
             raise unexpected_append(self, pending, base_offset, self.acked, last)
         else:
-            if base_offset > last + 1:
+            if base_offset > last + 1 and not self.shares_target:
                 self.stats.note_foreign(self.remote_place, base_offset - last - 1, before=base_offset)
             batch, first, last_offset, records, sequence, max_timestamp_ms, leader_epoch = pending
             self.acked = Progress(
@@ -379,8 +393,3 @@ class PartitionCopy:
     def begin_stats(self) -> None:
         """Count from zero, after a report."""
         self.stats = PartitionStats()
-
-
-def progress_order(progress: Progress) -> tuple[int, int]:
-    """Return a sort key: of two progress records of a partition, the later one has the greater key."""
-    return -1 if progress.epoch is None else progress.epoch, progress.last_offset

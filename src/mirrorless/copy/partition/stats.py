@@ -59,6 +59,7 @@ class PartitionStats:
     left_out: int = 0
     gaps: int = 0
     foreign: int = 0
+    skipped: int = 0
     fetch_throttle_ms: int = 0
     produce_throttle_ms: int = 0
     events: list[str] = field(default_factory=list)
@@ -102,6 +103,10 @@ class PartitionStats:
     def passed_left_out(self) -> None:
         """Count records that an epoch begins after, because they cannot be copied."""
         self.left_out += 1
+
+    def passed_copies(self, records: int) -> None:
+        """Count records of the source that a copy had appended there (`mirrorless.loops=skip`)."""
+        self.skipped += records
 
     def note_foreign(self, remote: TopicPartition, offsets: int, *, before: int) -> None:
         """Count target offsets that this copy did not write: the target has no holes while no other writer is there."""

@@ -17,6 +17,7 @@ from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts, topic_ids, undescribed
+from mirrorless.copy.flow.skipped_origins import SkippedOrigins
 from mirrorless.copy.flow.status import gone, line_on_gone
 from mirrorless.copy.planning.assignment import deal
 from mirrorless.copy.planning.closest_replica import FollowableTopics
@@ -74,6 +75,7 @@ class LeasePlanner:
         self._sizes: Sizes | None = Sizes(flow)
         self._states = TargetStates(flow, admin=self._target)
         self._followable = FollowableTopics(flow, self._source)
+        self._skipped: SkippedOrigins | None = None
         self._has_planned = False
 
     def prepare(self) -> bool:
@@ -107,7 +109,7 @@ class LeasePlanner:
         self.flow = flow
         # Progress that is older than the source's ends makes a partition's lag longer at most.
         source, target, read = side_by_side(self._source.metadata, self._target.metadata, self._read_progress)
-        ends_of(flow, source=self._source, target=self._target, at_source=source, at_target=target)
+        ids = ends_of(flow, source=self._source, target=self._target, at_source=source, at_target=target)
         counts = PartitionCounts(partition_counts(source), partition_counts(target))
         refuse_loops(flow, counts.source.keys() | counts.target.keys())
         remote = replicated(flow, counts.source)
@@ -132,8 +134,18 @@ class LeasePlanner:
         self.waiting = str(self._rival.may_run(waiting)) if waiting else kept or unknown or unmade
         places = [place for place in places if place in ends and place not in waiting]
         seen = self._progress.discovered.partitions if starts_at_latest(flow) else {}
+        if self._skipped is None or self._skipped.flow != flow:
+            self._skipped = SkippedOrigins(flow, target_id=ids.target_id, progress=self._progress)
+        origins = {topic: self._skipped.of(topic) for topic in {place[0] for place in places}}
         rows = [
-            row_of(place, remote[place[0]], ends[place], known.get(place), is_new=is_new(place, seen))
+            row_of(
+                place,
+                remote[place[0]],
+                ends[place],
+                known.get(place),
+                is_new=is_new(place, seen),
+                origins=origins[place[0]],
+            )
             for place in places
         ]
         if self._bounded:

@@ -38,6 +38,11 @@ class Progress(NamedTuple):
     leader_epoch: int | None = None
     run: int | None = None
 
+    @property
+    def order(self) -> tuple[int, int]:
+        """A sort key: of two progress records of a partition, the later one has the greater key."""
+        return -1 if self.epoch is None else self.epoch, self.last_offset
+
     def to_bytes(self) -> bytes:
         """Value of the progress record."""
         fields = {"offset": self.last_offset}

@@ -7,7 +7,7 @@ replicated counts: a leader's producer state covers its own log to the end, of w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.header import SEQUENCES
 from mirrorless.copy.progress.epoch_kind import AFTER_MIRRORMAKER2_TEXT, EpochKind
@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mirrorless.copy.progress.records import Announcement, Progress
+
+
+class OwnRecords(NamedTuple):
+    """Records that a copy appended after a known pair, whose next target offset is `after`: how many, and the last one.
+
+    `last_downstream` is the offset of that record, `after - 1` if there is none. See `shared_target`.
+    """
+
+    after: int
+    records: int
+    last_downstream: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +40,7 @@ class RemoteLogState:
     producer's. `unreplicated` is how many offsets the leader's own log has after the high watermark, None where that is
     unknown; it was asked for after the producer state. Whose they are is unknown where the producer is forgotten, by
     the age of its records, which for old records may be at once (`ProducerStateManager.isProducerExpired`).
+    `own`: where other producers append too, so that the log's length does not count the copy's records.
     """
 
     log_end: int
@@ -37,6 +49,16 @@ class RemoteLogState:
     remembered: bool = False
     foreign_tail: bool = False
     unreplicated: int | None = None
+    own: OwnRecords | None = None
+
+    @property
+    def counted_end(self) -> int:
+        """Where the log would end if only this copy had appended since the known pair."""
+        return self.log_end if self.own is None else self.own.after + self.own.records
+
+    def holds_records_from(self, downstream: int) -> bool:
+        """Whether the copy's records, or what may be its records, are there from a target offset on."""
+        return self.log_end > downstream if self.own is None else self.own.last_downstream >= downstream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +191,7 @@ def _is_next(newest: Announcement, progress: Progress | None, target: RemoteLogS
         return False  # the target lost what it had when this was announced
     if target.epoch is None or target.last_sequence is None:
         # Forgotten: only the length of the log shows that nothing was appended.
-        return progress is not None and target.log_end == newest.downstream
+        return progress is not None and target.counted_end == newest.downstream
     if target.epoch >= newest.epoch:
         return False
     return newest.after is None or newest.after == (target.epoch, (target.last_sequence + 1) % SEQUENCES)
@@ -180,7 +202,7 @@ def _ahead(base: _Base, records: int, target: RemoteLogState) -> Decision:
 
     More of them than the leader's own log has are no reason to wait: it took some without others before them.
     """
-    late = base.downstream + records - target.log_end
+    late = base.downstream + records - target.counted_end
     if target.unreplicated is not None and late > target.unreplicated:
         missing = late - target.unreplicated
         return Lost(
@@ -197,7 +219,7 @@ def _ahead(base: _Base, records: int, target: RemoteLogState) -> Decision:
         walk_from=base.offset,
         walk_records=records,
         sequence=(base.sequence + records) % SEQUENCES,
-        last_downstream=base.downstream + records - 1,
+        last_downstream=base.downstream + records - 1 if target.own is None else target.own.last_downstream,
     )
 
 
@@ -210,7 +232,7 @@ def _forgotten(base: _Base, target: RemoteLogState) -> Decision:
             kind=GapKind.UNEXPLAINED,
             records=None,
         )
-    return _ahead(base, target.log_end - base.downstream, target)
+    return _ahead(base, target.counted_end - base.downstream, target)
 
 
 def _without_progress(announced: Mapping[int, Announcement], target: RemoteLogState) -> Decision:
@@ -257,5 +279,5 @@ def _from_announcement(
         return _lost(announcement.downstream, target)
     base = _Base(epoch=epoch, offset=announcement.start, sequence=0, downstream=announcement.downstream)
     # Sequences wrap; the length of the log shows how often.
-    wraps = max(0, target.log_end - base.downstream - last_sequence - 1) // SEQUENCES
+    wraps = max(0, target.counted_end - base.downstream - last_sequence - 1) // SEQUENCES
     return _ahead(base, last_sequence + 1 + wraps * SEQUENCES, target)

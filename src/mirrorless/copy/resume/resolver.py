@@ -169,7 +169,12 @@ class PositionResolver:
             return position
         announced = copy.announced.get(decision.epoch)
         begins = state.epoch != decision.epoch and decision.sequence == decision.walk_records == 0
-        if begins and announced is not None and announced.after is None and state.log_end > announced.downstream:
+        if (
+            begins
+            and announced is not None
+            and announced.after is None
+            and state.holds_records_from(announced.downstream)
+        ):
             # A reset while a copy ran: offsets are translated by where this epoch really begins on the target.
             return await self._next_epoch(
                 copy, state, start=position.offset, kind=announced.kind, reason=announced.reason

@@ -42,7 +42,8 @@ async def walk(
 
     `leader_epoch` is that of the record before `offset`, if it is known. Raises `Gap` where there are fewer.
     """
-    position = LogPosition(offset, leader_epoch=-1 if leader_epoch is None else leader_epoch)
+    epoch = -1 if leader_epoch is None else leader_epoch
+    position = LogPosition(offset, leader_epoch=epoch, producers=copy.local)
     left = count
     end: LogEnd | None = None
     try:
@@ -75,7 +76,7 @@ async def walk(
 async def find(source: ClusterClient, copy: PartitionCopy, record: bytes, *, start: int, end: int) -> int | None:
     """Look for a record (without its deltas) between the offsets `start` and `end`; returns the offset after it."""
     with _copy_errors(copy):
-        async for batch in committed(source, copy.place, LogPosition(start), until=end):
+        async for batch in committed(source, copy.place, LogPosition(start, producers=copy.local), until=end):
             if isinstance(batch, LogEnd):
                 _check_end(copy, batch, end)
                 continue
@@ -87,7 +88,7 @@ async def find(source: ClusterClient, copy: PartitionCopy, record: bytes, *, sta
 
 async def count(source: ClusterClient, copy: PartitionCopy, *, start: int, end: int) -> int:
     """Return how many committed records the source has from offset `start` up to `end`."""
-    counter = RecordCounter(start, [end])
+    counter = RecordCounter(start, [end], producers=copy.local)
     with _copy_errors(copy):
         async for batch in committed(source, copy.place, counter, until=end):
             if isinstance(batch, LogEnd):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mirrorless.batches.header import BatchHeader, FormatError, scan
+from mirrorless.copy.partition.errors import append_error
 from mirrorless.copy.resume.decision import RemoteLogState
+from mirrorless.copy.resume.shared_target import with_own_records
 from mirrorless.errors import MirrorlessError
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol import cluster_client
@@ -41,7 +43,11 @@ async def states_of(
         target.offsets(node, places, at=cluster_client.LATEST),
     )
     unknown = [
-        copy for copy in copies if known[copy.remote_place] is None and not _is_at(copy, ends[copy.remote_place].offset)
+        copy
+        for copy in copies
+        if known[copy.remote_place] is None
+        and not copy.shares_target
+        and not _is_at(copy, ends[copy.remote_place].offset)
     ]
     asked = {copy.remote_place: ends[copy.remote_place].offset - 1 for copy in unknown}
     tails = await _tails(target, node, {place: at for place, at in asked.items() if starts[place].offset <= at})
@@ -55,7 +61,25 @@ async def states_of(
             found[copy] = _state(copy, known[place], ends[place].offset, log_ends.get(place), tails)
         except (kafka_errors.KafkaError, MirrorlessError) as error:
             found[copy] = error
+    shared = [
+        (copy, state) for copy, state in found.items() if copy.shares_target and isinstance(state, RemoteLogState)
+    ]
+    searches = (_searched(target, copy, state, starts[copy.remote_place].offset) for copy, state in shared)
+    for (copy, _), answer in zip(shared, await target.side_by_side(*searches), strict=True):
+        found[copy] = answer
     return found
+
+
+async def _searched(
+    target: ClusterClient, copy: PartitionCopy, state: RemoteLogState, log_start: int
+) -> RemoteLogState | kafka_errors.KafkaError | MirrorlessError:
+    """Return the state with the copy's own records, or the error of reading them."""
+    try:
+        return await with_own_records(target, copy, state, log_start=log_start)
+    except FormatError as error:
+        return append_error(copy, f"a batch of the target at offset {error.offset} cannot be read: {error}")
+    except (kafka_errors.KafkaError, MirrorlessError) as error:
+        return error
 
 
 def _is_at(copy: PartitionCopy, downstream: int) -> bool:

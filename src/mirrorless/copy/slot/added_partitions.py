@@ -17,7 +17,9 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.identity import id_of
 from mirrorless.clusters.topics import high_watermarks, partition_counts
+from mirrorless.copy.flow.skipped_origins import SkippedOrigins
 from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.copy.progress.discovered_topics import is_new, starts_at_latest
 from mirrorless.copy.progress.topic import ProgressTopic
@@ -164,31 +166,45 @@ class _Look:
 
     def rows(self, lease: _Lease) -> list[LeaseRow]:
         """Return rows of the slot's partitions that appeared since the last look; raises `ClusterError`."""
-        counts = PartitionCounts(partition_counts(self._source.metadata()), partition_counts(self._target.metadata()))
+        source, target = self._source.metadata(), self._target.metadata()
+        counts = PartitionCounts(partition_counts(source), partition_counts(target))
         if counts == lease.seen:
             return []
         refuse_loops(self.flow, counts.source.keys() | counts.target.keys())
         remote = replicated(self.flow, counts.source)
         copied = counts.copied(remote)
         places = [place for place in new_places(lease.planned, copied) if is_share_of(place, lease.slot, lease.looking)]
-        rows = self._planned(places, remote, lease.row) if places else []
+        target_id = id_of(self.flow.target, target.cluster_id)
+        rows = self._planned(places, remote, lease.row, target_id) if places else []
         lease.planned |= {topic: max(count, lease.planned.get(topic, 0)) for topic, count in copied.items()}
         lease.seen = counts
         return rows
 
-    def _planned(self, places: list[TopicPartition], remote: Mapping[str, str], like: LeaseRow) -> list[LeaseRow]:
+    def _planned(
+        self, places: list[TopicPartition], remote: Mapping[str, str], like: LeaseRow, target_id: str
+    ) -> list[LeaseRow]:
         ends, _ = high_watermarks(self._source, places)
         known = self._progress.read()
+        origins = SkippedOrigins(self.flow, target_id=target_id, progress=self._progress)
         seen = self._progress.discovered.partitions if starts_at_latest(self.flow) else {}
         rows = [
-            row_of(place, remote[place[0]], ends.get(place, 0), said, is_new=is_new(place, seen))
+            row_of(
+                place,
+                remote[place[0]],
+                ends.get(place, 0),
+                said,
+                is_new=is_new(place, seen),
+                origins=origins.of(place[0]),
+            )
             for place in places
             if not _is_mirrormakers(said := known.get(place))
         ]
         return [replace(row, slots=like.slots, is_first=like.is_first) for row in rows]
 
 
-def row_of(place: TopicPartition, remote_topic: str, end: int, known: Known | None, *, is_new: bool) -> LeaseRow:
+def row_of(
+    place: TopicPartition, remote_topic: str, end: int, known: Known | None, *, is_new: bool, origins: str | None
+) -> LeaseRow:
     """Return a lease's row of one partition, whose source ends at `end`."""
     progress = known.progress if known else None
     return LeaseRow(
@@ -199,6 +215,7 @@ def row_of(place: TopicPartition, remote_topic: str, end: int, known: Known | No
         last_offset=progress.last_offset if progress else None,
         known=known.to_json() if known else None,
         is_new=is_new,
+        origins=origins,
     )
 
 

@@ -7,13 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from mirrorless.batches.producers import ProducerFilter
 from mirrorless.copy.flow.memory_limits import SPARK_WORKER, MemoryLimits
 from mirrorless.copy.partition.handover import Handover, can_continue, handover
 from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS, SendWindow
 from mirrorless.copy.partition.state import PartitionCopy
 from mirrorless.copy.partition.stats import PartitionStats
-from mirrorless.copy.resume.producer_id import producer_id
+from mirrorless.copy.resume.producer_id import copies_at_source, producer_id
 from mirrorless.copy.slot.appender import Appender
 from mirrorless.copy.slot.error_policy import ErrorPolicy
 from mirrorless.copy.slot.fetcher import Fetcher
@@ -320,6 +321,7 @@ class Lease:
             source_end=row.source_end,
             window=SendWindow(self._terms.remembered_ms),
             opposite_id=producer_id(self._target_id, row.remote_topic, row.partition),
+            local=ProducerFilter(copies_at_source(row)),
             stats=PartitionStats() if left is None else left.stats,
             open_transaction=None if left is None else left.open_transaction,
         )

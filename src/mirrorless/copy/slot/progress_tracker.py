@@ -175,6 +175,7 @@ class ProgressTracker:
             left_out=stats.left_out,
             gaps=stats.gaps,
             foreign=stats.foreign,
+            skipped=stats.skipped,
             events="\n".join(stats.events),
             error=copy.error
             or waits

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mirrorless.batches.header import FormatError
 from mirrorless.batches.intake import PassedTo, take_in
-from mirrorless.batches.reverse_copy import LoopedBatch
+from mirrorless.batches.producers import LoopedBatch
 from mirrorless.batches.stamp import stamp
 from mirrorless.clusters.connection_errors import grant
 from mirrorless.copy.partition.errors import cut_at, fetch_error
@@ -118,8 +118,10 @@ class ResponseIntake:
             views=outlasts(fetched.records),
             merge_below=_MERGED_BYTES if copy.window.merges else 0,
             opposite=copy.opposite,
+            skipped=copy.local.ids,
         ):
             if isinstance(taken, PassedTo):
+                copy.stats.passed_copies(taken.skipped)
                 copy.advance(taken.offset, taken.leader_epoch)
                 continue
             if not copy.row.is_first and not copy.window.remembers(taken.header.max_timestamp_ms, now_ms):

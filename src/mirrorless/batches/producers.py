@@ -1,7 +1,8 @@
-"""Detects batches that a copy in the opposite direction appended to the source: copied records that came back.
+"""Recognises batches that a copy appended, by the producer id in their headers.
 
-A flow of another file may copy the target's topic back under the same name. Its producer id is derived from the
-target's cluster id (`copy.resume.producer_id`), so every batch shows whether that flow copied it.
+The producer id of a copy is derived from its source's cluster id (`copy.resume.producer_id`), so every batch shows
+which flow copied it; log compaction keeps the id. A flow of another file may copy the target's topic back under the
+same name: `OppositeCopy`. With `mirrorless.loops=skip` only a cluster's own records are copied: `ProducerFilter`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,20 @@ class OppositeCopy(NamedTuple):
 
 
 NO_OPPOSITE: Final = OppositeCopy()
+
+
+class ProducerFilter(NamedTuple):
+    """Selects batches by producer: those of `ids` if they are `wanted`, else all others."""
+
+    ids: frozenset[int] = frozenset()
+    wanted: bool = False
+
+    def selects(self, header: BatchHeader) -> bool:
+        """Whether the batch's producer is selected."""
+        return (header.producer_id in self.ids) is self.wanted
+
+
+EVERY_PRODUCER: Final = ProducerFilter()
 
 
 class LoopedBatch(Exception):

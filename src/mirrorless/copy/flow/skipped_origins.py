@@ -1,0 +1,69 @@
+"""Finds the clusters whose records a flow skips, with `mirrorless.loops=skip`, topic by topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.identity import id_of
+from mirrorless.copy.progress.origin_clusters import origin_key, origin_value
+from mirrorless.copy.progress.writer import ProgressWriter
+from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.loops import Loops, skips_copies
+
+if TYPE_CHECKING:
+    from mirrorless.copy.progress.topic import ProgressTopic
+    from mirrorless.settings import Cluster, Flow
+
+_FLUSH_S: Final = 30.0
+
+
+class SkippedOrigins:
+    """The ids for one flow, whose target has the cluster id `target_id`; `progress` was read.
+
+    Each other cluster is asked for its id once; one that does not answer has the id that it had before.
+    """
+
+    def __init__(self, flow: Flow, *, target_id: str, progress: ProgressTopic) -> None:
+        self.flow = flow
+        self._loops = Loops(flow) if skips_copies(flow) else None
+        self._progress = progress
+        self._ids: dict[str, list[str]] = {flow.target.alias: [target_id]}
+
+    def of(self, topic: str) -> str | None:
+        """Return the ids as a lease's row has them; None if the flow does not skip copies.
+
+        Raises `ClusterUnavailable` if a cluster's id is needed, does not answer, and never did.
+        """
+        if self._loops is None:
+            return None
+        return ",".join(one for cluster in self._loops.skipped(topic) for one in self._ids_of(cluster))
+
+    def _ids_of(self, cluster: Cluster) -> list[str]:
+        known = self._ids.get(cluster.alias)
+        if known is None:
+            known = self._ids[cluster.alias] = self._asked(cluster)
+        return known
+
+    def _asked(self, cluster: Cluster) -> list[str]:
+        stored = self._progress.origins.ids.get(cluster.alias, [])
+        if cluster.cluster_id is not None:
+            return [*stored, cluster.cluster_id]
+        try:
+            found = id_of(cluster, Admin(cluster).metadata().cluster_id)
+        except ClusterError as error:
+            if stored:
+                return stored
+            raise ClusterUnavailable(
+                f"its id is not known, by which {self.flow.name} recognises its records, and it does not answer "
+                f"({error}); start it, or set {cluster.alias}.mirrorless.cluster.id to its id",
+                cluster=cluster.alias,
+            ) from error
+        if found in stored:
+            return stored
+        writer = ProgressWriter(topic=self.flow.offset_storage_topic, cluster=self.flow.target)
+        writer.write(origin_key(self.flow.source.alias, cluster.alias), origin_value([*stored, found]))
+        if not writer.flush(_FLUSH_S) or writer.failures:
+            reason = writer.error or f"{self.flow.offset_storage_topic} does not take the id of {cluster.alias}"
+            raise ClusterError(reason, cluster=self.flow.target.alias)
+        return [*stored, found]

@@ -1,0 +1,145 @@
+"""The same topic in both directions with `mirrorless.loops=skip`: each side gets the other's records once, in order."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+
+from tests.support.world import World, fill, read, values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
+
+
+class BothWays:
+    """A world whose file has the flow back too; each of the two copies by leases that remember nothing."""
+
+    def __init__(self, world: World, *, partitions: int = 1, **config: str) -> None:
+        self.there = world
+        self.topic = world.topic(partitions, **config)
+        self.back = copy.copy(world)
+        self.back.source, self.back.target = world.target, world.source
+        self.back.flow = back = f"{world.target_alias}->{world.source_alias}"
+        world.write_settings(
+            **{
+                "replication.policy.class": "IdentityReplicationPolicy",
+                "mirrorless.loops": "skip",
+                f"{back}.enabled": "true",
+                f"{back}.topics": self.topic,
+                f"{back}.sync.topic.configs.enabled": "false",
+            }
+        )
+        world.discover()
+
+    def copy(self) -> None:
+        """Copy in both directions, to the ends of both sides."""
+        self.there.copy_to_the_end()
+        self.back.copy_to_the_end()
+
+    def written(self, cluster: EmbeddedCluster, origin: bytes) -> list[bytes]:
+        """Values on a cluster that begin with `origin`, in the order of partition 0's log."""
+        return [
+            one for one in values(read(cluster, self.topic, isolation="read_committed")[0]) if one and one[:1] == origin
+        ]
+
+    def check(self, ours: Iterable[bytes], theirs: Iterable[bytes]) -> None:
+        """Compare what both sides have of each origin with what was written there."""
+        for cluster in (self.there.source, self.there.target):
+            assert self.written(cluster, b"a") == list(ours)
+            assert self.written(cluster, b"b") == list(theirs)
+
+
+@pytest.fixture
+def both(world: World) -> BothWays:
+    return BothWays(world)
+
+
+def numbered(origin: str, start: int, end: int) -> list[bytes]:
+    return [f"{origin}{number}".encode() for number in range(start, end)]
+
+
+def test_each_side_gets_the_others_records_once(both: BothWays) -> None:
+    here, there = both.there.source, both.there.target
+    for number in range(6):
+        fill(here, both.topic, numbered("a", 10 * number, 10 * number + 10))
+        both.copy()
+        fill(there, both.topic, numbered("b", 7 * number, 7 * number + 7))
+        both.copy()
+
+    both.check(numbered("a", 0, 60), numbered("b", 0, 42))
+    reports = both.there.copy()
+    assert all(report.records == 0 for report in reports)
+
+
+def test_batches_of_all_kinds_are_skipped(both: BothWays) -> None:
+    """One by one, large, compressed, and transactions with aborts, mixed with copied ones."""
+    sides = {"a": both.there.source, "b": both.there.target}
+    wanted: dict[str, list[bytes]] = {"a": [], "b": []}
+    chance = random.Random(1)
+    for number in range(12):
+        for origin, cluster in sides.items():
+            begins = len(wanted[origin])
+            some = numbered(origin, begins, begins + chance.choice([1, 3, 40, 500]))
+            settings: dict[str, str | int] = chance.choice(
+                [{"batch_num_messages": 1}, {"compression_type": "lz4"}, {"linger_ms": 20}, {}]
+            )
+            if number % 4 == 3:
+                client = Producer(
+                    {"bootstrap.servers": cluster.bootstrap_servers, "transactional.id": f"{both.topic}-{origin}"}
+                )
+                client.init_transactions(60)
+                client.begin_transaction()
+                client.produce(both.topic, value=origin.encode() + b"-aborted", partition=0)
+                client.flush(60)
+                client.abort_transaction(60)
+                client.begin_transaction()
+                for value in some:
+                    client.produce(both.topic, value=value, partition=0)
+                client.commit_transaction(60)
+            else:
+                fill(cluster, both.topic, some, **settings)
+            wanted[origin] += some
+        if chance.random() < 0.7:
+            both.copy()
+    both.copy()
+
+    both.check(wanted["a"], wanted["b"])
+
+
+def test_a_copy_resumes_among_records_that_others_appended(both: BothWays) -> None:
+    """The progress topic is older than the target, which has records of both sides after it."""
+    here, there = both.there.source, both.there.target
+    fill(here, both.topic, numbered("a", 0, 50))
+    both.copy()
+    fill(there, both.topic, numbered("b", 0, 50))
+    fill(here, both.topic, numbered("a", 50, 90))
+    old = progress(both.there)
+    both.there.copy_to_the_end()
+    fill(there, both.topic, numbered("b", 50, 120))
+    put_back(both.there, old)
+
+    fill(here, both.topic, numbered("a", 90, 100))
+    both.copy()
+
+    both.check(numbered("a", 0, 100), numbered("b", 0, 120))
+
+
+def progress(world: World) -> list[tuple[bytes | None, bytes | None]]:
+    """The newest progress records of a flow."""
+    newest = {one.key: one.value for records in read(world.target, world.progress_topic).values() for one in records}
+    return [(key, value) for key, value in newest.items() if value is not None and b'"sequence"' in value]
+
+
+def put_back(world: World, records: Iterable[tuple[bytes | None, bytes | None]]) -> None:
+    """Write progress records again, each into the partition where its key is."""
+    where = {one.key: partition for partition, some in read(world.target, world.progress_topic).items() for one in some}
+    client = Producer({"bootstrap.servers": world.target.bootstrap_servers})
+    for key, value in records:
+        client.produce(world.progress_topic, key=key, value=value, partition=where[key])
+    assert client.flush(30) == 0
