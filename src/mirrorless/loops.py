@@ -63,10 +63,19 @@ def skips_copies(flow: Flow) -> bool:
     return flow.loops == "skip" and keeps_names(flow)
 
 
+def others_on_circle(flow: Flow) -> list[Flow]:
+    """Return the flows of `circle`, each with its own."""
+    every = (flow, *flow.circle)
+    return [
+        one.among(aliases=one.aliases, circle=[other for other in every if other.name != one.name])
+        for one in flow.circle
+    ]
+
+
 def opposite_that_skips(flow: Flow) -> Flow | None:
     """Return the flow in the other direction if both skip copies, None if not."""
     back = f"{flow.target.alias}->{flow.source.alias}"
-    other = next((one for one in flow.circle if one.name == back), None)
+    other = next((one for one in others_on_circle(flow) if one.name == back), None)
     return other if other is not None and skips_copies(flow) and skips_copies(other) else None
 
 

@@ -176,3 +176,25 @@ class OffsetSearch(RecordCounter):
         """Take the offset that was reached as the one after the last record."""
         for number in self._left_up_to(self.records):
             self.counts[number] = self.offset
+
+
+@dataclass(slots=True)
+class SearchUpTo(OffsetSearch):
+    """Searches up to the offset `limit`, which is the answer for records that are not before it."""
+
+    limit: int
+
+    def add(self, batch: CommittedBatch) -> None:
+        """Look for records in one batch, the next one of `read`; raises `FormatError`."""
+        OffsetSearch.add(self, batch)
+        if batch.next_offset >= self.limit:
+            self._fill()
+
+    def end_at(self, end: int, *, believed: bool) -> None:  # noqa: ARG002 - nothing before the limit is left to read
+        """Take the limit for all records that were not found."""
+        self._fill()
+
+    def _fill(self) -> None:
+        self.counts = {number: min(offset, self.limit) for number, offset in self.counts.items()}
+        for number in self.until[len(self.counts) :]:
+            self.counts[number] = self.limit

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.offsets.backlog import Backlog
-    from mirrorless.offsets.translation_service import Translator
     from mirrorless.settings import Flow
 
 _WALKING_S: Final = 20.0
@@ -173,7 +172,7 @@ class _Forecaster:
             source_offset=one.offset,
             target_offset=None if translated is None else translated.downstream,
             how=str(answer.how) if isinstance(answer, Translated) else answer.reason,
-            read_again=None if translated is None else most_read_again(self._translator, place, one.offset, translated),
+            read_again=None if translated is None else self._translator.read_again(place, one.offset, translated),
             checkpoint_offset=None if checkpoint is None else checkpoint.downstream,
             checkpoint_source_offset=None if checkpoint is None else checkpoint.upstream,
             not_copied=None if lost is None else lost.records,
@@ -181,16 +180,6 @@ class _Forecaster:
             newest_ms=self._newest.get(remote),
             metadata=one.metadata,
         )
-
-
-def most_read_again(translator: Translator, place: TopicPartition, offset: int, answer: Translated) -> int:
-    """The maximum number of records between the answer and the exact one, which is unknown if not exact."""
-    if answer.exact:
-        return 0
-    run, following = translator.line(place).at(offset)
-    ceiling = translator.target_ends[place] if following is None else following.first_downstream
-    most = ceiling - answer.downstream
-    return max(0, most if run is None else min(most, offset - run.end_upstream))
 
 
 def _from_checkpoints(flow: Flow, topic: CheckpointTopic, target: Admin, reason: str) -> FailoverPlan:

@@ -11,6 +11,7 @@ after. The cases:
 | before everything that was ever copied | the first record on the target | `before` |
 | on a partition of which nothing is on the target yet | 0 | `empty` |
 | beyond everything copied | the target's end | `beyond` |
+| on a topic with records of several origins | the first record of any origin that was not read | `merged` |
 | at a sync of MirrorMaker 2, or just after it | that pair | `pair` |
 | anywhere else after one, or where a walk is impossible | one past the nearest pair below | `nearest` |
 | before the oldest pair, or nothing is known | none, with the reason | |
@@ -41,6 +42,7 @@ class How(StrEnum):
     PAIR = "pair"
     NEAREST = "nearest"
     START = "start"
+    MERGED = "merged"
 
 
 @dataclass(frozen=True, slots=True)

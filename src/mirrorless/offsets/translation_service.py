@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.batches.producers import EVERY_PRODUCER
 from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.clusters.internal_topics import offset_syncs_topic
 from mirrorless.clusters.side_by_side import side_by_side
@@ -23,6 +24,7 @@ from mirrorless.policy import policy_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from mirrorless.batches.producers import ProducerFilter
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Flow
@@ -50,12 +52,14 @@ class Walked:
     troubles: list[str] = field(default_factory=list)
 
 
-def counter_from(known: Known | None, start: int, until: Sequence[int]) -> RecordCounter:
+def counter_from(
+    known: Known | None, start: int, until: Sequence[int], *, producers: ProducerFilter = EVERY_PRODUCER
+) -> RecordCounter:
     """Count from upstream offset `start`; with the source's leader epoch before it, where the progress ends there."""
     last = known.progress if known is not None else None
     if last is None or last.leader_epoch is None or last.last_offset + 1 != start:
-        return RecordCounter(start, until)
-    return RecordCounter(start, until, leader_epoch=last.leader_epoch)
+        return RecordCounter(start, until, producers=producers)
+    return RecordCounter(start, until, leader_epoch=last.leader_epoch, producers=producers)
 
 
 class Translator:
@@ -77,7 +81,7 @@ class Translator:
         self.syncs = OffsetSyncs(
             offset_syncs_topic(flow), target if on_target else source, must_read_to_end=must_read_to_end
         )
-        self._progress = ProgressTopic(flow, target)
+        self.progress_topic = ProgressTopic(flow, target)
         self.progress: Mapping[TopicPartition, Known] = {}
         self._ids: dict[str, str] = {}
         self._unidentified: dict[str, str] = {}
@@ -102,8 +106,8 @@ class Translator:
         """Read the progress if the target has its topic; returns whether it was read to its end."""
         if self._flow.offset_storage_topic not in counts:
             return True
-        self.progress = self._progress.read(stopping=stopping)
-        return self._progress.complete
+        self.progress = self.progress_topic.read(stopping=stopping)
+        return self.progress_topic.complete
 
     def refresh(self, places: Iterable[TopicPartition], *, stopping: Callable[[], bool] = lambda: False) -> bool:
         """Read the current state of these source partitions; raises `ClusterError`.
@@ -131,7 +135,7 @@ class Translator:
     def identify(self, topics: Iterable[str], *, stopping: Callable[[], bool] = lambda: False) -> None:
         """Find which of these source topics were recreated, and nothing else; raises `ClusterError`."""
         if self._flow.offset_storage_topic in partition_counts(self._target.metadata()):
-            self.progress = self._progress.read(stopping=stopping)
+            self.progress = self.progress_topic.read(stopping=stopping)
         self._identify(set(topics))
 
     def why_not(self, place: TopicPartition) -> str | None:
@@ -195,10 +199,19 @@ class Translator:
                     answers[place] = {offset: inside_log(one, start) for offset, one in answers[place].items()}
         return answers
 
+    def read_again(self, place: TopicPartition, offset: int, answer: Translated) -> int:
+        """Return the maximum number of records between the answer and the exact one, which is unknown if not exact."""
+        if answer.exact:
+            return 0
+        run, following = self.line(place).at(offset)
+        ceiling = self.target_ends[place] if following is None else following.first_downstream
+        most = ceiling - answer.downstream
+        return max(0, most if run is None else min(most, offset - run.end_upstream))
+
     def close(self) -> None:
         """Close all connections."""
         self.syncs.close()
-        self._progress.close()
+        self.progress_topic.close()
         self._walker.close()
 
     def _walk(

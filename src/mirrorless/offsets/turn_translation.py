@@ -16,6 +16,7 @@ from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.topic_ids import copied_id
 from mirrorless.loops import begins_stopped, opposite
 from mirrorless.offsets.inverse_translation import InverseTranslator
+from mirrorless.offsets.shared_translation import SharedTranslator, is_shared
 from mirrorless.offsets.translation import How, Translated, Unknown, inside_log
 from mirrorless.offsets.translation_service import Translator
 
@@ -33,6 +34,10 @@ def translator_of(
     flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool = False, inside_log: bool = True
 ) -> Translator:
     """Return a flow's translator; the parameters are those of `Translator`."""
+    if is_shared(flow):
+        return SharedTranslator(
+            flow, source=source, target=target, must_read_to_end=must_read_to_end, inside_log=inside_log
+        )
     back = opposite(flow)
     if back is None:
         return Translator(flow, source=source, target=target, must_read_to_end=must_read_to_end, inside_log=inside_log)

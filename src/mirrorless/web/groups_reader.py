@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.groups import GroupOffsets, list_groups
 from mirrorless.filters import group_filter_for, topic_filter_for
-from mirrorless.offsets.failover_plan import most_read_again
 from mirrorless.offsets.translation import Translated
 from mirrorless.offsets.turn_translation import translator_of
 from mirrorless.web.reader import RepeatingReader
@@ -113,7 +112,7 @@ class GroupsReader(RepeatingReader):
                     source_offset=one.offset,
                     source_lag=self._lag_of(place, one.offset),
                     target_offset=None if known is None else known.downstream,
-                    read_again=None if known is None else most_read_again(self._translator, place, one.offset, known),
+                    read_again=None if known is None else self._translator.read_again(place, one.offset, known),
                     how=str(answer.how) if isinstance(answer, Translated) else answer.reason,
                 )
             )

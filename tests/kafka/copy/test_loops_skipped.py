@@ -2,66 +2,22 @@
 
 from __future__ import annotations
 
-import copy
 import random
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
 
-from tests.support.world import World, fill, read, values
+from tests.support.both_ways import BothWays, numbered
+from tests.support.world import World, fill, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from mirrorless.local.embedded_kafka import EmbeddedCluster
-
-
-class BothWays:
-    """A world whose file has the flow back too; each of the two copies by leases that remember nothing."""
-
-    def __init__(self, world: World, *, partitions: int = 1, **config: str) -> None:
-        self.there = world
-        self.topic = world.topic(partitions, **config)
-        self.back = copy.copy(world)
-        self.back.source, self.back.target = world.target, world.source
-        self.back.flow = back = f"{world.target_alias}->{world.source_alias}"
-        world.write_settings(
-            **{
-                "replication.policy.class": "IdentityReplicationPolicy",
-                "mirrorless.loops": "skip",
-                f"{back}.enabled": "true",
-                f"{back}.topics": self.topic,
-                f"{back}.sync.topic.configs.enabled": "false",
-            }
-        )
-        world.discover()
-
-    def copy(self) -> None:
-        """Copy in both directions, to the ends of both sides."""
-        self.there.copy_to_the_end()
-        self.back.copy_to_the_end()
-
-    def written(self, cluster: EmbeddedCluster, origin: bytes) -> list[bytes]:
-        """Values on a cluster that begin with `origin`, in the order of partition 0's log."""
-        return [
-            one for one in values(read(cluster, self.topic, isolation="read_committed")[0]) if one and one[:1] == origin
-        ]
-
-    def check(self, ours: Iterable[bytes], theirs: Iterable[bytes]) -> None:
-        """Compare what both sides have of each origin with what was written there."""
-        for cluster in (self.there.source, self.there.target):
-            assert self.written(cluster, b"a") == list(ours)
-            assert self.written(cluster, b"b") == list(theirs)
 
 
 @pytest.fixture
 def both(world: World) -> BothWays:
     return BothWays(world)
-
-
-def numbered(origin: str, start: int, end: int) -> list[bytes]:
-    return [f"{origin}{number}".encode() for number in range(start, end)]
 
 
 def test_each_side_gets_the_others_records_once(both: BothWays) -> None:
@@ -86,9 +42,7 @@ def test_batches_of_all_kinds_are_skipped(both: BothWays) -> None:
         for origin, cluster in sides.items():
             begins = len(wanted[origin])
             some = numbered(origin, begins, begins + chance.choice([1, 3, 40, 500]))
-            settings: dict[str, str | int] = chance.choice(
-                [{"batch_num_messages": 1}, {"compression_type": "lz4"}, {"linger_ms": 20}, {}]
-            )
+            batches, codec = chance.choice([1, 20, 10_000]), chance.choice(["none", "lz4"])
             if number % 4 == 3:
                 client = Producer(
                     {"bootstrap.servers": cluster.bootstrap_servers, "transactional.id": f"{both.topic}-{origin}"}
@@ -103,7 +57,13 @@ def test_batches_of_all_kinds_are_skipped(both: BothWays) -> None:
                     client.produce(both.topic, value=value, partition=0)
                 client.commit_transaction(60)
             else:
-                fill(cluster, both.topic, some, **settings)
+                fill(
+                    cluster,
+                    both.topic,
+                    some,
+                    batch_num_messages=batches,
+                    compression_type=codec,
+                )
             wanted[origin] += some
         if chance.random() < 0.7:
             both.copy()

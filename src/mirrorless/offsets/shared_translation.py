@@ -1,0 +1,167 @@
+"""Translates offsets of flows that skip copied records: both sides have the same records, each in an order of its own.
+
+A consumer has read a part of the records of each origin: those written to the source, those written to the target, and
+those of other clusters of the file. It continues at the largest offset of the target before which it has read all;
+what it has read after that, it reads again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from mirrorless.clusters.admin import Admin
+from mirrorless.errors import ClusterUnavailable
+from mirrorless.loops import opposite_that_skips, others_on_circle, skips_copies
+from mirrorless.offsets.shared_map import Bound, SharedMap
+from mirrorless.offsets.translation import How, Translated, Unknown, inside_log
+from mirrorless.offsets.translation_service import Answers, Translator, Walked, counter_from
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from mirrorless.batches.producers import ProducerFilter
+    from mirrorless.batches.record_counter import RecordCounter
+    from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.offsets.shared_map import Bounds
+    from mirrorless.settings import Flow
+
+
+class _Route(NamedTuple):
+    """How records of another origin than the source reach both ends: `here` appends them to the source.
+
+    `there` appends them to the target; None if they were written there.
+    """
+
+    here: SharedMap
+    there: SharedMap | None
+
+
+class SharedTranslator(Translator):
+    """The translator of a flow with `mirrorless.loops=skip`."""
+
+    def __init__(self, flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool, inside_log: bool) -> None:
+        super().__init__(flow, source=source, target=target, must_read_to_end=must_read_to_end, inside_log=inside_log)
+        self._map = SharedMap(flow, self, source=source, target=target)
+        self._routes = [_Route(_map(one, source), there) for one, there in _origins(flow, target)]
+        self._unavailable: str | None = None
+        self._bounds: dict[TopicPartition, dict[int, list[Bound]]] = {}
+
+    def refresh(self, places: Iterable[TopicPartition], *, stopping: Callable[[], bool] = lambda: False) -> bool:
+        """Read the current state of these source partitions, and of what other flows of the file did with them."""
+        places = list(places)
+        if not super().refresh(places, stopping=stopping):
+            return False
+        self._map.refresh(places)
+        self._unavailable = None
+        for one in (part for route in self._routes for part in route if part is not None):
+            try:
+                if not one.translator.refresh(places, stopping=stopping):
+                    return False
+                one.refresh(places)
+            except ClusterUnavailable as error:
+                if error.cluster in (self._flow.source.alias, self._flow.target.alias):
+                    raise
+                self._unavailable = str(error)
+        return True
+
+    def counter(self, place: TopicPartition, start: int, until: Sequence[int]) -> RecordCounter:
+        """Count the records that the flow copies."""
+        return counter_from(self.progress.get(place), start, until, producers=self._map.local(place))
+
+    def translate(self, wanted: Mapping[TopicPartition, Collection[int]], *, deadline: float) -> Answers:
+        """Translate upstream offsets; walks end at the monotonic time `deadline`."""
+        self.walked = Walked()
+        if self._unavailable is not None:
+            return {place: dict.fromkeys(offsets, Unknown(self._unavailable)) for place, offsets in wanted.items()}
+        bounds: list[Bounds] = [self._map.forward(wanted, deadline=deadline)]
+        for route in self._routes:
+            found = route.here.inverse(wanted, deadline=deadline)
+            bounds.append(found if route.there is None else _onwards(found, route.there, deadline))
+        self._bounds = {}
+        answers: Answers = {}
+        for place, offsets in wanted.items():
+            answers[place] = {
+                offset: self._least(place, offset, [one[place][offset] for one in bounds]) for offset in offsets
+            }
+            if self._inside_log and (start := self._target_starts.get(place)) is not None:
+                answers[place] = {offset: inside_log(one, start) for offset, one in answers[place].items()}
+        maps = [self._map, *(part for route in self._routes for part in route if part is not None)]
+        self.walked.records, self.walked.walks = sum(one.walked_records for one in maps), len(maps)
+        for one in maps:
+            one.walked_records = 0
+        return answers
+
+    def read_again(self, place: TopicPartition, offset: int, answer: Translated) -> int:
+        """Count the records after the answer that a consumer at source `offset` has read."""
+        producers: list[ProducerFilter] = [
+            self._map.copied(place),
+            *(one.here.local(place) if one.there is None else one.there.copied(place) for one in self._routes),
+        ]
+        return sum(
+            self._map.count_on_target(place, some, first=answer.downstream, end=bound.offset)
+            for some, bound in zip(producers, self._bounds.get(place, {}).get(offset, []), strict=False)
+            if bound.offset > answer.downstream
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        super().close()
+        self._map.close()
+        for one in (part for route in self._routes for part in route if part is not None):
+            one.translator.close()
+            one.close()
+
+    def _least(self, place: TopicPartition, offset: int, bounds: list[Bound | Unknown]) -> Translated | Unknown:
+        unknown = next((one for one in bounds if isinstance(one, Unknown)), None)
+        if unknown is not None:
+            return unknown
+        known = [one for one in bounds if isinstance(one, Bound)]
+        self._bounds.setdefault(place, {})[offset] = known
+        least = min(one.offset for one in known)
+        if not all(one.exact for one in known):
+            return Translated(least, How.NEAREST)
+        return Translated(least, How.BEYOND if least >= self.target_ends[place] else How.MERGED)
+
+
+def _map(flow: Flow, target: Admin) -> SharedMap:
+    source = Admin(flow.source)
+    return SharedMap(
+        flow, Translator(flow, source=source, target=target, inside_log=False), source=source, target=target
+    )
+
+
+def _origins(flow: Flow, target: Admin) -> list[tuple[Flow, SharedMap | None]]:
+    """Return the flows that append to the flow's source, each with how its records reach the flow's target."""
+    found: list[tuple[Flow, SharedMap | None]] = []
+    by_name = {one.name: one for one in others_on_circle(flow)}
+    for one in by_name.values():
+        if one.target.alias != flow.source.alias or not skips_copies(one):
+            continue
+        direct = by_name.get(f"{one.source.alias}->{flow.target.alias}")
+        if one.source.alias == flow.target.alias:
+            found.append((one, None))
+        elif direct is not None and skips_copies(direct):
+            found.append((one, _map(direct, target)))
+    return found
+
+
+def _onwards(found: Bounds, there: SharedMap, deadline: float) -> Bounds:
+    """Translate bounds in the log of an origin to those on the target."""
+    wanted = {place: {one.offset for one in by.values() if isinstance(one, Bound)} for place, by in found.items()}
+    further = there.forward(wanted, deadline=deadline)
+    return {
+        place: {
+            offset: one if isinstance(one, Unknown) else _weaker(further[place][one.offset], exact=one.exact)
+            for offset, one in by.items()
+        }
+        for place, by in found.items()
+    }
+
+
+def _weaker(one: Bound | Unknown, *, exact: bool) -> Bound | Unknown:
+    return one if isinstance(one, Unknown) else one._replace(exact=one.exact and exact)
+
+
+def is_shared(flow: Flow) -> bool:
+    """Whether a flow's target has records of other origins in the same topics, which it skips on the way back."""
+    return opposite_that_skips(flow) is not None
