@@ -20,6 +20,7 @@ from mirrorless.formats import Checkpoint
 from mirrorless.loops import opposite
 from mirrorless.offsets.checkpoints import CheckpointTopic, is_news, offsets_to_commit
 from mirrorless.offsets.failback import Failback
+from mirrorless.offsets.shared_translation import is_shared
 from mirrorless.offsets.translation import How, Translated
 from mirrorless.offsets.turn_translation import translator_of
 
@@ -95,7 +96,8 @@ class Checkpoints:
             flow, source=self._source, target=self._target, must_read_to_end=not self._loaded()
         )
         self._way_back: Failback | None = None
-        if forward is not None and opposite(flow) is None:  # of flows that take turns, the translator goes both ways
+        # Where both flows keep names, the translator knows both ways.
+        if forward is not None and opposite(flow) is None and not is_shared(flow):
             self._way_back = Failback(forward, source=self._target, target=self._source, wants_group=self._wants_group)
         self._returning: dict[str, set[TopicPartition]] = {}
         self._not_copied: set[TopicPartition] = set()
