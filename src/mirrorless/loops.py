@@ -72,11 +72,10 @@ def others_on_circle(flow: Flow) -> list[Flow]:
     ]
 
 
-def opposite_that_skips(flow: Flow) -> Flow | None:
-    """Return the flow in the other direction if both skip copies, None if not."""
+def shares_topics(flow: Flow) -> bool:
+    """Whether both clusters have the same topics with records of both: flows in both directions that skip copies."""
     back = f"{flow.target.alias}->{flow.source.alias}"
-    other = next((one for one in others_on_circle(flow) if one.name == back), None)
-    return other if other is not None and skips_copies(flow) and skips_copies(other) else None
+    return skips_copies(flow) and any(one.name == back and skips_copies(one) for one in flow.circle)
 
 
 class Loops:

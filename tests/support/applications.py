@@ -50,6 +50,16 @@ class Writer(threading.Thread):
         self.blocked_s: list[float] = []
         self.errors: set[str] = set()
         self._over = threading.Event()
+        self._paused = threading.Event()
+
+    def pause(self) -> None:
+        """Write nothing until `resume`, as where writers are stopped by their owners."""
+        self._paused.set()
+        time.sleep(_WINDOW_S + 0.2)
+
+    def resume(self) -> None:
+        """Write again."""
+        self._paused.clear()
 
     def run(self) -> None:
         """Write until `stop`."""
@@ -58,6 +68,9 @@ class Writer(threading.Thread):
         blocked_at: float | None = None
         while not self._over.is_set():
             began = time.monotonic()
+            if self._paused.is_set():
+                self._over.wait(_WINDOW_S)
+                continue
             now = self._clients.of(self._switch)
             if producer is None or now != servers:
                 servers, producer = now, self._producer(now)

@@ -63,6 +63,7 @@ class Applications:
         log_in: bool = False,
         keeps_names: bool = False,
         takes_turns: bool = False,
+        shares_topics: bool = False,
         rate: int = 600,
         groups: int = GROUPS,
     ) -> None:
@@ -70,11 +71,13 @@ class Applications:
         self.topic = world.topic(PARTITIONS)
         self.switch = world.folder / "bootstrap"
         back = f"{world.target_alias}->{world.source_alias}"
-        keeps_names = keeps_names or takes_turns
+        keeps_names = keeps_names or takes_turns or shares_topics
+        both = takes_turns or shares_topics or not keeps_names
         self.settings = {
             **({"replication.policy.class": "IdentityReplicationPolicy"} if keeps_names else {}),
             **({"mirrorless.active.cluster": world.source_alias} if takes_turns else {}),
-            **({f"{back}.enabled": "true", f"{back}.topics": self.topic} if takes_turns or not keeps_names else {}),
+            **({f"{back}.enabled": "true", f"{back}.topics": self.topic} if both else {}),
+            **({"mirrorless.loops": "skip", f"{back}.sync.topic.configs.enabled": "false"} if shares_topics else {}),
             "groups": f"{self.topic}-.*",
             "mirrorless.switch": f"file:{self.switch}",
             "mirrorless.fence": "config",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from mirrorless.clusters.configs import Origin
 from mirrorless.metadata.actions import AlterConfigs, ConfigDifference
+from mirrorless.metadata.fences import FENCED_BYTES, MAX_BYTES
 from mirrorless.metadata.timestamp_limits import AGE_LIMITS, is_replicated, lifted_limits, why_lifted
 
 if TYPE_CHECKING:
@@ -71,8 +72,8 @@ def plan_configs(
 def _differences(chosen: ConfigFilter, source: Configs, target: Configs) -> Iterator[ConfigDifference]:
     for name, wanted in _followed(chosen, source):
         now = target.get(name)
-        if now is None:
-            continue
+        if now is None or (name == MAX_BYTES and now.value == FENCED_BYTES):
+            continue  # the fence of an operation away from the target, where both directions have the same topics
         own = now.origin == Origin.TOPIC
         if _left_to_target(chosen, name, wanted):
             if own and name not in AGE_LIMITS:

@@ -87,5 +87,7 @@ def _reached(translator: Translator, place: TopicPartition) -> tuple[int, int, b
     if not line.runs:
         return 0, translator.target_ends.get(place, 0), False
     last = line.runs[-1]
+    if translator.shares_target:
+        return last.end_upstream, 0, line.countable(last, None)
     ahead = max(0, translator.target_ends.get(place, 0) - last.end_downstream)
     return last.end_upstream, ahead, ahead == 0 and line.countable(last, None)

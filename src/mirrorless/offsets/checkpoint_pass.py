@@ -17,10 +17,9 @@ from mirrorless.clusters.topics import last_stable_offsets, log_starts
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.formats import Checkpoint
-from mirrorless.loops import opposite
+from mirrorless.loops import opposite, shares_topics
 from mirrorless.offsets.checkpoints import CheckpointTopic, is_news, offsets_to_commit
 from mirrorless.offsets.failback import Failback
-from mirrorless.offsets.shared_translation import is_shared
 from mirrorless.offsets.translation import How, Translated
 from mirrorless.offsets.turn_translation import translator_of
 
@@ -97,7 +96,7 @@ class Checkpoints:
         )
         self._way_back: Failback | None = None
         # Where both flows keep names, the translator knows both ways.
-        if forward is not None and opposite(flow) is None and not is_shared(flow):
+        if forward is not None and opposite(flow) is None and not shares_topics(flow):
             self._way_back = Failback(forward, source=self._target, target=self._source, wants_group=self._wants_group)
         self._returning: dict[str, set[TopicPartition]] = {}
         self._not_copied: set[TopicPartition] = set()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.errors import ClusterUnavailable
-from mirrorless.loops import opposite_that_skips, others_on_circle, skips_copies
+from mirrorless.loops import others_on_circle, skips_copies
 from mirrorless.offsets.shared_map import Bound, SharedMap
 from mirrorless.offsets.translation import How, Translated, Unknown, inside_log
 from mirrorless.offsets.translation_service import Answers, Translator, Walked, counter_from
@@ -38,6 +38,8 @@ class _Route(NamedTuple):
 
 class SharedTranslator(Translator):
     """The translator of a flow with `mirrorless.loops=skip`."""
+
+    shares_target = True
 
     def __init__(self, flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool, inside_log: bool) -> None:
         super().__init__(flow, source=source, target=target, must_read_to_end=must_read_to_end, inside_log=inside_log)
@@ -160,8 +162,3 @@ def _onwards(found: Bounds, there: SharedMap, deadline: float) -> Bounds:
 
 def _weaker(one: Bound | Unknown, *, exact: bool) -> Bound | Unknown:
     return one if isinstance(one, Unknown) else one._replace(exact=one.exact and exact)
-
-
-def is_shared(flow: Flow) -> bool:
-    """Whether a flow's target has records of other origins in the same topics, which it skips on the way back."""
-    return opposite_that_skips(flow) is not None

@@ -67,8 +67,10 @@ class Translator:
 
     `must_read_to_end` is for when earlier checkpoints could not be read. With `inside_log`
     answers at records that the target's retention has deleted are raised to the first offset left, where a
-    group continues.
+    group continues. `shares_target`: records of other origins are in the same partitions of the target.
     """
+
+    shares_target = False
 
     def __init__(
         self, flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool = False, inside_log: bool = True

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.topic_ids import copied_id
-from mirrorless.loops import begins_stopped, opposite
+from mirrorless.loops import begins_stopped, opposite, shares_topics
 from mirrorless.offsets.inverse_translation import InverseTranslator
-from mirrorless.offsets.shared_translation import SharedTranslator, is_shared
+from mirrorless.offsets.shared_translation import SharedTranslator
 from mirrorless.offsets.translation import How, Translated, Unknown, inside_log
 from mirrorless.offsets.translation_service import Translator
 
@@ -34,7 +34,7 @@ def translator_of(
     flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool = False, inside_log: bool = True
 ) -> Translator:
     """Return a flow's translator; the parameters are those of `Translator`."""
-    if is_shared(flow):
+    if shares_topics(flow):
         return SharedTranslator(
             flow, source=source, target=target, must_read_to_end=must_read_to_end, inside_log=inside_log
         )
@@ -44,6 +44,13 @@ def translator_of(
     return TurnTranslator(
         flow, back, source=source, target=target, must_read_to_end=must_read_to_end, inside_log=inside_log
     )
+
+
+def progress_translator(flow: Flow, *, source: Admin, target: Admin) -> Translator:
+    """Return a translator to count with what a flow has not copied; one that takes turns needs its own map only."""
+    if opposite(flow) is None:
+        return translator_of(flow, source=source, target=target)
+    return Translator(flow, source=source, target=target)
 
 
 class TurnTranslator(Translator):

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final
 from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.consumers import records_in
+from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import high_watermarks
 from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.loops import shares_topics
 from mirrorless.operation_log import records
 from mirrorless.operation_log.records import OperationOutcome
 from mirrorless.operations.cluster_pair import ClusterPair, refuse_open
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mirrorless.operation_log.records import Operations, OperationState
-    from mirrorless.settings import Settings
+    from mirrorless.settings import Flow, Settings
 
 _GONE_S: Final = 30.0
 _LOOK_S: Final = 0.2
@@ -66,18 +68,28 @@ def _close(pair: ClusterPair, operation: OperationState, *, is_last: bool) -> It
     if pair.failures:
         yield f"warning: {next(iter(pair.failures))} does not answer, so no flow is started"
     elif reverse is not None and is_last and operation.data("reverse").get("waits") == CLOSE:
-        before = operation.data("reverse")["epochs"]
-        if newest_epochs(reverse, before) == before:
-            yield from _written_since(pair, operation)
-        for topic in start_turn(reverse, operation.data("open")["ends"], before):
-            yield f"warning: {topic} is not on both clusters, and is left out"
-        yield f"{operation.id}: {reverse.name} is started"
+        if shares_topics(reverse):
+            with closing(TargetStates(reverse)) as states:
+                states.write(TargetState.STARTED)
+            yield f"{operation.id}: {reverse.name} is started"
+        else:
+            yield from _begin_turn(pair, operation, reverse)
     entry = records.lifted(
         operation.id, operation.standing_fence["topics"], by="operation close", ms=int(time.time() * 1000)
     )
     for name, log in pair.logs.items():
         if name not in pair.failures:
             log.append(entry)
+
+
+def _begin_turn(pair: ClusterPair, operation: OperationState, reverse: Flow) -> Iterator[str]:
+    """Start the flow that takes turns with that of the operation."""
+    before = operation.data("reverse")["epochs"]
+    if newest_epochs(reverse, before) == before:
+        yield from _written_since(pair, operation)
+    for topic in start_turn(reverse, operation.data("open")["ends"], before):
+        yield f"warning: {topic} is not on both clusters, and is left out"
+    yield f"{operation.id}: {reverse.name} is started"
 
 
 def _lift(pair: ClusterPair, operation: OperationState) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.errors import ClusterError, ClusterUnavailable, ConfigurationError, OperationError
-from mirrorless.loops import keeps_names, opposite
+from mirrorless.loops import keeps_names, opposite, shares_topics
 from mirrorless.operation_log.records import EVERYTHING, OperationKind, Operations
 from mirrorless.operation_log.topic import OperationTopic
 
@@ -97,7 +97,7 @@ def refuse_names(pair: ClusterPair, kind: OperationKind, topics: str) -> None:
     Copiers cannot leave single topics out, so the whole flow moves; and it only returns along a flow that takes turns
     with it.
     """
-    if not keeps_names(pair.forward):
+    if not keeps_names(pair.forward) or shares_topics(pair.forward):
         return
     name = pair.forward.name
     if kind is OperationKind.FAILBACK and opposite(pair.forward) is None:

@@ -34,9 +34,13 @@ _STOPPED_S: Final = 240.0
 
 def stop_flow(context: OperationContext) -> None:
     """Stop the flow that keeps topic names, and wait until no process copies it: its topics have other writers now."""
-    flow = context.forward
-    with closing(TargetStates(flow, admin=context.target)) as states:
-        states.write(TargetState.STOPPED)
+    halt_flow(context, context.forward, TargetState.STOPPED)
+
+
+def halt_flow(context: OperationContext, flow: Flow, state: TargetState) -> None:
+    """Set a flow's target state, and wait until no process copies it. Raises `ClusterError`."""
+    with closing(TargetStates(flow)) as states:
+        states.write(state)
     until = time.monotonic() + _STOPPED_S
     with closing(MarkReader(flow)) as reader:
         while True:
@@ -51,7 +55,7 @@ def stop_flow(context: OperationContext) -> None:
                 return
             if not context.wait(until):
                 raise ClusterError(
-                    f"{flow.name} is stopped, but {runs[0].engine} has not ended after {_STOPPED_S:.0f} s",
+                    f"{flow.name} is {state.lower()}, but {runs[0].engine} has not ended after {_STOPPED_S:.0f} s",
                     cluster=flow.target.alias,
                 )
 

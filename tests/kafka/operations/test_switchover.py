@@ -126,6 +126,21 @@ def test_writers_that_the_fence_does_not_bind_are_found(world: World) -> None:
     assert dump(world.source, applications.topic)["acls"] == granted
 
 
+def test_topics_with_records_of_both_sides(world: World) -> None:
+    """`mirrorless.loops=skip`: both flows copy before and after; a fence that blocks one stays until it is closed."""
+    applications = Applications(world, shares_topics=True)
+    with applications.running():
+        assert applications.move(world.target_alias)["groups"]["moved"] == GROUPS
+        applications.close()
+        world.write_settings(**applications.settings | {"mirrorless.fence": "none"})
+        applications.writer.pause()
+        assert applications.move(world.source_alias)["groups"]["moved"] == GROUPS
+        applications.writer.resume()
+        goal = sum(applications.writer.written) + 300
+        eventually(lambda: sum(applications.writer.written) > goal)
+        applications.check()
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_an_abort_leaves_both_clusters_as_they_were(world: World, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
     """Interrupted at every step before applications move, before it acts and after it."""

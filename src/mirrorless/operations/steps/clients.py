@@ -9,6 +9,7 @@ from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.copy.flow.status import status_of
 from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.loops import shares_topics
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations.fences import BLOCKS_FLOWS
 from mirrorless.operations.results import count_of
@@ -77,8 +78,9 @@ class ReverseStep(OperationStep):
                 planned: dict[str, Any] = {"flow": context.reverse.name, "state": states.read()}
             if takes_turns(context):
                 planned["epochs"] = newest_epochs(context.reverse, context.operation.data("open")["ends"])
-                if context.operation.data("fence").get("fence") in BLOCKS_FLOWS:
-                    planned["waits"] = CLOSE
+            waits = takes_turns(context) or shares_topics(context.forward)
+            if waits and context.operation.data("fence").get("fence") in BLOCKS_FLOWS:
+                planned["waits"] = CLOSE
             return planned
         except ClusterUnavailable:
             if context.request.kind is not OperationKind.FAILOVER:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets
 from mirrorless.errors import FlowPaused, MirrorlessError
 from mirrorless.offsets.backlog import backlogs
-from mirrorless.offsets.translation_service import Translator
+from mirrorless.offsets.turn_translation import progress_translator
 from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.offsets.backlog import Backlog
+    from mirrorless.offsets.translation_service import Translator
     from mirrorless.operations.steps.context import OperationContext
 
 _PATIENCE_S: Final = 5.0
@@ -81,7 +82,7 @@ def _copied(context: OperationContext, ends: Mapping[TopicPartition, int], until
     """Wait until the target has everything before these ends; returns whether this process had to copy."""
     flow = context.forward
     copied_here = False
-    with closing(Translator(flow, source=context.source, target=context.target)) as translator:
+    with closing(progress_translator(flow, source=context.source, target=context.target)) as translator:
         best, since = -1, time.monotonic()
         trouble: str | None = None
         while True:

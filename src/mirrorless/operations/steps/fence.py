@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.consumers import records_in
+from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import high_watermarks
+from mirrorless.loops import shares_topics
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of
+from mirrorless.operations.turns import halt_flow
 
 if TYPE_CHECKING:
     from mirrorless.operations.steps.context import OperationContext
@@ -19,7 +23,11 @@ _SEEN_S: Final = 30.0
 
 
 class FenceStep(OperationStep):
-    """Puts the fence up, and waits until every broker knows it. `topics` are what the operation moves."""
+    """Puts the fence up, and waits until every broker knows it. `topics` are what the operation moves.
+
+    An opposite flow that copies to the same topics (`mirrorless.loops=skip`) is paused before, as the fence would block
+    it too; `reverse` is its state, else None.
+    """
 
     name = "fence"
 
@@ -30,10 +38,18 @@ class FenceStep(OperationStep):
             raise StepFailed("no topic of the flow matches")
         fence = context.request.fence
         planned = fence_of(fence, context.forward.source, context.source).plan(list(counts))
-        return {"topics": counts, "fence": fence, "planned": planned, "began_ms": int(time.time() * 1000)}
+        return {
+            "topics": counts,
+            "fence": fence,
+            "planned": planned,
+            "began_ms": int(time.time() * 1000),
+            "reverse": _reverse_state(context),
+        }
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
         """Put it up."""
+        if planned.get("reverse") is not None and context.reverse is not None:
+            halt_flow(context, context.reverse, TargetState.PAUSED)
         fence = fence_of(planned["fence"], context.forward.source, context.source)
         fence.apply(planned["planned"])
         until = time.monotonic() + _SEEN_S
@@ -45,6 +61,9 @@ class FenceStep(OperationStep):
     def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
         """Take it down."""
         fence_of(data["fence"], context.forward.source, context.source).remove(data["planned"])
+        if data.get("reverse") is not None and context.reverse is not None:
+            with closing(TargetStates(context.reverse)) as states:
+                states.write(TargetState(data["reverse"]))
 
     def text(self, data: dict[str, Any]) -> str:
         """Return the result in one line."""
@@ -52,6 +71,13 @@ class FenceStep(OperationStep):
             data["fence"], data["fence"]
         )
         return f"{what} on {count_of(len(data['topics']), 'topic')}"
+
+
+def _reverse_state(context: OperationContext) -> str | None:
+    if context.reverse is None or not shares_topics(context.forward):
+        return None
+    with closing(TargetStates(context.reverse)) as states:
+        return states.read()
 
 
 class QuietStep(OperationStep):

@@ -22,7 +22,7 @@ from mirrorless.metadata.topic_creation import create
 from mirrorless.operation_log.records import only
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import OperationStep, StepFailed
+from mirrorless.operations.steps.context import OperationStep, StepFailed, ends_forward_flow
 from mirrorless.operations.turns import copied_ends, stop_flow
 
 if TYPE_CHECKING:
@@ -63,14 +63,14 @@ class OpenStep(OperationStep):
             "acls": {kind.name: [asdict(acl) for acl in some] for kind, some in acls.items()},
             "lift": _to_lift(context, counts),
             "fewer": fewer,
-            "stops": keeps_names(context.forward),
+            "stops": ends_forward_flow(context),
         }
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
         """Stop the flow if it keeps names, lift earlier fences, create topics, add ACLs."""
         context.check()
         ends = {}
-        if keeps_names(context.forward):
+        if ends_forward_flow(context):
             stop_flow(context)
             ends = copied_ends(context, drained="drain" in context.operation.steps)
         for fence in planned["lift"].values():

@@ -10,7 +10,7 @@ from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.backlog import backlogs
-from mirrorless.offsets.translation_service import Translator
+from mirrorless.offsets.turn_translation import progress_translator
 from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of, takes_turns
@@ -108,7 +108,7 @@ def _missing(context: OperationContext) -> dict[TopicPartition, Backlog]:
     there = partition_counts(context.target.metadata())
     counts = {topic: there[topic] for topic in replicated(flow, there) if not policy.is_heartbeats_topic(topic)}
     places = places_of(counts)
-    with closing(Translator(flow, source=context.target, target=context.source)) as translator:
+    with closing(progress_translator(flow, source=context.target, target=context.source)) as translator:
         translator.refresh(places)
         found, troubles = backlogs(
             flow, translator, source=context.target, places=places, deadline=time.monotonic() + _WALKING_S
