@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING
 
+from confluent_kafka import Producer
+
 from tests.support.world import World, read, values
 
 if TYPE_CHECKING:
@@ -53,3 +55,18 @@ class BothWays:
         for cluster in (self.there.source, self.there.target):
             assert self.written(cluster, b"a") == list(ours)
             assert self.written(cluster, b"b") == list(theirs)
+
+
+def progress_records(world: World) -> list[tuple[bytes | None, bytes | None]]:
+    """The newest progress records of a flow."""
+    newest = {one.key: one.value for records in read(world.target, world.progress_topic).values() for one in records}
+    return [(key, value) for key, value in newest.items() if value is not None and b'"sequence"' in value]
+
+
+def write_progress_records(world: World, records: Iterable[tuple[bytes | None, bytes | None]]) -> None:
+    """Write progress records again, each into the partition where its key is."""
+    where = {one.key: partition for partition, some in read(world.target, world.progress_topic).items() for one in some}
+    client = Producer({"bootstrap.servers": world.target.bootstrap_servers})
+    for key, value in records:
+        client.produce(world.progress_topic, key=key, value=value, partition=where[key])
+    assert client.flush(30) == 0

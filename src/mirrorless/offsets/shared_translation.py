@@ -37,13 +37,13 @@ class _Route(NamedTuple):
 
 
 class SharedTranslator(Translator):
-    """The translator of a flow with `mirrorless.loops=skip`."""
+    """The translator of a flow with `mirrorless.loops=skip`; `flow_map` has the flow's own records alone."""
 
     shares_target = True
 
     def __init__(self, flow: Flow, *, source: Admin, target: Admin, must_read_to_end: bool, inside_log: bool) -> None:
         super().__init__(flow, source=source, target=target, must_read_to_end=must_read_to_end, inside_log=inside_log)
-        self._map = SharedMap(flow, self, source=source, target=target)
+        self.flow_map = SharedMap(flow, self, source=source, target=target)
         self._routes = [_Route(_map(one, source), there) for one, there in _origins(flow, target)]
         self._unavailable: str | None = None
         self._bounds: dict[TopicPartition, dict[int, list[Bound]]] = {}
@@ -53,7 +53,7 @@ class SharedTranslator(Translator):
         places = list(places)
         if not super().refresh(places, stopping=stopping):
             return False
-        self._map.refresh(places)
+        self.flow_map.refresh(places)
         self._unavailable = None
         for one in (part for route in self._routes for part in route if part is not None):
             try:
@@ -68,14 +68,14 @@ class SharedTranslator(Translator):
 
     def counter(self, place: TopicPartition, start: int, until: Sequence[int]) -> RecordCounter:
         """Count the records that the flow copies."""
-        return counter_from(self.progress.get(place), start, until, producers=self._map.local(place))
+        return counter_from(self.progress.get(place), start, until, producers=self.flow_map.local(place))
 
     def translate(self, wanted: Mapping[TopicPartition, Collection[int]], *, deadline: float) -> Answers:
         """Translate upstream offsets; walks end at the monotonic time `deadline`."""
         self.walked = Walked()
         if self._unavailable is not None:
             return {place: dict.fromkeys(offsets, Unknown(self._unavailable)) for place, offsets in wanted.items()}
-        bounds: list[Bounds] = [self._map.forward(wanted, deadline=deadline)]
+        bounds: list[Bounds] = [self.flow_map.forward(wanted, deadline=deadline)]
         for route in self._routes:
             found = route.here.inverse(wanted, deadline=deadline)
             bounds.append(found if route.there is None else _onwards(found, route.there, deadline))
@@ -87,7 +87,7 @@ class SharedTranslator(Translator):
             }
             if self._inside_log and (start := self._target_starts.get(place)) is not None:
                 answers[place] = {offset: inside_log(one, start) for offset, one in answers[place].items()}
-        maps = [self._map, *(part for route in self._routes for part in route if part is not None)]
+        maps = [self.flow_map, *(part for route in self._routes for part in route if part is not None)]
         self.walked.records, self.walked.walks = sum(one.walked_records for one in maps), len(maps)
         for one in maps:
             one.walked_records = 0
@@ -96,11 +96,11 @@ class SharedTranslator(Translator):
     def read_again(self, place: TopicPartition, offset: int, answer: Translated) -> int:
         """Count the records after the answer that a consumer at source `offset` has read."""
         producers: list[ProducerFilter] = [
-            self._map.copied(place),
+            self.flow_map.copied(place),
             *(one.here.local(place) if one.there is None else one.there.copied(place) for one in self._routes),
         ]
         return sum(
-            self._map.count_on_target(place, some, first=answer.downstream, end=bound.offset)
+            self.flow_map.count_on_target(place, some, first=answer.downstream, end=bound.offset)
             for some, bound in zip(producers, self._bounds.get(place, {}).get(offset, []), strict=False)
             if bound.offset > answer.downstream
         )
@@ -108,7 +108,7 @@ class SharedTranslator(Translator):
     def close(self) -> None:
         """Close all connections."""
         super().close()
-        self._map.close()
+        self.flow_map.close()
         for one in (part for route in self._routes for part in route if part is not None):
             one.translator.close()
             one.close()

@@ -46,11 +46,11 @@ def translator_of(
     )
 
 
-def progress_translator(flow: Flow, *, source: Admin, target: Admin) -> Translator:
+def progress_translator(flow: Flow, *, source: Admin, target: Admin, inside_log: bool = True) -> Translator:
     """Return a translator to count with what a flow has not copied; one that takes turns needs its own map only."""
     if opposite(flow) is None:
-        return translator_of(flow, source=source, target=target)
-    return Translator(flow, source=source, target=target)
+        return translator_of(flow, source=source, target=target, inside_log=inside_log)
+    return Translator(flow, source=source, target=target, inside_log=inside_log)
 
 
 class TurnTranslator(Translator):

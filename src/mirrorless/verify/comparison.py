@@ -23,6 +23,7 @@ from mirrorless.verify.metadata_diff import Metadata, compare_metadata
 from mirrorless.verify.pairing import Paired, Pairing
 from mirrorless.verify.ranges import pieces
 from mirrorless.verify.results import ComparisonState, failed, keyed_result, result, shortage, touched, unread_result
+from mirrorless.verify.selected_offsets import EVERYTHING
 from mirrorless.verify.windows import WINDOW_RECORDS, Window, compare_windows
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class FlowComparison:
         self._troubles: list[str] = []
         self._notes: list[str] = []
         self.windows: list[ComparedWindow] = []
+        self._selection = EVERYTHING
 
     def run(self) -> VerificationResult:
         """Compare everything; the result has what could not be compared. Raises `MirrorlessError` if nothing can."""
@@ -180,6 +182,7 @@ class FlowComparison:
         pairing = Pairing(self._flow, source=admins.source, target=admins.target, remote=remote)
         try:
             paired = pairing.pair(since_ms=self._terms.since_ms)
+            self._selection = pairing.select(paired)
         finally:
             pairing.close()
         left_out = [failed(one, one.trouble) for one in paired if one.trouble is not None]
@@ -198,8 +201,8 @@ class FlowComparison:
     def _by_windows(self, partitions: Sequence[Paired]) -> tuple[list[PartitionResult], list[Difference]]:
         states = {one.place: ComparisonState(one, [*shortage(one)], not_copied=one.not_copied) for one in partitions}
         todo = [piece for one in partitions for stretch in one.stretches for piece in self._pieces(one, stretch)]
-        source = Fingerprints(self._flow.source, isolation="read_committed")
-        target = Fingerprints(self._flow.target, isolation="read_committed")
+        source = Fingerprints(self._flow.source, isolation="read_committed", selected=self._selection.source)
+        target = Fingerprints(self._flow.target, isolation="read_committed", selected=self._selection.target)
         try:
             for number in range(_ROUNDS):
                 if not todo:
@@ -250,7 +253,13 @@ class FlowComparison:
     ) -> list[tuple[OffsetRange, list[Window]]]:
         """Windows of the ranges; if Spark fails, half of the topics at a time, so that one does not block all."""
         try:
-            found = compare_windows(self._spark, self._flow, stretches, window_records=self._terms.window_records)
+            found = compare_windows(
+                self._spark,
+                self._flow,
+                stretches,
+                window_records=self._terms.window_records,
+                selection=self._selection,
+            )
         except _SPARK as error:
             topics = sorted({one.topic for one in stretches})
             if len(topics) == 1:
@@ -282,7 +291,7 @@ class FlowComparison:
             return [], []
         self._say("latest values of compacted topics")
         try:
-            found = compare_latest(self._spark, self._flow, partitions)
+            found = compare_latest(self._spark, self._flow, partitions, selection=self._selection)
         except _SPARK as error:
             if len(partitions) > 1:
                 middle = len(partitions) // 2

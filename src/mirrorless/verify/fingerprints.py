@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition as ConfluentTopicPartition
 from mirrorless.clusters.consumers import reader, waiting
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.verify.alignment import Print
+from mirrorless.verify.selected_offsets import ALL_OFFSETS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
     from mirrorless.settings import Cluster
+    from mirrorless.verify.selected_offsets import SelectedOffsets
 
 _TIMEOUT_S: Final = 60.0
 _A_TIME: Final = 1_000
@@ -28,10 +30,11 @@ _WAIT_MS: Final = 20
 
 
 class Fingerprints:
-    """Records of one cluster; `isolation` is Kafka's `isolation.level`."""
+    """Records of one cluster, those `selected`; `isolation` is Kafka's `isolation.level`."""
 
-    def __init__(self, cluster: Cluster, *, isolation: str) -> None:
+    def __init__(self, cluster: Cluster, *, isolation: str, selected: SelectedOffsets = ALL_OFFSETS) -> None:
         self._cluster = cluster
+        self._selected = selected
         self._consumer = reader(
             cluster,
             isolation_level=isolation,
@@ -62,7 +65,8 @@ class Fingerprints:
                 assert offset is not None
                 if offset >= end:
                     return
-                yield fingerprint(message)
+                if self._selected.has(topic, partition, offset):
+                    yield fingerprint(message)
                 if offset == end - 1:
                     return
             if time.monotonic() > until:

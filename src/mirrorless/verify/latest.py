@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 -- the usual alias
 from mirrorless.verify.findings import Difference, DifferenceKind
 from mirrorless.verify.kafka_source import Ranges, java_options, read
 from mirrorless.verify.ranges import Pair, pair_at_upstream, pair_near
+from mirrorless.verify.selected_offsets import EVERYTHING
 from mirrorless.verify.windows import headers_hash
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Flow
     from mirrorless.verify.pairing import Paired
+    from mirrorless.verify.selected_offsets import SelectedOffsets, Selection
 
 MOST_KEYS: Final = 100
 _KEY: Final = ("topic", "partition", "key")
@@ -62,8 +64,10 @@ class Latest:
     differences: list[Difference] = field(default_factory=list)
 
 
-def compare_latest(spark: SparkSession, flow: Flow, partitions: Sequence[Paired]) -> list[Latest]:
-    """Compare the latest values of these partitions; raises Spark's errors."""
+def compare_latest(
+    spark: SparkSession, flow: Flow, partitions: Sequence[Paired], *, selection: Selection = EVERYTHING
+) -> list[Latest]:
+    """Compare the latest values of these partitions, of the `selection`; raises Spark's errors."""
     numbers = {one.place: number for number, one in enumerate(partitions)}
     here: dict[TopicPartition, tuple[TopicPartition, int]] = {
         one.place: (one.place, cut_of(one).upstream) for one in partitions
@@ -73,8 +77,9 @@ def compare_latest(spark: SparkSession, flow: Flow, partitions: Sequence[Paired]
     }
     ours = {one.place: one.source for one in partitions}
     theirs = {(one.remote_topic, one.place[1]): one.target for one in partitions}
-    left = _latest(spark, java_options(flow.source, isolation="read_committed"), ours, here, "")
-    right = _latest(spark, java_options(flow.target, isolation="read_committed"), theirs, there, "remote_")
+    options = (java_options(cluster, isolation="read_committed") for cluster in (flow.source, flow.target))
+    left = _latest(spark, next(options), ours, here, side="", selected=selection.source)
+    right = _latest(spark, next(options), theirs, there, side="remote_", selected=selection.target)
     limits = [(*one.place, *limits_of(one)) for one in partitions]
     joined = (
         left.join(right, list(_KEY), "full")
@@ -137,7 +142,9 @@ def _latest(
     options: Mapping[str, str],
     ranges: Ranges,
     cuts: Mapping[TopicPartition, tuple[TopicPartition, int]],
+    *,
     side: str,
+    selected: SelectedOffsets,
 ) -> DataFrame:
     """The last record of each key before the cut, whether there is a newer one after it, and all records' bytes."""
     ranges = {place: both for place, both in ranges.items() if both[0] < both[1]}
@@ -145,7 +152,7 @@ def _latest(
         return spark.createDataFrame([], _SIDE.format(side))
     limits = [(*place, cuts[place][0][0], cuts[place][1]) for place in ranges]
     rows = (
-        read(spark, options, ranges)
+        selected.among(read(spark, options, ranges))
         .join(
             F.broadcast(spark.createDataFrame(limits, "topic string, partition int, name string, cut bigint")),
             ["topic", "partition"],

@@ -15,9 +15,12 @@ from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.errors import ClusterError
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.offsets.offset_map import OffsetMap, taken_over
+from mirrorless.offsets.shared_map import Bound
+from mirrorless.offsets.shared_translation import SharedTranslator
 from mirrorless.offsets.translation import How, Translated
-from mirrorless.offsets.translation_service import Translator
+from mirrorless.offsets.turn_translation import progress_translator
 from mirrorless.verify.ranges import OffsetRange, Pair, upstream_of
+from mirrorless.verify.selected_offsets import EVERYTHING, Selection, select_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -79,7 +82,7 @@ class Pairing:
         self._flow = flow
         self._source, self._target = source, target
         self._remote = remote
-        self._translator = Translator(flow, source=source, target=target, inside_log=False)
+        self._translator = progress_translator(flow, source=source, target=target, inside_log=False)
         self._walker, self._target_walker = Walker(flow.source), Walker(flow.target)
 
     def close(self) -> None:
@@ -87,6 +90,19 @@ class Pairing:
         self._translator.close()
         self._walker.close()
         self._target_walker.close()
+
+    def select(self, paired: Iterable[Paired]) -> Selection:
+        """Return what is to be compared of paired partitions. Raises `ClusterError`."""
+        if not isinstance(self._translator, SharedTranslator):
+            return EVERYTHING
+        flow_map = self._translator.flow_map
+        whole = [one for one in paired if one.trouble is None]
+        remote = {(one.remote_topic, one.place[1]): one.place for one in whole}
+        theirs = {(one.remote_topic, one.place[1]): one.target for one in whole}
+        return Selection(
+            select_offsets(self._flow.source, {one.place: one.source for one in whole}, flow_map.local),
+            select_offsets(self._flow.target, theirs, lambda there: flow_map.copied(remote[there])),
+        )
 
     def pair(self, *, since_ms: int | None = None) -> list[Paired]:
         """Pair every partition that both sides have; raises `ClusterError` if an end does not answer.
@@ -178,6 +194,8 @@ class Pairing:
                 last = begin.downstream - 1
                 one.notes.append(f"records {remote_first} to {last} of the target are from an earlier copy")
         _note_heads(one, begin)
+        if isinstance(self._translator, SharedTranslator):
+            return self._shared_begin(one, begin, self._translator)
         if first > begin.upstream:
             moved = self._at_upstream(one, first)
             if moved is None:
@@ -194,6 +212,23 @@ class Pairing:
                     one.trouble = f"no upstream offset is known for the target's first offset {remote_first}"
                 return None
             begin = Pair(upstream, remote_first)
+        return begin
+
+    def _shared_begin(self, one: Paired, begin: Pair, translator: SharedTranslator) -> Pair | None:
+        """The same of topics with records of other origins: from where both sides have all records of this flow."""
+        (first, _), (remote_first, _), deadline = one.source, one.target, time.monotonic() + _WALKING_S
+        if first > begin.upstream:
+            found = translator.flow_map.forward({one.place: [first]}, deadline=deadline)[one.place][first]
+            if not isinstance(found, Bound) or not found.exact:
+                one.trouble = f"the source begins at {first}, and the corresponding offset on the target is not known"
+                return None
+            begin = Pair(first, max(begin.downstream, found.offset))
+        if remote_first > begin.downstream:
+            found = translator.flow_map.inverse({one.place: [remote_first]}, deadline=deadline)[one.place][remote_first]
+            if not isinstance(found, Bound) or not found.exact:
+                one.trouble = f"no upstream offset is known for the target's first offset {remote_first}"
+                return None
+            begin = Pair(max(begin.upstream, found.offset), remote_first)
         return begin
 
     def _without_runs(self, one: Paired) -> Pair:

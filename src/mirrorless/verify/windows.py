@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.sql import functions as F  # noqa: N812 -- the usual alias
 
 from mirrorless.verify.kafka_source import Ranges, java_options, read
+from mirrorless.verify.selected_offsets import EVERYTHING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Flow
     from mirrorless.verify.ranges import OffsetRange
+    from mirrorless.verify.selected_offsets import Selection
 
 WINDOW_RECORDS: Final = 10_000
 _NUMBER_BITS: Final = 33
@@ -51,9 +53,14 @@ class Window(NamedTuple):
 
 
 def compare_windows(
-    spark: SparkSession, flow: Flow, stretches: Sequence[OffsetRange], *, window_records: int = WINDOW_RECORDS
+    spark: SparkSession,
+    flow: Flow,
+    stretches: Sequence[OffsetRange],
+    *,
+    window_records: int = WINDOW_RECORDS,
+    selection: Selection = EVERYTHING,
 ) -> list[list[Window]]:
-    """Windows of each stretch, in order; raises Spark's errors."""
+    """Windows of each stretch, in order, of the `selection`; raises Spark's errors."""
     layers = _layers(stretches)
     source = java_options(flow.source, isolation="read_committed")
     target = java_options(flow.target, isolation="read_committed")
@@ -63,9 +70,12 @@ def compare_windows(
         some = [stretches[index] for index in layer.values()]
         here: Ranges = {(one.topic, one.partition): (one.first_upstream, one.end_upstream) for one in some}
         there: Ranges = {(one.remote_topic, one.partition): (one.first_downstream, one.end_downstream) for one in some}
-        for ranges, options, side in ((here, source, ours), (there, target, theirs)):
+        for ranges, options, side, selected in (
+            (here, source, ours, selection.source),
+            (there, target, theirs, selection.target),
+        ):
             if left := {place: both for place, both in ranges.items() if both[0] < both[1]}:
-                side.append(numbered(read(spark, options, left), number))
+                side.append(numbered(selected.among(read(spark, options, left)), number))
     if not ours and not theirs:
         return [[] for _ in stretches]
     remote = {one.remote_topic: one.topic for one in stretches}

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
 
-from tests.support.both_ways import BothWays, numbered
-from tests.support.world import World, fill, read
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from tests.support.both_ways import BothWays, numbered, progress_records, write_progress_records
+from tests.support.world import World, fill
 
 
 @pytest.fixture
@@ -79,27 +75,12 @@ def test_a_copy_resumes_among_records_that_others_appended(both: BothWays) -> No
     both.copy()
     fill(there, both.topic, numbered("b", 0, 50))
     fill(here, both.topic, numbered("a", 50, 90))
-    old = progress(both.there)
+    old = progress_records(both.there)
     both.there.copy_to_the_end()
     fill(there, both.topic, numbered("b", 50, 120))
-    put_back(both.there, old)
+    write_progress_records(both.there, old)
 
     fill(here, both.topic, numbered("a", 90, 100))
     both.copy()
 
     both.check(numbered("a", 0, 100), numbered("b", 0, 120))
-
-
-def progress(world: World) -> list[tuple[bytes | None, bytes | None]]:
-    """The newest progress records of a flow."""
-    newest = {one.key: one.value for records in read(world.target, world.progress_topic).values() for one in records}
-    return [(key, value) for key, value in newest.items() if value is not None and b'"sequence"' in value]
-
-
-def put_back(world: World, records: Iterable[tuple[bytes | None, bytes | None]]) -> None:
-    """Write progress records again, each into the partition where its key is."""
-    where = {one.key: partition for partition, some in read(world.target, world.progress_topic).items() for one in some}
-    client = Producer({"bootstrap.servers": world.target.bootstrap_servers})
-    for key, value in records:
-        client.produce(world.progress_topic, key=key, value=value, partition=where[key])
-    assert client.flush(30) == 0
