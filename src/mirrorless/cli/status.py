@@ -122,6 +122,7 @@ def _fields(flow: Flow, location: str) -> dict[str, Any]:
         ],
         "unknown": [f"{topic}-{partition}: {reason}" for (topic, partition), reason in now.unknown.items()],
         "problems": list(now.problems),
+        "skipped_share": now.skipped_share,
     }
 
 
@@ -192,6 +193,8 @@ def _age(fields: Fields) -> str:
 def _findings(fields: Fields) -> Iterator[str]:
     for gap in fields["halted"]:
         yield f"{gap['topic']}-{gap['partition']} is halted at offset {gap['offset']}: {gap['reason']}"
+    if fields["skipped_share"] is not None:
+        yield f"{fields['skipped_share']:.1%} of the source's offsets were skipped (mirrorless.loops=skip)"
     yield from fields["created_again"]
     yield from (one["text"] for one in fields["gone"])
 

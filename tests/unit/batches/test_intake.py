@@ -277,3 +277,21 @@ def test_what_came_back_from_the_target_is_not_taken_and_all_before_it_is(sizes:
     assert taken_before_loop(log, since=offsets[2], until=loop) == (values[:loop], None)
     assert taken_before_loop(log, since=offsets[-1] + 1) == (values, None)
     assert taken_before_loop(log, since=0) == (values[: offsets[1]], offsets[1])
+
+
+@pytest.mark.parametrize("value_bytes", [10, 6_000])
+@pytest.mark.parametrize("sizes", [[3, 3, 3, 3], [1] * 60, [1] * 20 + [3] + [1] * 30])
+def test_batches_of_skipped_producers_are_passed(sizes: list[int], value_bytes: int) -> None:
+    log, values = log_of(sizes, value_bytes=value_bytes)
+    headers = [header for header, _ in scan(log)]
+    skipped = [headers[0], headers[1], headers[len(headers) // 2], headers[-1]]
+    log = produced_by(log, {header.base_offset: OTHER for header in skipped})
+    gone = {offset for header in skipped for offset in range(header.base_offset, header.next_offset)}
+    settings = {"wanted_from": 0, "until": None, "max_batch_bytes": None}
+
+    taken = list(take_in(log, [], skipped=frozenset({OTHER, OPPOSITE}), **settings))  # type: ignore[arg-type]
+
+    assert values_of(taken) == [value for offset, value in enumerate(values) if offset not in gone]
+    assert sum(one.skipped for one in taken if isinstance(one, PassedTo)) == len(gone)
+    assert max(one.offset if isinstance(one, PassedTo) else one.last_offset + 1 for one in taken) == len(values)
+    assert values_of(list(take_in(log, [], skipped=frozenset({OPPOSITE}), **settings))) == values  # type: ignore[arg-type]

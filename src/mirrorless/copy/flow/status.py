@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mirrorless.batches.header import SEQUENCES
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.compaction import policies
 from mirrorless.clusters.identity import ends_of
@@ -15,6 +16,7 @@ from mirrorless.clusters.topics import high_watermarks, partition_counts, topic_
 from mirrorless.copy.progress.mark_reader import MarkReader
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.progress.topic_ids import created_again
+from mirrorless.loops import skips_copies
 from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.recreated_topics import left_alone
 from mirrorless.metadata.state_topics import progress_topic
@@ -40,7 +42,9 @@ class FlowStatus:
     not report. `created_again` are lines on remote topics that are not changed, since their source topic was recreated;
     `gone` are copied topics that no longer exist on the source, with their remote topics, while these exist.
     `problems` are lines on a progress topic that would lose its records. `runs` are the marks of processes that copy or
-    are ready to; `choice` is the supervisor's of an engine, None if there is none.
+    are ready to; `choice` is the supervisor's of an engine, None if there is none. `skipped_share` is the share of the
+    source's offsets that the copy passed without a record to copy, None unless the flow skips copies
+    (`mirrorless.loops=skip`): it includes markers and gaps.
     """
 
     state: TargetState
@@ -55,6 +59,7 @@ class FlowStatus:
     problems: tuple[str, ...] = ()
     runs: tuple[RunMark, ...] = ()
     choice: EngineChoice | None = None
+    skipped_share: float | None = None
 
 
 def status_of(flow: Flow, *, deployment: str = "") -> FlowStatus:
@@ -91,7 +96,24 @@ def status_of(flow: Flow, *, deployment: str = "") -> FlowStatus:
         problems=_problems(flow, target, partition_counts(at_target)),
         created_again=tuple(left_alone(topics[topic], reason) for topic, reason in sorted(replaced.items())),
         gone=gone(flow, known, source={*counts, *undescribed(at_source)}, target=remote_counts),
+        skipped_share=_skipped_share(known[place] for place in places if place in known)
+        if skips_copies(flow)
+        else None,
     )
+
+
+def _skipped_share(known: Iterable[Known]) -> float | None:
+    """Compare the records copied in the current epochs with the offsets that these passed; None if they passed none."""
+    passed = copied = 0
+    for one in known:
+        progress = one.progress
+        if progress is None or progress.sequence is None or progress.epoch not in one.announced:
+            continue
+        offsets = progress.last_offset + 1 - one.announced[progress.epoch].start
+        passed += offsets
+        # Sequences wrap: of the possible numbers of records the largest.
+        copied += progress.sequence + max(0, offsets - progress.sequence) // SEQUENCES * SEQUENCES
+    return 1 - copied / passed if passed else None
 
 
 def gone(

@@ -23,6 +23,7 @@ from mirrorless.copy.planning.assignment import deal
 from mirrorless.copy.planning.closest_replica import FollowableTopics
 from mirrorless.copy.planning.mm2_coexistence import CompetingMirrorMaker2
 from mirrorless.copy.planning.run_order import RunOrder
+from mirrorless.copy.planning.unrecognised_copies import copied_by_mirrormaker2, line_on_copies
 from mirrorless.copy.progress.discovered_topics import is_new, starts_at_latest
 from mirrorless.copy.progress.recovery import create_again, write_again
 from mirrorless.copy.progress.topic import ProgressTopic
@@ -131,8 +132,10 @@ class LeasePlanner:
             )
         unmade = self._not_made(counts.source, copied)
         self._note_gone(gone(flow, known, source={*counts.source, *undescribed(source)}, target=counts.target))
-        self.waiting = str(self._rival.may_run(waiting)) if waiting else kept or unknown or unmade
-        places = [place for place in places if place in ends and place not in waiting]
+        copies = copied_by_mirrormaker2(flow, self._source, places, known)
+        alike = line_on_copies(flow, copies) if copies else ""
+        self.waiting = str(self._rival.may_run(waiting)) if waiting else kept or unknown or unmade or alike
+        places = [place for place in places if place in ends and place not in waiting | copies]
         seen = self._progress.discovered.partitions if starts_at_latest(flow) else {}
         if self._skipped is None or self._skipped.flow != flow:
             self._skipped = SkippedOrigins(flow, target_id=ids.target_id, progress=self._progress)
