@@ -12,7 +12,7 @@ ENV ?= dev
 .DEFAULT_GOAL := help
 .PHONY: help setup check demo test fuzz lint format requirements clean faults build-tools build deploy cost \
 	docs docs-serve reference axe promtool \
-	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers web-load
+	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers active-active web-load
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -99,6 +99,11 @@ bench-link-cuts: setup  ## a link cut for 1, 10 and 120 s, and connections reset
 
 switchovers: setup  ## 100 switchovers with two fences and both namings, half of them killed: lost, repeated, blocked (25 minutes)
 	$(BIN)/python -m bench.switchovers --json docs/bench/switchovers.json
+
+active-active: setup  ## one topic written on two and on three clusters, flows killed all the time: lost, repeated (15 minutes)
+	$(BIN)/python -m bench.active_active --json docs/bench/active_active.json
+	$(BIN)/python -m bench.active_active --clusters 3 --seconds 120 --rate 500
+	$(BIN)/python -m bench.active_active --compact --seconds 120
 
 bench-metadata: setup  ## 2,000 topics with 10,000 partitions
 	$(BIN)/python -m bench.metadata_scale

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mirrorless.errors import LoopError
-from mirrorless.loops import Loops, begins_stopped, opposite, plain_name
+from mirrorless.errors import ConfigurationError, LoopError
+from mirrorless.loops import Loops, begins_stopped, opposite, plain_name, shares_topics
 from mirrorless.policy import DefaultReplicationPolicy
 from mirrorless.settings import load
 
@@ -166,3 +166,75 @@ def test_whether_patterns_may_match_the_same(tmp_path: Path, there: str, back: s
 )
 def test_a_plain_name_is_one_topic(pattern: str, name: str | None) -> None:
     assert plain_name(pattern) == name
+
+
+SKIP = IDENTITY + "mirrorless.loops = skip\nsync.topic.configs.enabled = false\n"
+
+
+def skipped(flow: Flow, topic: str = "orders") -> set[str]:
+    return {one.alias for one in Loops(flow).skipped(topic)}
+
+
+def test_flows_that_skip_copies_do_not_loop(tmp_path: Path) -> None:
+    there, back = settings(tmp_path, SKIP + enabled("A->B", "B->A"), clusters="A, B").flows
+
+    assert not Loops(there).find(["orders"])
+    assert Loops(there).undecided() is None
+    assert (skipped(there), skipped(back)) == ({"B"}, {"A"})
+    assert shares_topics(there)
+
+
+def test_a_full_mesh_does_not_loop_and_a_ring_does(tmp_path: Path) -> None:
+    mesh = settings(tmp_path, SKIP + enabled("A->B", "A->C", "B->A", "B->C", "C->A", "C->B")).flows
+    assert not any(Loops(flow).find(["orders"]) for flow in mesh)
+    assert skipped(mesh[0]) == {"B", "C"}
+
+    ring = settings(tmp_path, SKIP + enabled("A->B", "B->C", "C->A")).flows[0]
+    with pytest.raises(LoopError, match=r"or until \w->\w selects the topic too: mirrorless.loops=skip copies each"):
+        Loops(ring).refuse(["orders"])
+
+
+def test_records_without_a_flow_of_their_own_are_copied_on(tmp_path: Path) -> None:
+    """C's topic `extra` reaches B by way of A only."""
+    text = SKIP + enabled("A->B", "A->C", "B->A", "B->C", "C->A", "C->B")
+    text += "C->B.topics.exclude = extra\nB->A.topics.exclude = extra\nB->C.topics.exclude = extra\n"
+    flow = settings(tmp_path, text + "A->C.topics.exclude = extra\n").flow("A->B")
+
+    assert not Loops(flow).find(["extra"])
+    assert (skipped(flow, "extra"), skipped(flow)) == (set(), {"B", "C"})
+
+
+def test_all_flows_of_a_circle_have_to_skip(tmp_path: Path) -> None:
+    text = SKIP + enabled("A->B", "B->A") + "B->A.mirrorless.loops = refuse\n"
+
+    assert list(Loops(settings(tmp_path, text, clusters="A, B").flows[0]).find(["orders"])) == ["orders"]
+
+
+def test_flows_that_rename_skip_nothing(tmp_path: Path) -> None:
+    flow = settings(tmp_path, "mirrorless.loops = skip\n" + enabled("A->B", "B->A"), clusters="A, B").flows[0]
+
+    assert not skipped(flow)
+
+
+@pytest.mark.parametrize(
+    ("lines", "error"),
+    [
+        ("", "B->A.sync.topic.configs.enabled: A->B syncs configs of the same topics"),
+        (
+            "sync.topic.configs.enabled = false\nmirrorless.active.cluster = A\n",
+            "both directions copy at the same time",
+        ),
+    ],
+)
+def test_what_skipping_excludes(tmp_path: Path, lines: str, error: str) -> None:
+    text = IDENTITY + "mirrorless.loops = skip\n" + enabled("A->B", "B->A") + lines
+
+    with pytest.raises(ConfigurationError, match=error):
+        settings(tmp_path, text, clusters="A, B")
+
+
+def test_one_of_three_clusters_has_the_configs_of_all(tmp_path: Path) -> None:
+    text = IDENTITY + "mirrorless.loops = skip\n" + enabled("A->B", "A->C", "B->A", "B->C", "C->A", "C->B")
+    text += "".join(f"{flow}.sync.topic.configs.enabled = false\n" for flow in ("B->A", "B->C", "C->A", "C->B"))
+
+    assert len(settings(tmp_path, text).flows) == 6

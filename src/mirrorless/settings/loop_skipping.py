@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mirrorless.settings.model import Flow
 
 LOOPS: Final = "mirrorless.loops"
+_RENAMES: Final = "DefaultReplicationPolicy"
 _SYNC: Final = "sync.topic.configs.enabled"
 
 
@@ -23,7 +24,11 @@ class LoopSkippingRefusal(NamedTuple):
 
 def loop_skipping_refusals(flows: Sequence[Flow]) -> Iterator[LoopSkippingRefusal]:
     """Yield what cannot be: turns, and flows that set the configs of the same topics."""
-    skipping = [flow for flow in flows if flow.loops == "skip" and flow.circle]
+    skipping = [
+        flow
+        for flow in flows
+        if flow.loops == "skip" and flow.circle and not flow.replication_policy_class.strip().endswith(_RENAMES)
+    ]
     for flow in skipping:
         if flow.active_cluster is not None:
             reason = f"both directions copy at the same time with {LOOPS}=skip; remove one of the two settings"

@@ -7,6 +7,7 @@ import random
 import pytest
 from confluent_kafka import Producer
 
+from mirrorless.copy.planning.lease_planner import LeasePlanner
 from tests.support.both_ways import BothWays, numbered, progress_records, write_progress_records
 from tests.support.world import World, fill
 
@@ -84,3 +85,18 @@ def test_a_copy_resumes_among_records_that_others_appended(both: BothWays) -> No
     both.copy()
 
     both.check(numbered("a", 0, 100), numbered("b", 0, 120))
+
+
+def test_what_mirrormaker_2_copied_is_not_copied_back(both: BothWays) -> None:
+    fill(both.there.source, both.topic, numbered("a", 0, 20))
+    both.there.copy_to_the_end()
+    key, _ = progress_records(both.there)[0]
+    write_progress_records(both.there, [(key, b'{"offset":19}')])  # as MirrorMaker 2 has it
+    both.back.discover()
+    planner = LeasePlanner(both.back.place().load(), bounded=True)
+    try:
+        assert planner.plan(both.back.place().load()) == []
+        assert "1 partitions are not copied, among them " in planner.waiting
+        assert "MirrorMaker 2 copied records" in planner.waiting
+    finally:
+        planner.close()

@@ -51,6 +51,6 @@ def line_on_copies(flow: Flow, places: set[TopicPartition]) -> str:
     topic, partition = min(places)
     return (
         f"{len(places)} partitions are not copied, among them {topic}-{partition}: MirrorMaker 2 copied records to "
-        f"{flow.source.alias} that cannot be told from its own; start at its end: `mirrorless offsets reset FILE --flow "
-        f"'{flow.name}' --topic {topic} --offset latest`"
+        f"{flow.source.alias} that cannot be told from its own; start at its end: `mirrorless offsets reset FILE "
+        f"--flow '{flow.name}' --topic {topic} --offset latest`"
     )
