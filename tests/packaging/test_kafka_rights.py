@@ -24,6 +24,9 @@ BESIDE_THE_TABLE: Final = {
     ("topic_discovery", "TargetProgress"): "reads and writes there with auto.offset.reset=latest",
     ("partition_copy", "SourceTopicPolicies"): "finds compacted topics, with client.rack",
     ("copy", "SourceTopicPolicies"): "finds compacted topics, with client.rack",
+    ("checkpoint", "SourceTopicPolicies"): "finds compacted topics, with mirrorless.loops=skip",
+    ("checkpoint", "TargetRecordsOfAllOrigins"): "counts records, with mirrorless.loops=skip",
+    ("copy", "TargetRecordsOfAllOrigins"): "counts records, with mirrorless.loops=skip",
     ("copy", "SourceHeartbeats"): "heartbeats of the way back, where that has no function of its own",
 }
 SETTINGS: Final = {
@@ -87,7 +90,12 @@ def test_every_right_of_the_table_is_granted_and_nothing_else(
     rows = needed(one_way, [function])
     asked = {(action, resource(one_way, row)) for row in rows for action in row.iam_actions}
     asked |= {(CONNECT, cluster(one_way, row.side)) for row in rows}
-    if both_ways and function in (Function.CHECKPOINT, Function.COPY, Function.DRILL):
+    if both_ways and function in (
+        Function.CHECKPOINT,
+        Function.COPY,
+        Function.DRILL,
+        Function.VERIFY_COPY,
+    ):
         asked |= {(action, resource(back, row)) for row in of_the_way_back(back) for action in row.iam_actions}
     missing = {
         (action, arn)

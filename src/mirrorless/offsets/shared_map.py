@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.configs import Configs
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.offsets.translation_service import Translator
     from mirrorless.settings import Flow
@@ -82,13 +83,9 @@ class SharedMap:
             self._ids = id_of(self.flow.source, source), skipped
         self._source_ends, _ = last_stable_offsets(self._source, places)
         topics = {topic for topic, _ in places}
-        here, there = topic_configs(self._source, topics)[0], topic_configs(self._target, topics)[0]
-        self._compacted = {
-            topic
-            for topic in topics
-            for configs in (here.get(topic, {}), there.get(topic, {}))
-            if CLEANUP_POLICY in configs and COMPACT in (configs[CLEANUP_POLICY].value or "")
-        }
+        both = topic_configs(self._source, topics)[0], topic_configs(self._target, topics)[0]
+        # One whose configs are not visible counts as compacted.
+        self._compacted = {topic for topic in topics if any(_is_compacted(configs.get(topic)) for configs in both)}
 
     def local(self, place: TopicPartition) -> ProducerFilter:
         """Select what was written to the source itself; raises `ClusterError` where a cluster's id is not known."""
@@ -210,6 +207,10 @@ class SharedMap:
             counted[walk.place] |= walk.counter.counts
             self.walked_records += walk.counter.records
         return counted
+
+
+def _is_compacted(configs: Configs | None) -> bool:
+    return configs is None or (CLEANUP_POLICY in configs and COMPACT in (configs[CLEANUP_POLICY].value or ""))
 
 
 def _turned(run: Run | None) -> Run | None:

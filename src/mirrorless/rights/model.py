@@ -95,6 +95,7 @@ class When(StrEnum):
     LATEST = "with auto.offset.reset=latest"
     OPERATIONS = "after a first switchover"
     TURNS = "with mirrorless.active.cluster"
+    SHARED = "with mirrorless.loops=skip"
     EXPIRY = "optional: without it, one day is assumed"
     OLD_RECORDS = "optional: without it, a limit on the age of records is lifted by config_sync only"
     RACK = "optional, with client.rack: without it, the topics' leaders are read"

@@ -77,9 +77,12 @@ _ALONE: Final = (
     Row(_HEARTBEAT, _T, On.PROGRESS, Operation.READ, "check whether `copy` emits them", When.DOUBLE, Function.COPY),
     Row(_CHECKPOINT, _S, On.GROUPS, Operation.DESCRIBE, "find groups, read their offsets"),
     Row(_CHECKPOINT, _S, On.TOPICS, Operation.READ, "read offsets, count records between two offset syncs"),
+    Row(_CHECKPOINT, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "find compacted topics", When.SHARED),
     Row(_CHECKPOINT, _S, On.OFFSET_SYNCS, Operation.READ, "translate offsets", When.SYNCS_ON_SOURCE),
     Row(_CHECKPOINT, _T, On.OFFSET_SYNCS, Operation.READ, "translate offsets", When.SYNCS_ON_TARGET),
     Row(_CHECKPOINT, _T, On.REMOTE_TOPICS, Operation.DESCRIBE, "read their end offsets"),
+    Row(_CHECKPOINT, _T, On.REMOTE_TOPICS, Operation.READ, "count records of each origin", When.SHARED),
+    Row(_CHECKPOINT, _T, On.REMOTE_TOPICS, Operation.DESCRIBE_CONFIGS, "find compacted topics", When.SHARED),
     Row(_CHECKPOINT, _T, On.PROGRESS, Operation.READ, "read how far the copy is"),
     Row(_CHECKPOINT, _T, On.TARGET_STATE, Operation.READ, _TURN, When.TURNS),
     Row(_CHECKPOINT, _T, On.CHECKPOINTS, Operation.CREATE, "create it if missing"),
@@ -199,8 +202,12 @@ def of_the_way_back(opposite: Flow) -> list[Row]:
 
 
 def without_implied(rows: Iterable[Row]) -> list[Row]:
-    """Drop required rows whose right is implied by that of another row, on the same resource."""
-    kept = list(rows)
+    """Drop rows whose right is that of another row, or, if they are required, implied by it, on the same resource."""
+    kept: list[Row] = []
+    for row in sorted(rows, key=lambda row: not row.required):
+        same = row.function, row.side, row.on, row.operation
+        if not any(one.required and (one.function, one.side, one.on, one.operation) == same for one in kept):
+            kept.append(row)
     there = {(row.side, row.on, row.operation) for row in kept if row.required}
     return [
         row for row in kept if not any((row.side, row.on, other) in there for other in IMPLIED.get(row.operation, ()))
@@ -243,6 +250,7 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.DEAD_LETTERS: lambda flow: bool(flow.dead_letter_topic) and flow.errors_tolerance == "all",
     When.OPERATIONS: lambda _: True,
     When.TURNS: lambda flow: flow.active_cluster is not None,
+    When.SHARED: lambda flow: flow.loops == "skip",
     When.PRUNE: lambda flow: flow.acls_prune,
     When.GROUP_OFFSETS: lambda flow: flow.sync_group_offsets_enabled,
     When.NO_GROUP_OFFSETS: lambda flow: not flow.sync_group_offsets_enabled,

@@ -25,6 +25,7 @@ EVERYTHING = {
     "errors.deadletterqueue.topic.name": "left-out",
     "mirrorless.acls.prune": "true",
     "mirrorless.active.cluster": "any",
+    "mirrorless.loops": "skip",
 }
 ON_TARGET = EVERYTHING | {"offset-syncs.topic.location": "target", "sync.group.offsets.enabled": "false"}
 ONLY_THERE = (When.SYNCS_ON_TARGET, When.NO_GROUP_OFFSETS)
