@@ -12,6 +12,7 @@ import mirrorless
 from mirrorless.web.security import CSRF_HEADER
 from mirrorless.web.snapshot import (
     ClusterRow,
+    DrillRow,
     Event,
     FlowRow,
     GroupRow,
@@ -32,6 +33,7 @@ _ROWS: Final = {
     "halted": HaltedRow,
     "groups": GroupRow,
     "operations": OperationRow,
+    "drills": DrillRow,
     "events": Event,
     "settings": SettingsOf,
     "partitions": PartitionRow,
@@ -44,12 +46,13 @@ _SUMMARIES: Final = {
     "halted": "Halted partitions, with the reason and what fixes them",
     "groups": "Consumer groups of the sources, and what they would read again",
     "operations": "Switchovers, failovers and failbacks",
+    "drills": "Stored reports of drills, the newest first",
     "events": "The latest events, the oldest first",
     "settings": "Settings in effect, with secrets masked",
     "partitions": "The partitions of one topic",
     "positions": "The positions of one group on source and target",
 }
-_BY_FLOW: Final = {"flows", "topics", "halted", "groups"}
+_BY_FLOW: Final = {"flows", "topics", "halted", "groups", "drills"}
 _QUERY: Final = {"partitions": ("flow", "topic"), "positions": ("flow", "group")}
 _TEXT: Final = {"type": "string"}
 _REF: Final = "#/components/schemas/{model}"
@@ -81,7 +84,8 @@ def document() -> dict[str, Any]:
             **{f"/api/{name}": {"get": _table(name)} for name in _ROWS},
             "/api/snapshot": {"get": _get("Everything but settings, partitions and positions", _ref("Snapshot"))},
             "/api/stream": {"get": _stream()},
-            "/api/report": {"get": _report()},
+            "/api/report": {"get": _report("The report of one operation; with form=html as a page", "operation")},
+            "/api/drill": {"get": _report("A stored report of a drill; with form=html as a page", "flow", "began_ms")},
             "/api/session": {"get": _open(_get("Whether a token is required", _ref("Session"))), "post": _sign_in()},
             "/api/flows/{action}": {"post": _act()},
             "/api/openapi.json": {"get": _open(_get("This description", {"type": "object"}))},
@@ -163,13 +167,8 @@ def _stream() -> dict[str, Any]:
     return {"summary": text, "responses": {"200": _answer(text, _TEXT, "text/event-stream")}}
 
 
-def _report() -> dict[str, Any]:
-    operation = _get(
-        "The report of one operation; with form=html as a page",
-        {"type": "object"},
-        ("operation", True),
-        ("form", False),
-    )
+def _report(summary: str, *query: str) -> dict[str, Any]:
+    operation = _get(summary, {"type": "object"}, *((one, True) for one in query), ("form", False))
     operation["responses"]["200"]["content"]["text/html"] = {"schema": _TEXT}
     return operation
 

@@ -7,15 +7,18 @@ import json
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from mirrorless.clusters.target_state import TargetState
+from mirrorless.operations.drill.stored import Form
 from mirrorless.web.feed import Feed
 from mirrorless.web.server import ServerTerms, WebServer
 from mirrorless.web.snapshot import (
     ClusterRow,
     ClusterState,
     CopierRow,
+    DrillCheckRow,
+    DrillRow,
     Fix,
     FlowRow,
     FlowState,
@@ -130,6 +133,22 @@ def halted(name: str = "orders", **fields: object) -> HaltedRow:
     return replace(row, **fields)  # type: ignore[arg-type]
 
 
+def drill(began_ms: int = 1_790_000_000_000, **fields: object) -> DrillRow:
+    """A drill with a failed check, but for `fields`."""
+    row = DrillRow(
+        flow="A->B",
+        began_ms=began_ms,
+        ended_ms=began_ms + 4_000,
+        status="failed",
+        rpo_records=12,
+        rpo_exact=True,
+        rpo_seconds=3.5,
+        rto_seconds=1.2,
+        problems=(DrillCheckRow(status="failed", check="lag", text="the oldest record is 3.5 s old"),),
+    )
+    return replace(row, **fields)  # type: ignore[arg-type]
+
+
 def snapshot(**fields: object) -> Snapshot:
     """One flow with one topic, but for `fields`."""
     row = Snapshot(
@@ -141,6 +160,7 @@ def snapshot(**fields: object) -> Snapshot:
         halted=(),
         groups=(),
         operations=(),
+        drills=(),
         notes=(),
     )
     return replace(row, **fields)  # type: ignore[arg-type]
@@ -207,6 +227,12 @@ class FakeGatherer:
         )
         return [position]
 
+    def drill_report(self, flow: str, began_ms: str, form: Form) -> bytes | None:
+        """Return a hostile report of a drill that is known."""
+        if not any((one.flow, str(one.began_ms)) == (flow, began_ms) for one in self.known.drills):
+            return None
+        return HOSTILE_REPORT if form is Form.HTML else b"{}"
+
     def operation(self, number: str) -> None:
         """There is none."""
 
@@ -219,6 +245,12 @@ class FakeGatherer:
         flows = tuple(replace(one, state=now) if one.name == flow else one for one in self.known.flows)
         self.known = replace(self.known, flows=flows)
         return state
+
+
+HOSTILE_REPORT: Final = b"""<!doctype html><title>report</title><script>document.title = "owned"</script>
+<img src=x onerror='document.title = "owned"'><meta http-equiv="refresh" content="0;url=/healthz">
+<form action="/api/session" method="post"><button>x</button></form><p id="content">a report</p>"""
+"""A report of a drill by somebody who may write to the folder of reports."""
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.operations.drill.page import page
 from mirrorless.operations.drill.report import as_text, to_json
 from mirrorless.operations.drill.run import MOST_POSITIONS, drill_flow
+from mirrorless.operations.drill.stored import store
 from mirrorless.operations.results import has_failed
 from mirrorless.settings import load
 from mirrorless.verify.report_file import write
@@ -62,7 +63,8 @@ def drill(
     Forecasts every group, compares the records at the groups' positions and in samples on both sides, compares topics,
     configs, ACLs and the rights of principals, and measures lag and time against mirrorless.rpo.seconds and
     mirrorless.rto.seconds. Writes to no cluster, except with --canary to topics and a group named mirrorless-canary.
-    Forms of --output are .json, .html and .txt.
+    Forms of --output are .json, .html and .txt. With mirrorless.drill.reports the report is also stored there, for the
+    live page.
 
     Exit status 0: no check failed; 1: a check failed; 2: a flow, or a check, could not be done, or no flow leads there.
     """
@@ -84,9 +86,13 @@ def drill(
     click.echo(_report(printed, reports, errors), nl=False)
     for name, text in errors.items():
         click.echo(f"error: flow {name}: {text}", err=True)
+    folders = {flow.name: flow.drill_reports for flow in flows}
     try:
         for form, location in forms:
             write(location, _report(form, reports, errors).encode())
+        for one in reports:
+            if (folder := folders[one.flow]) is not None:
+                click.echo(f"report of {one.flow}: {store(folder, one)}", err=True)
     except OSError as error:
         raise click.ClickException(str(error)) from None
     sys.exit(_status(reports, errors))

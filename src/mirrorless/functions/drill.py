@@ -11,10 +11,8 @@ from mirrorless.doctor.findings import Status
 from mirrorless.errors import AwsError
 from mirrorless.functions.environment import drill_environment
 from mirrorless.loops import opposite
-from mirrorless.operations.drill.page import page
-from mirrorless.operations.drill.report import to_json
 from mirrorless.operations.drill.run import drill_flow
-from mirrorless.verify.report_file import write
+from mirrorless.operations.drill.stored import store
 
 if TYPE_CHECKING:
     from mirrorless.functions.invocation import Invocation
@@ -35,15 +33,13 @@ def rehearse(invocation: Invocation) -> dict[str, Any]:
     copies is a failed check. Raises `ClusterError` if a cluster does not answer, `AwsError` if the report cannot be
     stored.
     """
-    folder, flow = drill_environment().reports.rstrip("/"), invocation.flow
+    folder, flow = drill_environment().reports, invocation.flow
     if (reason := waits_for_its_turn(flow, Admin(flow.target))) is not None:
         return _of_the_other_turn(invocation, reason)
     report = drill_flow(invocation.settings, flow)
     _measure(invocation, report)
-    place = f"{folder}/{flow.name.replace('->', '-')}/{report.began_ms}"
     try:
-        write(f"{place}/result.json", to_json([report], {}).encode())
-        write(f"{place}/result.html", page([report], {}).encode())
+        place = store(folder, report)
     except OSError as error:
         raise AwsError(f"the report of the drill is not stored: {error}") from error
     return {

@@ -22,6 +22,7 @@ from mirrorless.settings.values import (
     Engine,
     ExcludedTopics,
     Fence,
+    Folder,
     Interval,
     Location,
     LoopRule,
@@ -237,6 +238,9 @@ class Flow(_Frozen):
     no limit if not set."""
     rto_seconds: Seconds | None = Field(None, alias="mirrorless.rto.seconds")
     """Limit for `mirrorless drill`: how long the measured part of a failover may take; no limit if not set."""
+    drill_reports: Folder | None = Field(None, alias="mirrorless.drill.reports")
+    """Where `mirrorless drill` stores its reports, and the live page finds them: a folder, or `s3://bucket/prefix`;
+    not stored if not set."""
     fence: Fence = Field("auto", alias="mirrorless.fence")
     """How a switchover blocks writers on the source: `acl` (DENY WRITE), `config` (`max.message.bytes`),
     `command:PATH`, `none`, or `auto`: `acl` where the cluster has an authorizer and clients do not log in with IAM,

@@ -163,6 +163,12 @@ def _switches(value: object) -> object:
     return found
 
 
+def _folder(value: str) -> str:
+    if not value.isprintable() or (value.startswith("s3:") and not re.fullmatch(r"s3://[^/]+(/.*)?", value)):
+        raise ValueError("must be a folder, or s3://bucket/prefix")
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class ValueType:
     """The accepted values in words, for `mirrorless config explain`."""
@@ -225,6 +231,7 @@ Switches = Annotated[
     tuple[str, ...], ValueType("list of ssm:, route53:, file:, http: and command:"), BeforeValidator(_switches)
 ]
 Text = Annotated[str, TEXT, AfterValidator(_not_empty)]
+Folder = Annotated[str, TEXT, AfterValidator(_folder)]
 Separator = Annotated[str, TEXT]
 ClientSettings = Annotated[
     Mapping[str, str], AfterValidator(MaskedMapping), PlainSerializer(lambda settings: MaskedMapping(settings).masked())

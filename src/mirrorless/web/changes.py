@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from mirrorless.doctor.findings import Status
+from mirrorless.operations.results import count_of
 from mirrorless.web.snapshot import ClusterState, FlowState, Level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from mirrorless.web.snapshot import ClusterRow, FlowRow, OperationRow, Snapshot
+
+_RECENT_MS: Final = 600_000
 
 
 class Change(NamedTuple):
@@ -28,6 +32,7 @@ def changes(before: Snapshot | None, after: Snapshot) -> list[Change]:
         *_flows({one.name: one for one in before.flows} if before else {}, after.flows),
         *_halted(before, after),
         *_operations({one.id: one for one in before.operations} if before else {}, after.operations),
+        *_drills(before, after),
     ]
 
 
@@ -85,3 +90,15 @@ def _operations(before: dict[str, OperationRow], after: Iterable[OperationRow]) 
         for step in one.steps if was else ():
             if step.state != "begun" and earlier.get(step.step) != step.state:
                 yield Change(Level.INFO, "", "operation", f"{name}: {step.step}: {step.result or step.state}")
+
+
+def _drills(before: Snapshot | None, after: Snapshot) -> Iterator[Change]:
+    """Yield drills that were stored since, of the latest minutes: older ones appear when they are first listed."""
+    was = {(one.flow, one.began_ms) for one in before.drills} if before else set()
+    for one in after.drills:
+        is_new = before is not None and (one.flow, one.began_ms) not in was
+        if is_new and after.at_ms - one.ended_ms < _RECENT_MS:
+            failed = sum(check.status == Status.FAILED for check in one.problems)
+            level = Level.ERROR if failed else Level.INFO
+            text = f"{count_of(failed, 'check')} failed" if failed else one.status
+            yield Change(level, one.flow, "drill", f"drill: {text}")

@@ -23,6 +23,7 @@ KEYS: Final = {
     "halted": ("flow", "topic", "partition"),
     "groups": ("flow", "group"),
     "operations": ("id", "kind"),
+    "drills": ("flow", "began_ms"),
 }
 """The tables of which only changed rows are sent, and the fields that identify a row."""
 _SMALL: Final = ("at_ms", "copies_here", "clusters", "flows", "notes")

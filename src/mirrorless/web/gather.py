@@ -9,6 +9,7 @@ from mirrorless import client_logs
 from mirrorless.clusters.target_state import set_target_state
 from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.web.cluster_reader import ClusterReader
+from mirrorless.web.drills_reader import DrillsReader
 from mirrorless.web.effective_settings import effective_settings
 from mirrorless.web.flow_reader import FlowReader
 from mirrorless.web.groups_reader import GroupsReader
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.target_state import TargetState
     from mirrorless.local.progress_view import TopicView
+    from mirrorless.operations.drill.stored import Form
     from mirrorless.operations.run import Ended
     from mirrorless.settings import Settings
     from mirrorless.web.reader import RepeatingReader
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 _ENDING_S: Final = 0.5
 _GROUPS_PER_INTERVAL: Final = 5
 _OPERATIONS_PER_INTERVAL: Final = 2
+_DRILLS_PER_INTERVAL: Final = 10
 
 
 class Gatherer:
@@ -63,6 +66,7 @@ class Gatherer:
         self._operations = OperationsReader(
             settings, after=tuple(self._clusters.values()), every_s=_OPERATIONS_PER_INTERVAL * every_s
         )
+        self._drills = DrillsReader(settings, every_s=_DRILLS_PER_INTERVAL * every_s)
 
     def __enter__(self) -> Gatherer:
         for one in self._readers():
@@ -97,6 +101,7 @@ class Gatherer:
         notes = [f"groups of {name}: {one.error}" for name, one in self._groups.items() if one.error]
         if self._operations.error:
             notes.append(f"operations: {self._operations.error}")
+        notes += self._drills.notes
         return Snapshot(
             at_ms=int(time.time() * 1000),
             copies_here=self._copies_here,
@@ -106,6 +111,7 @@ class Gatherer:
             halted=tuple(row for reader in self._flows.values() for row in reader.halted()),
             groups=tuple(row for reader in self._groups.values() for row in reader.rows),
             operations=self._operations.rows,
+            drills=self._drills.rows,
             notes=tuple(notes),
         )
 
@@ -124,6 +130,10 @@ class Gatherer:
     def operation(self, number: str) -> Ended | None:
         """Return an operation as its report is made of; None if there is none of this id."""
         return self._operations.find(number)
+
+    def drill_report(self, flow: str, began_ms: str, form: Form) -> bytes | None:
+        """Read a stored report of a drill that is listed; None if there is none. Raises `OSError`."""
+        return self._drills.content(flow, began_ms, form)
 
     def set_live(self, flow: str, topics: Sequence[TopicView]) -> None:
         """Take the progress that this process itself makes."""
@@ -144,4 +154,4 @@ class Gatherer:
         return found
 
     def _readers(self) -> list[RepeatingReader]:
-        return [*self._clusters.values(), *self._flows.values(), *self._groups.values(), self._operations]
+        return [*self._clusters.values(), *self._flows.values(), *self._groups.values(), self._operations, self._drills]

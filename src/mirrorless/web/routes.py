@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from mirrorless.clusters.target_state import TargetState
 from mirrorless.errors import MirrorlessError
+from mirrorless.operations.drill.stored import Form
 from mirrorless.operations.report import as_fields, page
 from mirrorless.web.encoding import encode
 from mirrorless.web.security import CSRF_HEADER, REPORT_POLICY, Access, Guard, is_same_origin, refusal
@@ -71,11 +72,13 @@ class Routes:
             Route("/api/halted", self._table),
             Route("/api/groups", self._table),
             Route("/api/operations", self._table),
+            Route("/api/drills", self._table),
             Route("/api/events", self._events),
             Route("/api/settings", self._settings_of_all),
             Route("/api/partitions", self._partitions),
             Route("/api/positions", self._positions),
             Route("/api/report", self._report),
+            Route("/api/drill", self._drill),
             Route("/api/flows/{action}", self._act, methods=["POST"]),
         ]
         # Fixed paths come first: a file's name would match them too.
@@ -198,6 +201,16 @@ class Routes:
         if request.query_params.get("form") == "html":
             return HTMLResponse(page(ended), headers={"Content-Security-Policy": REPORT_POLICY})
         return _json(as_fields(ended))
+
+    async def _drill(self, request: Request) -> Response:
+        form = Form.HTML if request.query_params.get("form") == "html" else Form.JSON
+        try:
+            content = await run_in_threadpool(self._gatherer.drill_report, *_query(request, "flow", "began_ms"), form)
+        except OSError as error:
+            return refusal(503, str(error))
+        if content is None:
+            return refusal(404, "no such drill")
+        return Response(content, media_type=_TYPES[form], headers={"Content-Security-Policy": REPORT_POLICY})
 
     async def _act(self, request: Request) -> Response:
         reason = self._access.may_act(request)

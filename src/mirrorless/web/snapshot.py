@@ -219,6 +219,34 @@ class OperationRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DrillCheckRow:
+    """A check of a drill that is not ok."""
+
+    status: str
+    check: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrillRow:
+    """A stored report of a drill.
+
+    `rpo_records` and `rpo_seconds` are what would have been lost, None if unknown; `rto_seconds` is the measured part
+    of a failover.
+    """
+
+    flow: str
+    began_ms: int
+    ended_ms: int
+    status: str
+    rpo_records: int | None
+    rpo_exact: bool
+    rpo_seconds: float | None
+    rto_seconds: float
+    problems: tuple[DrillCheckRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SettingRow:
     """A setting in effect; secrets are masked. `is_default` says that no file sets it."""
 
@@ -264,4 +292,5 @@ class Snapshot:
     halted: tuple[HaltedRow, ...]
     groups: tuple[GroupRow, ...]
     operations: tuple[OperationRow, ...]
+    drills: tuple[DrillRow, ...]
     notes: tuple[str, ...]

@@ -102,7 +102,18 @@ def test_a_group_and_what_it_would_read_again(server: WebServer, world: World) -
 
 def test_every_answer_is_as_described(server: WebServer) -> None:
     described = ask(server, "/api/openapi.json").json()
-    for name in ("snapshot", "clusters", "flows", "topics", "halted", "groups", "operations", "events", "settings"):
+    for name in (
+        "snapshot",
+        "clusters",
+        "flows",
+        "topics",
+        "halted",
+        "groups",
+        "operations",
+        "drills",
+        "events",
+        "settings",
+    ):
         answer = ask(server, f"/api/{name}", **BEARER)
         responses = described["paths"][f"/api/{name}"]["get"]["responses"]
         schema = responses["200"]["content"]["application/json"]["schema"]

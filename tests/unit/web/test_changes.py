@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mirrorless.web.changes import Change, changes
 from mirrorless.web.snapshot import ClusterState, FlowState, Level, OperationRow, OperationStepRow
-from tests.support.pages import cluster, flow, halted, snapshot
+from tests.support.pages import cluster, drill, flow, halted, snapshot
 
 
 def test_nothing_new_is_no_event() -> None:
@@ -55,3 +57,13 @@ def test_a_step_of_an_operation_ends() -> None:
 
     found = changes(snapshot(operations=(at("begun"),)), snapshot(operations=(at("done"),)))
     assert found == [Change(Level.INFO, "", "operation", "switchover from A to B: fence: 3 topics")]
+
+
+def test_a_drill_is_stored() -> None:
+    old, new = drill(), drill(1_790_000_600_000)
+    before, after = snapshot(drills=(old,), at_ms=new.ended_ms), snapshot(drills=(new, old), at_ms=new.ended_ms + 1)
+    assert changes(before, after) == [Change(Level.ERROR, "A->B", "drill", "drill: 1 check failed")]
+    passed = replace(after, drills=(replace(new, status="ok", problems=()), old))
+    assert changes(before, passed) == [Change(Level.INFO, "A->B", "drill", "drill: ok")]
+    assert changes(snapshot(at_ms=new.ended_ms + 600_000), replace(after, at_ms=new.ended_ms + 602_000)) == []
+    assert changes(None, after) == []

@@ -22,7 +22,7 @@ from mirrorless.errors import PrerequisiteError
 from mirrorless.web.security import SHORTEST_TOKEN, is_loopback
 from mirrorless.web.server import ServerTerms, check_files
 from mirrorless.web.snapshot import FlowState
-from tests.support.pages import FakeGatherer, ask, group, halted, served_page, snapshot, topic, wait_until_read
+from tests.support.pages import FakeGatherer, ask, drill, group, halted, served_page, snapshot, topic, wait_until_read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,8 @@ BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
 @pytest.fixture(scope="module")
 def gatherer() -> FakeGatherer:
-    return FakeGatherer(snapshot(topics=(topic(), topic("t", flow="B->A")), groups=(group("g"),), halted=(halted(),)))
+    rows = {"groups": (group("g"),), "halted": (halted(),), "drills": (drill(), drill(1, flow="B->A"))}
+    return FakeGatherer(snapshot(topics=(topic(), topic("t", flow="B->A")), **rows))
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +70,9 @@ def schema_of(described: dict[str, Any], path: str, status: int = 200) -> dict[s
     "path",
     [
         *("/api/snapshot", "/api/clusters", "/api/flows", "/api/topics?flow=A->B", "/api/halted", "/api/groups"),
-        *("/api/operations", "/api/events", "/api/settings", "/api/session", "/healthz", "/readyz"),
+        *("/api/operations", "/api/drills", "/api/events", "/api/settings", "/api/session", "/healthz", "/readyz"),
         *("/api/partitions?flow=A->B&topic=orders", "/api/positions?flow=A->B&group=g"),
+        "/api/drill?flow=A->B&began_ms=1790000000000",
     ],
 )
 def test_answers_are_as_described(server: WebServer, described: dict[str, Any], path: str) -> None:
@@ -81,10 +83,15 @@ def test_answers_are_as_described(server: WebServer, described: dict[str, Any], 
 
 def test_a_table_is_that_of_one_flow(server: WebServer) -> None:
     assert [row["topic"] for row in ask(server, "/api/topics?flow=B-%3EA").json()["topics"]] == ["t"]
+    assert [row["began_ms"] for row in ask(server, "/api/drills?flow=B-%3EA").json()["drills"]] == [1]
 
 
 @pytest.mark.parametrize(
-    "path", ["/api/partitions?flow=A&topic=x", "/api/positions", "/api/report", "/other", "/api/x"]
+    "path",
+    [
+        *("/api/partitions?flow=A&topic=x", "/api/positions", "/api/report", "/other", "/api/x", "/api/drill"),
+        "/api/drill?flow=A-%3EB&began_ms=../..",
+    ],
 )
 def test_what_there_is_not_is_an_error(server: WebServer, path: str) -> None:
     assert ask(server, path).status == 404
@@ -112,6 +119,17 @@ def test_every_answer_has_the_headers(server: WebServer, path: str) -> None:
     assert "access-control-allow-origin" not in headers
 
 
+@pytest.mark.parametrize(("form", "kind"), [("html", "text/html; charset=utf-8"), ("", "application/json")])
+def test_a_stored_report_can_do_nothing(server: WebServer, form: str, kind: str) -> None:
+    answer = ask(server, f"/api/drill?flow=A-%3EB&began_ms=1790000000000&form={form}")
+    assert (answer.status, answer.headers["content-type"]) == (200, kind)
+    assert answer.headers["content-security-policy"] == (
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+        "sandbox"
+    )
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "10.0.0.1", "[::2]", ""])
 def test_another_host_name_is_refused_on_loopback(server: WebServer, host: str) -> None:
     assert ask(server, "/", Host=host).status == 421
@@ -123,7 +141,15 @@ def test_names_of_this_machine_are_accepted(server: WebServer, host: str) -> Non
 
 
 def test_nothing_but_the_page_and_health_is_shown_without_the_token(guarded: WebServer) -> None:
-    for path in ("/api/snapshot", "/api/stream", "/api/settings", "/api/partitions", "/api/report", "/api/none"):
+    for path in (
+        "/api/snapshot",
+        "/api/stream",
+        "/api/settings",
+        "/api/partitions",
+        "/api/report",
+        "/api/drill",
+        "/api/none",
+    ):
         assert ask(guarded, path).status == 401, path
         assert ask(guarded, path, Authorization="Bearer wrong-token-of-some-length").status == 401
     for path in ("/", "/app.js", "/healthz", "/readyz", "/api/openapi.json"):

@@ -5,6 +5,7 @@ const KEYS = {
   halted: ["flow", "topic", "partition"],
   groups: ["flow", "group"],
   operations: ["id", "kind"],
+  drills: ["flow", "began_ms"],
 };
 const POINTS = 60;
 const EVENTS = 500;
