@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 
 
 class Mirrorless:
-    """A running `mirrorless run FILE`; leaving the context kills what is left of it. `prefix` begins the command."""
+    """A running `mirrorless run FILE`; leaving the context kills what is left of it. `prefix` begins the command.
 
-    def __init__(self, file: Path, *arguments: str, prefix: Sequence[str] = ()) -> None:
+    `arguments` are options, and more files.
+    """
+
+    def __init__(self, file: Path, *arguments: str | Path, prefix: Sequence[str] = ()) -> None:
         self.output = file.with_suffix(f".{time.monotonic_ns()}.out")
         with self.output.open("wb") as out:
             self.process = subprocess.Popen(
