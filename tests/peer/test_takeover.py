@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from mirrorless.client import MirrorClient
+from mirrorless.settings import Cluster
 from tests.support.peer import ConnectWorker, MirrorMaker, peer_settings
+from tests.support.processes import Mirrorless
 from tests.support.world import producer, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
     from types import TracebackType
 
     from tests.support.world import World
@@ -161,3 +167,90 @@ def test_there_and_back_again_with_a_connect_cluster(world: World, stopped: str)
                 peer.stop_connector(connector)
     take_over(world, topic)
     assert_equal(world, topic, stream)
+
+
+def test_files_of_a_connect_cluster_are_used_as_they_are(world: World) -> None:
+    """The JSON that was posted to Connect, and the properties file of its worker, without a changed line."""
+    topic = world.topic(partitions=PARTITIONS)
+    group = f"{topic}-group"
+    ends = {
+        "source.cluster.alias": world.source_alias,
+        "target.cluster.alias": world.target_alias,
+        "source.cluster.bootstrap.servers": world.source.bootstrap_servers,
+        "target.cluster.bootstrap.servers": world.target.bootstrap_servers,
+    }
+    own = {
+        "MirrorSourceConnector": {
+            "topics": topic,
+            "replication.factor": "1",
+            "offset-syncs.topic.replication.factor": "1",
+            "heartbeats.replication.enabled": "false",
+            "offset.lag.max": "0",
+            "tasks.max": "2",
+        },
+        "MirrorCheckpointConnector": {
+            "groups": group,
+            "checkpoints.topic.replication.factor": "1",
+            "emit.checkpoints.interval.seconds": "1",
+            "refresh.groups.interval.seconds": "1",
+        },
+    }
+    connectors: list[dict[str, Any]] = [
+        {
+            "name": f"{kind} of {topic}",
+            "config": {"connector.class": f"org.apache.kafka.connect.mirror.{kind}", **ends, **settings},
+        }
+        for kind, settings in own.items()
+    ]
+    files = [world.folder / f"{number}.json" for number in range(len(connectors))]
+    for file, connector in zip(files, connectors, strict=True):
+        file.write_text(json.dumps(connector))
+
+    def let_connect_copy(stream: Stream) -> Path:
+        """Have Connect copy, and write checkpoints of a group in what it copied; return its worker's file."""
+        begun = stream.written
+        with ConnectWorker(world.folder, world.target, offsets_topic=f"{topic}-connect-offsets") as peer:
+            for connector in connectors:
+                peer.start(connector)
+            wait_until(lambda: replicated(world, topic) > begun, peer)
+            move(world, topic, group)
+            wait_until(lambda: bool(checkpoints(world, topic, group)), peer)
+        return peer.file
+
+    def run_mirrorless(worker: Path) -> None:
+        """Copy twice, the second time from our own progress."""
+        before = replicated(world, topic)
+        for _ in range(2):
+            with Mirrorless(*files, worker, "--available-now", "--engine", "functions") as run:
+                assert run.wait() == 0, run.text()
+            assert not any("offset.storage.topic is not set" in line for line in run.strays())
+        assert replicated(world, topic) > before
+
+    with Stream(world, topic) as stream:
+        for _ in range(2):
+            worker = let_connect_copy(stream)
+            run_mirrorless(worker)
+    there = move(world, topic, group)
+    with Mirrorless(*files, worker, "--available-now", "--engine", "functions") as run:
+        assert run.wait() == 0, run.text()
+    assert_equal(world, topic, stream)
+    assert (0, there) in checkpoints(world, topic, group)
+
+
+def move(world: World, topic: str, group: str) -> int:
+    """Commit an offset of a group a little before the end of what is on the target; returns it."""
+    offset = max(1, len(read(world.target, world.remote(topic), isolation="read_committed")[0]) - 5)
+    client = Consumer({"bootstrap.servers": world.source.bootstrap_servers, "group.id": group})
+    client.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    client.close()
+    return offset
+
+
+def checkpoints(world: World, topic: str, group: str) -> set[tuple[int, int]]:
+    """Partitions and offsets at which the group would continue on the target; none before the first checkpoint."""
+    cluster = Cluster(alias=world.target_alias, bootstrap_servers=world.target.bootstrap_servers)
+    with MirrorClient(cluster) as client:
+        if f"{world.source_alias}.checkpoints.internal" not in client.checkpoint_topics():
+            return set()
+        found = client.translate_offsets(world.source_alias, group)
+    return {(partition, offset) for (name, partition), (offset, _) in found.items() if name == world.remote(topic)}

@@ -60,12 +60,12 @@ def peer_settings(*worlds: World, **extra: str) -> dict[str, str]:
 
 
 class _Peer:
-    """A Java program of MirrorMaker 2's class path with a properties file; leaving the context stops it."""
+    """A Java program of MirrorMaker 2's class path with a properties `file`; leaving the context stops it."""
 
     def __init__(
         self, folder: Path, program: str, settings: Mapping[str, str], *, jvm: Sequence[str] = _TRIAL_JVM
     ) -> None:
-        file = folder / f"peer-{time.monotonic_ns()}.properties"
+        file = self.file = folder / f"peer-{time.monotonic_ns()}.properties"
         file.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
         self.log = file.with_suffix(".log")
         with self.log.open("wb") as output:
