@@ -203,9 +203,10 @@ class Routes:
         return _json(as_fields(ended))
 
     async def _drill(self, request: Request) -> Response:
+        flow, began_ms = _query(request, "flow", "began_ms")
         form = Form.HTML if request.query_params.get("form") == "html" else Form.JSON
         try:
-            content = await run_in_threadpool(self._gatherer.drill_report, *_query(request, "flow", "began_ms"), form)
+            content = await run_in_threadpool(self._gatherer.drill_report, flow, began_ms, form)
         except OSError as error:
             return refusal(503, str(error))
         if content is None:

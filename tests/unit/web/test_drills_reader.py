@@ -49,13 +49,13 @@ def test_a_report_is_read_once_and_a_broken_one_until_it_is_whole(reader: Drills
     whole = (folder / str(BEGAN_MS) / "result.json").read_text()
     (folder / str(BEGAN_MS) / "result.json").write_text(whole[:100])
     reader.read()
-    assert len(reader.rows) == 1
+    assert [row.began_ms for row in reader.rows] == [BEGAN_MS + 60_000]
     (note,) = reader.notes
     assert note.startswith(f"drill {BEGAN_MS} of a->b: is no report of a drill: ")
     (folder / str(BEGAN_MS) / "result.json").write_text(whole)
     (folder / str(BEGAN_MS + 60_000) / "result.json").write_text("not read again")
     reader.read()
-    assert len(reader.rows) == 2
+    assert [row.began_ms for row in reader.rows] == [BEGAN_MS + 60_000, BEGAN_MS]
     assert reader.notes == []
 
 

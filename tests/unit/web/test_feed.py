@@ -47,7 +47,7 @@ def test_a_delta_has_changed_rows_and_the_keys_of_those_that_are_gone() -> None:
     assert feed.latest is not None
     delta = data(feed.latest.delta)
     assert [(row["topic"], row["lag_records"]) for row in delta["topics"]] == [("b", 5)]
-    assert delta["gone"] == {"topics": [["A->B", "c"]], "halted": [], "groups": [], "operations": []}
+    assert delta["gone"] == {"topics": [["A->B", "c"]], "halted": [], "groups": [], "operations": [], "drills": []}
     assert delta["events"] == []
     assert [row["topic"] for row in data(feed.latest.whole)["topics"]] == ["a", "b"]
 

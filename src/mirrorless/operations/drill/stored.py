@@ -103,7 +103,7 @@ def parsed(text: bytes, *, flow: str, began_ms: int) -> StoredDrill | None:
 
 
 def _problems(checks: Iterable[_Check]) -> list[tuple[Status, str, str]]:
-    found = [
+    found: list[tuple[Status, str, str]] = [
         (one.status, one.check[:_LONGEST_TEXT], one.text[:_LONGEST_TEXT])
         for one in checks
         if one.status is not Status.OK
@@ -124,27 +124,27 @@ _Count = Annotated[int, Field(ge=0, le=2**53 - 1)]
 _Figure = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class _Part(BaseModel):
+class _Strict(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
 
-class _Check(_Part):
+class _Check(_Strict):
     check: str
     status: Status
     text: str
 
 
-class _Rpo(_Part):
+class _Rpo(_Strict):
     records: _Count | None
     exact: bool
     seconds: _Figure | None
 
 
-class _Rto(_Part):
+class _Rto(_Strict):
     seconds: _Figure
 
 
-class _Report(_Part):
+class _Report(_Strict):
     began_ms: _Count
     ended_ms: _Count
     status: Status
@@ -153,5 +153,5 @@ class _Report(_Part):
     checks: tuple[_Check, ...]
 
 
-class _File(_Part):
+class _File(_Strict):
     flows: dict[str, _Report]
