@@ -108,9 +108,15 @@ active-active: setup  ## one topic written on two and on three clusters, flows k
 bench-metadata: setup  ## 2,000 topics with 10,000 partitions
 	$(BIN)/python -m bench.metadata_scale
 
-PROMETHEUS := v0.316.0
-promtool:  ## build promtool (needs Go, several minutes) into the cache, for the tests of the alerts
-	GOBIN=$(or $(MIRRORLESS_CACHE),$(HOME)/.cache/mirrorless) go install github.com/prometheus/prometheus/cmd/promtool@$(PROMETHEUS)
+PROMTOOL := $(or $(MIRRORLESS_CACHE),$(HOME)/.cache/mirrorless)/promtool
+promtool: $(PROMTOOL)  ## unpack promtool from Debian's package (needs apt-get) into the cache, for the tests of the alerts
+
+$(PROMTOOL):
+	@rm -rf $@.deb && mkdir -p $@.deb
+	cd $@.deb && { apt-get --quiet download prometheus || { apt-get --quiet update && apt-get --quiet download prometheus; }; }
+	dpkg-deb --fsys-tarfile $@.deb/prometheus_*.deb | tar --extract --directory $@.deb ./usr/bin/promtool
+	mv $@.deb/usr/bin/promtool $@
+	rm -r $@.deb
 
 axe: $(READY)  ## fetch axe-core (needs npm) for the tests of the page's accessibility, once
 	$(BIN)/python -m tests.support.axe

@@ -51,7 +51,7 @@ def test_every_alert_says_what_to_do() -> None:
         assert rule["labels"]["severity"] in ("critical", "warning")
 
 
-@pytest.mark.skipif(not Path(PROMTOOL).exists(), reason="promtool is not on the path: run `make promtool` (needs Go)")
+@pytest.mark.skipif(not Path(PROMTOOL).exists(), reason="promtool is not on the path: run `make promtool`, on Debian")
 def test_the_alerts_pass_their_own_tests() -> None:
     for command in (["check", "rules", "alerts.yml"], ["test", "rules", "alerts_test.yml"]):
         ended = subprocess.run([PROMTOOL, *command], cwd=monitoring.FOLDER, capture_output=True, text=True, check=False)
