@@ -75,6 +75,11 @@ class Browser:
         answer = self._do(do="run", script=f"JSON.stringify({script})")
         return None if not answer else json.loads(answer)
 
+    def shown(self) -> tuple[str, str]:
+        """Return address and title of the page; `run` runs nothing in a page whose policy is `sandbox`."""
+        address, title = self._do(do="shown")
+        return address, title
+
     def load_script(self, file: Path) -> None:
         """Run a whole file in the page."""
         self._do(do="run", script=f"{file.read_text()};''")
@@ -188,6 +193,8 @@ def _commands(view: Any) -> Callable[[dict[str, Any]], None]:  # noqa: ANN401 --
                 _answer(None)
             case "run":
                 page.runJavaScript(command["script"], _answer)
+            case "shown":
+                _answer([page.url().toString(), page.title()])
             case "picture":
                 QTimer.singleShot(400, lambda: painted(command["file"]))
 

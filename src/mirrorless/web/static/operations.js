@@ -71,7 +71,7 @@ function drill(row) {
           "ul",
           { class: "checks" },
           row.problems.map((one) =>
-            el("li", {}, badge(DRILLED[one.status] || "idle", one.status), el("b", {}, name(one.check)), el("span", {}, name(one.text, { class: "wrap" }))),
+            el("li", {}, badge(DRILLED[one.status] || "idle", one.status), el("b", {}, name(one.check, { class: "wrap" })), el("span", {}, name(one.text, { class: "wrap" }))),
           ),
         )
       : null,
