@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from openapi_schema_validator import OAS31Validator
 
+from mirrorless.cli import root
 from mirrorless.clusters.target_state import TargetState
 from mirrorless.settings import load
 from mirrorless.web.server import ServerTerms, served
@@ -38,7 +41,7 @@ def world(source: EmbeddedCluster, target: EmbeddedCluster, tmp_path_factory: py
     consumer = Consumer({"bootstrap.servers": source.bootstrap_servers, "group.id": "<script>alert(1)</script>"})
     consumer.commit(offsets=[TopicPartition(topic, 0, 15)], asynchronous=False)
     consumer.close()
-    made.write_settings(groups="<script>.*")
+    made.write_settings(groups="<script>.*", **{"mirrorless.drill.reports": str(made.folder / "drills")})
     return made
 
 
@@ -118,6 +121,26 @@ def test_every_answer_is_as_described(server: WebServer) -> None:
         responses = described["paths"][f"/api/{name}"]["get"]["responses"]
         schema = responses["200"]["content"]["application/json"]["schema"]
         OAS31Validator({**schema, "components": described["components"]}).validate(answer.json())
+
+
+def test_a_drill_is_listed_with_its_report(server: WebServer, world: World) -> None:
+    assert rows(server, "drills") == []
+    drilled = CliRunner().invoke(root, ["drill", str(world.file), "--to", world.target_alias, "--json"])
+    found = json.loads(drilled.stdout)["flows"][world.flow]
+    row = wait_for(server, "drills", lambda one: one["began_ms"] == found["began_ms"])
+    assert (row["flow"], row["status"], row["rpo_records"]) == (world.flow, found["status"], 0)
+    assert row["rto_seconds"] == found["rto"]["seconds"]
+    not_ok = [(one["status"], one["check"]) for one in found["checks"] if one["status"] != "ok"]
+    assert [(one["status"], one["check"]) for one in row["problems"]] == not_ok
+    assert ("warning", "without the source") in not_ok
+    path = f"/api/drill?flow={world.flow.replace('>', '%3E')}&began_ms={row['began_ms']}"
+    assert ask(server, path, **BEARER).json()["flows"] == {world.flow: found}
+    page = ask(server, f"{path}&form=html", **BEARER)
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert b"<h1>mirrorless drill</h1>" in page.body
+    assert ask(server, path).status == 401
+    assert f"report of {world.flow}: {world.folder / 'drills'}/" in drilled.stderr
+    wait_for(server, "events", lambda event: event["kind"] == "drill")
 
 
 def test_records_that_are_not_copied_are_lag_until_they_are(server: WebServer, world: World) -> None:

@@ -51,6 +51,7 @@ def test_a_slow_cluster_is_shown_as_slow_until_it_is_not(
     with Mirrorless(world.file, "--web", "0", "--engine", "functions") as process, Browser() as browser:
         eventually(lambda: "the page is at " in process.text())
         browser.open(re.findall(r"http://localhost:\d+/", process.text())[0])
+        browser.wait_for("document.querySelector('.card')?.innerText.includes('Copied by functions')", seconds=60)
         browser.wait_for("document.querySelector('.card .badge.good')", seconds=30)
         assert browser.run("document.querySelectorAll('.notice').length") == 0
         link.become(FAR)
