@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
+from mirrorless.settings.masking import MASK, shown
 from mirrorless.settings.patterns import split_list
 from mirrorless.settings.references import BUILT_IN, CLASSES, providers, rename
 
@@ -28,8 +29,8 @@ class DeclaredProviders:
     def __init__(self, entries: Mapping[str, PropertyEntry], *, file: str) -> None:
         self._file = file
         self._entries = entries
-        listed = split_list(entries[_KEY].value) if _KEY in entries else ()
-        self._kinds = {name: self._kind(name) for name in listed if f"{_KEY}.{name}.class" in entries}
+        self._listed = split_list(entries[_KEY].value) if _KEY in entries else ()
+        self._kinds = {name: self._kind(name) for name in self._listed if f"{_KEY}.{name}.class" in entries}
 
     def renamed(self) -> dict[str, PropertyEntry]:
         """Return the entries with references that name their provider by its built-in name."""
@@ -42,8 +43,10 @@ class DeclaredProviders:
         for provider, rest in found:
             known = self._kinds.get(provider, provider)
             if known.partition("@")[0] not in BUILT_IN:
+                # In a secret, what looks like a reference may be a part of it.
+                called = provider if provider in self._listed or shown(name, entry.value) != MASK else MASK
                 raise ConfigurationError(
-                    f"config provider {provider} is not declared; built in: {', '.join(BUILT_IN)}",
+                    f"config provider {called} is not declared; built in: {', '.join(BUILT_IN)}",
                     file=entry.file or self._file,
                     key=entry.written or name,
                 )

@@ -46,6 +46,7 @@ def is_plain_secret(key: str, value: str) -> bool:
     if login is None:
         return bool(without_references(value).strip())
     options = [(name.lower(), text.strip("\"'")) for name, text in _OPTION.findall(login[1])]
-    if any(name in _USERS for name, _ in options) and not refers(value):
+    referred = any(name not in _NOT_SECRET and refers(text) for name, text in options)
+    if any(name in _USERS for name, _ in options) and not referred:
         return True  # the secret of this user is missing, or is where the name should be
     return any(name not in _NOT_SECRET and without_references(text).strip() for name, text in options)

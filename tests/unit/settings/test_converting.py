@@ -100,6 +100,7 @@ def test_errors_are_not_converted(file: Path) -> None:
         ("A.sasl.jaas.config", 'MLoginModule required username="u" password="${env:X}";', False),
         ("A.sasl.jaas.config", 'MLoginModule required username="${env:U}" password="x";', True),
         ("A.sasl.jaas.config", "MLoginModule required username=u password=x;", True),
+        ("A.sasl.jaas.config", "MLoginModule required username= ${env:U}swordfish", True),
         ("A.sasl.jaas.config", 'MLoginModule required clientId="u" clientSecret="x";', True),
         ("A.sasl.jaas.config", "swordfish", True),
         ("A.sasl.jaas.config", 'MLoginModule required password swordfish" x="";', True),

@@ -149,6 +149,14 @@ def test_a_provider_may_have_a_name_and_limits_of_its_own(tmp_path: Path, monkey
     [
         ("A.client.id = ${azure:x:y}", "A.client.id: config provider azure is not declared; built in: env, file"),
         (
+            "A.sasl.jaas.config = ${swordfish:x:y}",
+            "A.sasl.jaas.config: config provider *** is not declared; built in: ",
+        ),
+        (
+            "config.providers = vault\nA.ssl.key.password = ${vault:x:y}",
+            "A.ssl.key.password: config provider vault is not declared; built in: env, file",
+        ),
+        (
             "config.providers = v\nconfig.providers.v.class = my.Vault",
             "config.providers.v.class=my.Vault: Java classes are not loaded; use one of EnvVarConfigProvider",
         ),
