@@ -95,6 +95,7 @@ def test_every_right_of_the_table_is_granted_and_nothing_else(
         Function.COPY,
         Function.DRILL,
         Function.VERIFY_COPY,
+        Function.PARTITION_COPY,
     ):
         asked |= {(action, resource(back, row)) for row in of_the_way_back(back) for action in row.iam_actions}
     missing = {

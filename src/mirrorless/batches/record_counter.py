@@ -190,9 +190,10 @@ class SearchUpTo(OffsetSearch):
         if batch.next_offset >= self.limit:
             self._fill()
 
-    def end_at(self, end: int, *, believed: bool) -> None:  # noqa: ARG002 - nothing before the limit is left to read
-        """Take the limit for all records that were not found."""
-        self._fill()
+    def end_at(self, end: int, *, believed: bool) -> None:  # noqa: ARG002 - a shorter log says nothing of the rest
+        """Take the limit for all records that were not found, if the log was read up to it."""
+        if end >= self.limit:
+            self._fill()
 
     def _fill(self) -> None:
         self.counts = {number: min(offset, self.limit) for number, offset in self.counts.items()}

@@ -85,7 +85,7 @@ def _reached(translator: Translator, place: TopicPartition) -> tuple[int, int, b
         return known.progress.last_offset + 1, 0, False
     line = translator.line(place)
     if not line.runs:
-        return 0, translator.target_ends.get(place, 0), False
+        return 0, 0 if translator.shares_target else translator.target_ends.get(place, 0), False
     last = line.runs[-1]
     if translator.shares_target:
         return last.end_upstream, 0, line.countable(last, None)

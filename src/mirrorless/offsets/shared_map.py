@@ -25,7 +25,7 @@ from mirrorless.offsets.offset_map import Run
 from mirrorless.offsets.translation import Unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.configs import Configs
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mirrorless.offsets.translation_service import Translator
     from mirrorless.settings import Flow
 
+_COUNTING_S: Final = 20.0
 _NO_PAIR: Final = "nothing is known of what was copied before the offset"
 
 
@@ -79,10 +80,13 @@ class SharedMap:
         if self._ids is None:
             source, target = self._source.metadata().cluster_id, self._target.metadata().cluster_id
             target_id = id_of(self.flow.target, target)
-            skipped = SkippedOrigins(self.flow, target_id=target_id, progress=self.translator.progress_topic)
+            progress = self.translator.progress_topic
+            skipped = SkippedOrigins(self.flow, target_id=target_id, progress=progress, stores=False)
             self._ids = id_of(self.flow.source, source), skipped
         self._source_ends, _ = last_stable_offsets(self._source, places)
         topics = {topic for topic, _ in places}
+        for topic in topics:
+            self._ids[1].of(topic)  # a cluster whose id is not known is found here
         both = topic_configs(self._source, topics)[0], topic_configs(self._target, topics)[0]
         # One whose configs are not visible counts as compacted.
         self._compacted = {topic for topic in topics if any(_is_compacted(configs.get(topic)) for configs in both)}
@@ -106,11 +110,15 @@ class SharedMap:
         """Return by target offset the first source offset whose record is not before it on the target."""
         return self._translate(wanted, self._source_ends, forward=False, deadline=deadline)
 
-    def count_on_target(self, place: TopicPartition, producers: ProducerFilter, *, first: int, end: int) -> int:
-        """Count records of some producers in `[first, end)` of the target; all offsets if they cannot be read."""
-        walk = Walk(place, RecordCounter(first, [end], producers=producers))
-        self._walkers[1].walk([walk], deadline=time.monotonic() + 10)
-        return walk.counter.counts.get(end, end - first)
+    def count_on_target(self, wanted: Sequence[tuple[TopicPartition, ProducerFilter, int, int]]) -> list[int]:
+        """Count records of some producers from a target offset to another; all offsets if they cannot be read."""
+        walks = [
+            Walk(place, RecordCounter(first, [end], producers=producers)) for place, producers, first, end in wanted
+        ]
+        self._walkers[1].walk(walks, deadline=time.monotonic() + _COUNTING_S)
+        return [
+            walk.counter.counts.get(end, end - first) for walk, (_, _, first, end) in zip(walks, wanted, strict=True)
+        ]
 
     def close(self) -> None:
         """Close the connections of walks."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.errors import ClusterUnavailable
-from mirrorless.loops import others_on_circle, skips_copies
+from mirrorless.errors import ClusterError
+from mirrorless.loops import Loops, others_on_circle, skips_copies
 from mirrorless.offsets.shared_map import Bound, SharedMap
 from mirrorless.offsets.translation import How, Translated, Unknown, inside_log
 from mirrorless.offsets.translation_service import Answers, Translator, Walked, counter_from
@@ -47,23 +47,26 @@ class SharedTranslator(Translator):
         self._routes = [_Route(_map(one, source), there) for one, there in _origins(flow, target)]
         self._unavailable: str | None = None
         self._bounds: dict[TopicPartition, dict[int, list[Bound]]] = {}
+        self._again: dict[tuple[TopicPartition, int], int] | None = None
+        self._loops = Loops(flow)
+        self._skipped: dict[str, frozenset[str]] = {}
 
     def refresh(self, places: Iterable[TopicPartition], *, stopping: Callable[[], bool] = lambda: False) -> bool:
         """Read the current state of these source partitions, and of what other flows of the file did with them."""
         places = list(places)
         if not super().refresh(places, stopping=stopping):
             return False
-        self.flow_map.refresh(places)
         self._unavailable = None
-        for one in (part for route in self._routes for part in route if part is not None):
-            try:
+        try:
+            self.flow_map.refresh(places)
+            for one in (part for route in self._routes for part in route if part is not None):
                 if not one.translator.refresh(places, stopping=stopping):
                     return False
                 one.refresh(places)
-            except ClusterUnavailable as error:
-                if error.cluster in (self._flow.source.alias, self._flow.target.alias):
-                    raise
-                self._unavailable = str(error)
+        except ClusterError as error:
+            if error.cluster in (self._flow.source.alias, self._flow.target.alias):
+                raise
+            self._unavailable = str(error)
         return True
 
     def counter(self, place: TopicPartition, start: int, until: Sequence[int]) -> RecordCounter:
@@ -77,13 +80,15 @@ class SharedTranslator(Translator):
             return {place: dict.fromkeys(offsets, Unknown(self._unavailable)) for place, offsets in wanted.items()}
         bounds: list[Bounds] = [self.flow_map.forward(wanted, deadline=deadline)]
         for route in self._routes:
-            found = route.here.inverse(wanted, deadline=deadline)
+            some = {place: offsets for place, offsets in wanted.items() if self._is_from(route, place[0])}
+            found = route.here.inverse(some, deadline=deadline)
             bounds.append(found if route.there is None else _onwards(found, route.there, deadline))
-        self._bounds = {}
+        self._bounds, self._again = {}, None
         answers: Answers = {}
         for place, offsets in wanted.items():
             answers[place] = {
-                offset: self._least(place, offset, [one[place][offset] for one in bounds]) for offset in offsets
+                offset: self._least(place, offset, [one[place][offset] for one in bounds if place in one])
+                for offset in offsets
             }
             if self._inside_log and (start := self._target_starts.get(place)) is not None:
                 answers[place] = {offset: inside_log(one, start) for offset, one in answers[place].items()}
@@ -95,15 +100,42 @@ class SharedTranslator(Translator):
 
     def read_again(self, place: TopicPartition, offset: int, answer: Translated) -> int:
         """Count the records after the answer that a consumer at source `offset` has read."""
-        producers: list[ProducerFilter] = [
-            self.flow_map.copied(place),
-            *(one.here.local(place) if one.there is None else one.there.copied(place) for one in self._routes),
-        ]
-        return sum(
-            self.flow_map.count_on_target(place, some, first=answer.downstream, end=bound.offset)
-            for some, bound in zip(producers, self._bounds.get(place, {}).get(offset, []), strict=False)
-            if bound.offset > answer.downstream
-        )
+        del answer  # what it was made of is kept
+        if self._again is None:
+            self._again = self._count_again()
+        return self._again.get((place, offset), 0)
+
+    def _count_again(self) -> dict[tuple[TopicPartition, int], int]:
+        """Count for all offsets of the last translation at once."""
+        wanted: list[tuple[tuple[TopicPartition, int], ProducerFilter, int, int]] = []
+        for place, by_offset in self._bounds.items():
+            producers = [
+                self.flow_map.copied(place),
+                *(
+                    one.here.local(place) if one.there is None else one.there.copied(place)
+                    for one in self._routes
+                    if self._is_from(one, place[0])
+                ),
+            ]
+            for offset, bounds in by_offset.items():
+                first = min(one.offset for one in bounds)
+                wanted += [
+                    ((place, offset), some, first, bound.offset)
+                    for some, bound in zip(producers, bounds, strict=True)
+                    if bound.offset > first
+                ]
+        counts = self.flow_map.count_on_target([(key[0], some, first, end) for key, some, first, end in wanted])
+        found: dict[tuple[TopicPartition, int], int] = {}
+        for (key, *_), records in zip(wanted, counts, strict=True):
+            found[key] = found.get(key, 0) + records
+        return found
+
+    def _is_from(self, route: _Route, topic: str) -> bool:
+        """Whether records of a route's origin are in a topic of both ends."""
+        skipped = self._skipped.get(topic)
+        if skipped is None:
+            skipped = self._skipped[topic] = frozenset(one.alias for one in self._loops.skipped(topic))
+        return route.here.flow.source.alias in skipped
 
     def close(self) -> None:
         """Close all connections."""

@@ -65,15 +65,15 @@ def _close(pair: ClusterPair, operation: OperationState, *, is_last: bool) -> It
     alias, reverse = pair.forward.source.alias, pair.reverse
     _lift(pair, operation)
     yield f"{operation.id}: the fence on {alias} is removed"
-    if pair.failures:
+    if reverse is not None and shares_topics(reverse) and operation.data("fence").get("reverse") is not None:
+        # It was paused for this fence, on the cluster with the fence, whether or not the operation completed.
+        with closing(TargetStates(reverse)) as states:
+            states.write(TargetState.STARTED)
+        yield f"{operation.id}: {reverse.name} is started"
+    elif pair.failures:
         yield f"warning: {next(iter(pair.failures))} does not answer, so no flow is started"
     elif reverse is not None and is_last and operation.data("reverse").get("waits") == CLOSE:
-        if shares_topics(reverse):
-            with closing(TargetStates(reverse)) as states:
-                states.write(TargetState.STARTED)
-            yield f"{operation.id}: {reverse.name} is started"
-        else:
-            yield from _begin_turn(pair, operation, reverse)
+        yield from _begin_turn(pair, operation, reverse)
     entry = records.lifted(
         operation.id, operation.standing_fence["topics"], by="operation close", ms=int(time.time() * 1000)
     )

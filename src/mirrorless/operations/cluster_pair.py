@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.errors import ClusterError, ClusterUnavailable, ConfigurationError, OperationError
-from mirrorless.loops import keeps_names, opposite, shares_topics
+from mirrorless.loops import keeps_names, opposite, shares_topics, skips_copies
 from mirrorless.operation_log.records import EVERYTHING, OperationKind, Operations
 from mirrorless.operation_log.topic import OperationTopic
 
@@ -35,6 +35,13 @@ class ClusterPair:
             raise ConfigurationError(f"no enabled flow has the target {target}", file=settings.file)
         if len(flows) > 1:
             names = ", ".join(flow.name for flow in flows)
+            if any(skips_copies(flow) for flow in flows):
+                # With a file of two clusters, records of the third would count as those of the source.
+                raise ConfigurationError(
+                    f"several flows have the target {target}: {names}; with mirrorless.loops=skip, applications of "
+                    "three clusters are moved by hand: `mirrorless failover-plan` has the positions of groups",
+                    file=settings.file,
+                )
             raise ConfigurationError(
                 f"several flows have the target {target}: {names}; use a file with one of them", file=settings.file
             )

@@ -13,7 +13,7 @@ from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import ClusterError, ClusterUnavailable, MirrorlessError, OperationError
-from mirrorless.loops import opposite
+from mirrorless.loops import opposite, shares_topics
 from mirrorless.metadata.plan import replicated
 from mirrorless.operation_log import records
 from mirrorless.operation_log.records import OperationKind, OperationOutcome, Request
@@ -99,6 +99,11 @@ def begin(
         refuse_open(earlier, pair)
         if kind is not OperationKind.FAILBACK and opposite(pair.forward) is not None:
             refuse_other_turn(pair.forward)
+        if kind is not OperationKind.FAILOVER and shares_topics(pair.forward) and earlier.fences_on(target):
+            raise OperationError(
+                f"the fence of the last move is up on {target}, and blocks {pair.forward.name}: run `mirrorless "
+                f"operation {settings.file} close` first"
+            )
         _close_missed(earlier, pair)
         request = _request(pair, kind, terms)
         for alias, log in pair.logs.items():

@@ -306,6 +306,13 @@ class Pairing:
 
     def _translated(self, one: Paired, upstream: int) -> Pair | None:
         upstream = min(upstream, one.source[1])
+        if isinstance(self._translator, SharedTranslator):
+            deadline = time.monotonic() + _WALKING_S
+            bound = self._translator.flow_map.forward({one.place: [upstream]}, deadline=deadline)[one.place][upstream]
+            if isinstance(bound, Bound) and bound.exact:
+                return Pair(upstream, min(bound.offset, one.target[1]))
+            one.trouble = f"the offset on the target of upstream offset {upstream} is not known"
+            return None
         answer = self._translator.translate({one.place: [upstream]}, deadline=time.monotonic() + _WALKING_S)
         found = answer[one.place][upstream]
         if isinstance(found, Translated) and found.how in (How.BEYOND, How.EMPTY):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
@@ -16,28 +17,37 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster, Flow
 
 _FLUSH_S: Final = 30.0
+_AGAIN_S: Final = 600.0
 
 
 class SkippedOrigins:
     """The ids for one flow, whose target has the cluster id `target_id`; `progress` was read.
 
-    Each other cluster is asked for its id once; one that does not answer has the id that it had before.
+    Each other cluster is asked for its id once; one that does not answer has the id that it had before. New ids are
+    written to the progress topic if `stores`.
     """
 
-    def __init__(self, flow: Flow, *, target_id: str, progress: ProgressTopic) -> None:
+    def __init__(self, flow: Flow, *, target_id: str, progress: ProgressTopic, stores: bool = True) -> None:
         self.flow = flow
+        self.target_id = target_id
+        self._asked_at = time.monotonic()
+        self._stores = stores
         self._loops = Loops(flow) if skips_copies(flow) else None
         self._progress = progress
         self._ids: dict[str, list[str]] = {flow.target.alias: [target_id]}
 
+    def is_old(self, flow: Flow, target_id: str) -> bool:
+        """Whether clusters have to be asked again: another may have taken the place of one."""
+        return (self.flow, self.target_id) != (flow, target_id) or time.monotonic() - self._asked_at > _AGAIN_S
+
     def of(self, topic: str) -> str | None:
-        """Return the ids as a lease's row has them; None if the flow does not skip copies.
+        """Return the ids as a lease's row has them; None if the flow skips no copies in the topic.
 
         Raises `ClusterUnavailable` if a cluster's id is needed, does not answer, and never did.
         """
         if self._loops is None:
             return None
-        return ",".join(one for cluster in self._loops.skipped(topic) for one in self._ids_of(cluster))
+        return ",".join(one for cluster in self._loops.skipped(topic) for one in self._ids_of(cluster)) or None
 
     def _ids_of(self, cluster: Cluster) -> list[str]:
         known = self._ids.get(cluster.alias)
@@ -61,6 +71,8 @@ class SkippedOrigins:
             ) from error
         if found in stored:
             return stored
+        if not self._stores:
+            return [*stored, found]
         writer = ProgressWriter(topic=self.flow.offset_storage_topic, cluster=self.flow.target)
         writer.write(origin_key(self.flow.source.alias, cluster.alias), origin_value([*stored, found]))
         if not writer.flush(_FLUSH_S) or writer.failures:

@@ -51,7 +51,7 @@ def can_continue(copy: PartitionCopy, row: LeaseRow) -> bool:
     if copy.stats.latency.count == 0 and not copy.in_flight:
         return False
     known = row.said()
-    if row.remote_topic != copy.row.remote_topic or known.halt != copy.halt:
+    if (row.remote_topic, row.origins) != (copy.row.remote_topic, copy.row.origins) or known.halt != copy.halt:
         return False
     if any(epoch > copy.epoch for epoch in known.announced.keys() - copy.announced.keys()):
         return False

@@ -186,7 +186,7 @@ class PartitionCopy:
         self.node = node
         self.window.restart()
         self.epoch = epoch
-        if not self.shares_target:
+        if self.opposite_id not in self.local.ids:
             self.opposite = opposite_copy(self.opposite_id, self.announced.get(epoch), self.row)
         self.fetch_from = offset
         self.next_sequence = sequence

@@ -137,7 +137,7 @@ class LeasePlanner:
         self.waiting = str(self._rival.may_run(waiting)) if waiting else kept or unknown or unmade or alike
         places = [place for place in places if place in ends and place not in waiting | copies]
         seen = self._progress.discovered.partitions if starts_at_latest(flow) else {}
-        if self._skipped is None or self._skipped.flow != flow:
+        if self._skipped is None or self._skipped.is_old(flow, ids.target_id):
             self._skipped = SkippedOrigins(flow, target_id=ids.target_id, progress=self._progress)
         origins = {topic: self._skipped.of(topic) for topic in {place[0] for place in places}}
         rows = [

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mirrorless.copy.progress.discovered_topics import starts_at_latest
 from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.topic import ProgressTopic
+from mirrorless.errors import ClusterError
 from mirrorless.loops import skips_copies
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def copied_by_mirrormaker2(
 ) -> set[TopicPartition]:
     """Return the partitions that begin now, from the first record, and have records that cannot be recognised.
 
-    Raises `ClusterUnavailable` if the source does not answer.
+    Raises `ClusterError` if the source does not answer, or hides the progress of flows to it.
     """
     if not skips_copies(flow) or starts_at_latest(flow):
         return set()
@@ -37,6 +38,8 @@ def copied_by_mirrormaker2(
         if other.target.alias == flow.source.alias and skips_copies(other):
             with closing(ProgressTopic(other, source, must_exist=False)) as topic:
                 theirs = topic.read()
+                if topic.refused is not None:
+                    raise ClusterError(f"{topic.refused}, by which {flow.name} begins", cluster=flow.source.alias)
             found |= {place for place in first if place in theirs and _has_mirrormaker2(theirs[place])}
     return found
 

@@ -22,12 +22,19 @@ if TYPE_CHECKING:
 class OwnRecords(NamedTuple):
     """Records that a copy appended after a known pair, whose next target offset is `after`: how many, and the last one.
 
-    `last_downstream` is the offset of that record, `after - 1` if there is none. See `shared_target`.
+    `last_downstream` is the offset of that record, `after - 1` if there is none; before `end` there are no others. See
+    `shared_target`.
     """
 
     after: int
     records: int
     last_downstream: int
+    end: int
+
+    @property
+    def last_known(self) -> int:
+        """The last offset that the copy's next record follows."""
+        return self.last_downstream if self.records else self.end - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +226,7 @@ def _ahead(base: _Base, records: int, target: RemoteLogState) -> Decision:
         walk_from=base.offset,
         walk_records=records,
         sequence=(base.sequence + records) % SEQUENCES,
-        last_downstream=base.downstream + records - 1 if target.own is None else target.own.last_downstream,
+        last_downstream=base.downstream + records - 1 if target.own is None else target.own.last_known,
     )
 
 

@@ -46,7 +46,7 @@ async def with_own_records(
     if state.remembered and state.last_sequence is not None:
         ahead = (state.last_sequence + 1 - known.sequence) % SEQUENCES
         if not 0 < ahead < SEQUENCES // 2:
-            return replace(state, own=OwnRecords(known.downstream, 0, known.downstream - 1))
+            return replace(state, own=_none(known, known.downstream))
     progress = copy.known_progress
     first = known.downstream
     if not state.remembered and progress is not None and progress.last_downstream is not None:
@@ -64,10 +64,14 @@ async def with_own_records(
             foreign_tail=False,
             unreplicated=None if state.unreplicated is None else 0,
         )
-    if search.last is None and ahead is not None and log_start > known.downstream:
-        # Retention deleted them, which only happens to replicated records.
-        return replace(state, own=OwnRecords(known.downstream, ahead, log_start - 1))
+    if ahead is not None and not search.is_over and (search.cleaned or log_start > known.downstream):
+        # Retention or the cleaner deleted the last of them, which only happens to replicated records.
+        return replace(state, own=OwnRecords(known.downstream, ahead, search.end - 1, search.end))
     return replace(state, own=search.found(epoch, known, is_complete=log_start <= known.downstream))
+
+
+def _none(known: _KnownPair, end: int) -> OwnRecords:
+    return OwnRecords(known.downstream, 0, known.downstream - 1, end)
 
 
 def _known_pair(copy: PartitionCopy, epoch: int) -> _KnownPair | None:
@@ -84,6 +88,8 @@ class _Search:
         self._copy = copy
         self._epoch = epoch
         self._until = until
+        self.end = 0
+        self.cleaned = False
         self.last: BatchHeader | None = None
         self._first: BatchHeader | None = None
         self._missing = 0
@@ -97,10 +103,11 @@ class _Search:
                     break
                 if batch.header is not None:
                     self._take(batch.header)
-                if self._is_over():
-                    return
+                if self.is_over:
+                    break
         except RecordsGone as gone:
             raise NotNow(f"{place[0]}-{place[1]} of the target cannot be read: {gone.reason}") from gone
+        self.end, self.cleaned = position.offset, position.cleaned
         if self._until is None and position.offset < end:
             raise NotNow(
                 f"{end - position.offset} records on the leader of {place[0]}-{place[1]} are not replicated yet"
@@ -110,14 +117,14 @@ class _Search:
         """Return the records of `epoch` after a known pair; not `is_complete`: retention deleted the first of them."""
         last, first = self.last, self._first
         if last is None or first is None or last.producer_epoch != epoch:
-            return OwnRecords(known.downstream, 0, known.downstream - 1)
-        missing = self._missing
-        if is_complete:
-            missing += _distance(known.sequence, first.base_sequence)
+            return _none(known, max(self.end, known.downstream))
+        missing = 0
+        if is_complete and not self.cleaned:
+            missing = self._missing + _distance(known.sequence, first.base_sequence)
         sequence, offset = last.last_sequence, last.last_offset
         if self._until is not None and _distance(last.base_sequence, self._until) < last.record_count:
             sequence, offset = self._until, last.base_offset + _distance(last.base_sequence, self._until)
-        return OwnRecords(known.downstream, _distance(known.sequence, sequence + 1) - missing, offset)
+        return OwnRecords(known.downstream, _distance(known.sequence, sequence + 1) - missing, offset, offset + 1)
 
     def _take(self, header: BatchHeader) -> None:
         if self._until is not None and header.producer_epoch != self._epoch:
@@ -129,7 +136,9 @@ class _Search:
             self._missing += _distance(before.last_sequence + 1, header.base_sequence)
         self.last = header
 
-    def _is_over(self) -> bool:
+    @property
+    def is_over(self) -> bool:
+        """Whether the record with the last sequence was found."""
         last, until = self.last, self._until
         return last is not None and until is not None and _distance(last.base_sequence, until) < last.record_count
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.clusters.acls import Acl, AclResource, NoAcls, acls_of, create_acls
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.side_by_side import each
+from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for
-from mirrorless.loops import keeps_names
+from mirrorless.loops import keeps_names, shares_topics
 from mirrorless.metadata.actions import CreateTopic
 from mirrorless.metadata.config_plan import creation_config
 from mirrorless.metadata.fences import MAX_BYTES, deny_write
@@ -75,6 +77,10 @@ class OpenStep(OperationStep):
             ends = copied_ends(context, drained="drain" in context.operation.steps)
         for fence in planned["lift"].values():
             fence_of(fence["fence"], context.forward.target, context.target).remove(fence["planned"])
+        if planned["lift"] and shares_topics(context.forward):
+            # It was paused for that fence.
+            with closing(TargetStates(context.forward, admin=context.target)) as states:
+                states.write(TargetState.STARTED)
         self._create(context, planned["create"])
         for kind, some in planned["acls"].items():
             answers = create_acls(context.target, [Acl(**one) for one in some], AclResource[kind])
