@@ -6,16 +6,19 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
 from mirrorless.clusters.java_settings import HONOURED_COMMON_KEYS, JavaSettings
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, SECURITY_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Cluster
+    from mirrorless.verify.selected_offsets import SelectedOffsets
 
 Ranges = dict["TopicPartition", tuple[int, int]]
 """First and end offset by topic and partition."""
@@ -41,6 +44,21 @@ def java_options(cluster: Cluster, *, isolation: str) -> dict[str, str]:
         "kafka.allow.auto.create.topics": "false",  # Java's consumer would create a topic that was deleted meanwhile
         "includeHeaders": "true",
     }
+
+
+def select(rows: DataFrame, offsets: SelectedOffsets) -> DataFrame:
+    """Return the rows at these offsets, in their order."""
+    if offsets.is_all:
+        return rows
+    has = offsets.has
+
+    def chosen(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            columns = (batch.column(name).to_pylist() for name in ("topic", "partition", "offset"))
+            numbers = [number for number, row in enumerate(zip(*columns, strict=True)) if has(*row)]
+            yield batch.take(pa.array(numbers, pa.int64()))
+
+    return rows.mapInArrow(chosen, rows.schema)
 
 
 def read(spark: SparkSession, options: Mapping[str, str], ranges: Ranges) -> DataFrame:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.sql import functions as F  # noqa: N812 -- the usual alias
 
 from mirrorless.verify.findings import Difference, DifferenceKind
-from mirrorless.verify.kafka_source import Ranges, java_options, read
+from mirrorless.verify.kafka_source import Ranges, java_options, read, select
 from mirrorless.verify.ranges import Pair, pair_at_upstream, pair_near
 from mirrorless.verify.selected_offsets import EVERYTHING
 from mirrorless.verify.windows import headers_hash
@@ -152,7 +152,7 @@ def _latest(
         return spark.createDataFrame([], _SIDE.format(side))
     limits = [(*place, cuts[place][0][0], cuts[place][1]) for place in ranges]
     rows = (
-        selected.among(read(spark, options, ranges))
+        select(read(spark, options, ranges), selected)
         .join(
             F.broadcast(spark.createDataFrame(limits, "topic string, partition int, name string, cut bigint")),
             ["topic", "partition"],

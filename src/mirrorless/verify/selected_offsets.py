@@ -12,16 +12,12 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import pyarrow as pa
-
 from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.errors import ClusterError
 from mirrorless.log_walk import Walk, Walker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from pyspark.sql import DataFrame
+    from collections.abc import Callable, Mapping
 
     from mirrorless.batches.producers import ProducerFilter
     from mirrorless.batches.record_counter import CommittedBatch
@@ -65,19 +61,10 @@ class SelectedOffsets:
         at = bisect_right(found[0], offset) - 1
         return at >= 0 and offset < found[1][at]
 
-    def among(self, rows: DataFrame) -> DataFrame:
-        """Return the selected rows of Spark's Kafka source, in their order."""
-        if not self._ranges:
-            return rows
-        has = self.has
-
-        def select(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                columns = (batch.column(name).to_pylist() for name in ("topic", "partition", "offset"))
-                chosen = [number for number, row in enumerate(zip(*columns, strict=True)) if has(*row)]
-                yield batch.take(pa.array(chosen, pa.int64()))
-
-        return rows.mapInArrow(select, rows.schema)
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is left out."""
+        return not self._ranges
 
 
 ALL_OFFSETS: Final = SelectedOffsets({})

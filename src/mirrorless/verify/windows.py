@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812 -- the usual alias
 
-from mirrorless.verify.kafka_source import Ranges, java_options, read
+from mirrorless.verify.kafka_source import Ranges, java_options, read, select
 from mirrorless.verify.selected_offsets import EVERYTHING
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def compare_windows(
             (there, target, theirs, selection.target),
         ):
             if left := {place: both for place, both in ranges.items() if both[0] < both[1]}:
-                side.append(numbered(selected.among(read(spark, options, left)), number))
+                side.append(numbered(select(read(spark, options, left), selected), number))
     if not ours and not theirs:
         return [[] for _ in stretches]
     remote = {one.remote_topic: one.topic for one in stretches}
