@@ -10,7 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.batch_filter import AbortedTransactions, fits_as_it_is, refusal
-from mirrorless.batches.header import CODEC_MASK, CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, BatchHeader, FormatError, scan
+from mirrorless.batches.header import (
+    CODEC_MASK,
+    CONTROL,
+    LOG_APPEND_TIME,
+    TRANSACTIONAL,
+    BatchHeader,
+    FormatError,
+    scan,
+)
 from mirrorless.batches.passthrough import Ready, is_tiny
 from mirrorless.batches.rebuild import merge, rebuild, records_of
 from mirrorless.batches.stamp import body_of, is_intact
@@ -46,76 +54,96 @@ def take_exactly(
     Neighbours that are tiny, or smaller than `merge_below`, are merged. All checksums are compared. Raises
     `FormatError` for what cannot be copied, after everything before it.
     """
-    limit = max_batch_bytes if max_batch_bytes is not None else max(_REBUILT_BYTES, merge_below)
-    follower = AbortedTransactions(aborted)
-    loose: list[tuple[BatchHeader, bytes]] = []
-    reached = wanted_from
-    hole_from: int | None = None
-    epoch = -1
+    taking = _Taking(wanted_from, until, max_batch_bytes, merge_below)
     failure: FormatError | None = None
-    batches = scan(records)
-    while True:
-        try:
-            header, at = next(batches)
-            if until is not None and header.base_offset >= until:
-                if until > reached:
-                    hole_from = reached if hole_from is None else hole_from
-                    reached = until
-                break
-            body = body_of(records, at, header)
-            _check(records, header, at, body)
-        except StopIteration:
-            break
-        except FormatError as error:
-            failure = error
-            break
-        dropped = header.attributes & (TRANSACTIONAL | CONTROL) and follower.drops(header, records, at)
-        if header.next_offset <= wanted_from:
-            continue
-        epoch = header.partition_leader_epoch
-        if dropped or not header.record_count:
-            hole_from = reached if hole_from is None else hole_from
-            reached = header.next_offset
-            continue
-        if header.base_offset > reached:
-            hole_from = reached if hole_from is None else hole_from
-            reached = header.base_offset
-        if hole_from is not None:
-            yield from _together(loose, limit, max_batch_bytes)
-            loose = []
-            yield Hole(hole_from, reached, epoch)
-            hole_from = None
-        if fits_as_it_is(header, wanted_from=reached, max_bytes=max_batch_bytes):
-            if header.size_bytes < merge_below or is_tiny(header.size_bytes, header.attributes, header.record_count):
-                loose.append((header, body))
-            else:
-                yield from _together(loose, limit, max_batch_bytes)
-                loose = []
-                yield Ready(header, body, header.base_offset, header.last_offset, epoch)
-            reached = header.next_offset
-            continue
-        yield from _together(loose, limit, max_batch_bytes)
-        loose = []
-        try:
-            opened = records_of(header, body).wanted(reached, until)
-        except FormatError as error:
-            failure = error
-            break
-        codec = header.attributes & (CODEC_MASK | LOG_APPEND_TIME)
-        for run in dense_runs(opened):
-            if run.offsets[0] > reached:
-                yield Hole(reached, run.offsets[0], epoch)
-            for built in merge([(codec, run)], max_bytes=limit):
-                yield Ready(built.header, built.body, built.first_offset, built.last_offset, epoch)
-            reached = run.offsets[-1] + 1
-        end = header.next_offset if until is None else min(header.next_offset, until)
-        if end > reached:
-            hole_from, reached = reached, end
-    yield from _together(loose, limit, max_batch_bytes)
-    if hole_from is not None:
-        yield Hole(hole_from, reached, epoch)
+    try:
+        for header, body in _committed(records, aborted, wanted_from=wanted_from, until=until):
+            if body is None:
+                taking.pass_to(header.next_offset)
+                continue
+            taking.leader_epoch = header.partition_leader_epoch
+            yield from taking.take(header, body)
+    except FormatError as error:
+        failure = error
+    if failure is None and until is not None and _reaches(records, until):
+        taking.pass_to(until)
+    yield from taking.finish()
     if failure is not None:
         raise failure
+
+
+class _Taking:
+    """What was taken of a fetch so far: up to `reached`, of which the last offsets may be a hole."""
+
+    def __init__(self, wanted_from: int, until: int | None, max_batch_bytes: int | None, merge_below: int) -> None:
+        self.leader_epoch = -1
+        self._reached = wanted_from
+        self._until = until
+        self._max_bytes = max_batch_bytes
+        self._merge_below = merge_below
+        self._limit = max_batch_bytes if max_batch_bytes is not None else max(_REBUILT_BYTES, merge_below)
+        self._hole_from: int | None = None
+        self._loose: list[tuple[BatchHeader, bytes]] = []
+
+    def pass_to(self, offset: int) -> None:
+        """Note that there is no record before `offset`."""
+        if offset > self._reached:
+            self._hole_from = self._reached if self._hole_from is None else self._hole_from
+            self._reached = offset
+
+    def take(self, header: BatchHeader, body: bytes) -> Iterator[Ready | Hole]:
+        """Take a batch of committed records."""
+        self.pass_to(header.base_offset)
+        if not fits_as_it_is(header, wanted_from=self._reached, max_bytes=self._max_bytes):
+            yield from self._opened(header, body)
+            return
+        if self._hole_from is not None:
+            yield from self.finish()
+        small = header.size_bytes < self._merge_below
+        if small or is_tiny(header.size_bytes, header.attributes, header.record_count):
+            self._loose.append((header, body))
+        else:
+            yield from self.finish()
+            yield Ready(header, body, header.base_offset, header.last_offset, self.leader_epoch)
+        self._reached = header.next_offset
+
+    def _opened(self, header: BatchHeader, body: bytes) -> Iterator[Ready | Hole]:
+        codec = header.attributes & (CODEC_MASK | LOG_APPEND_TIME)
+        for run in dense_runs(records_of(header, body).wanted(self._reached, self._until)):
+            self.pass_to(run.offsets[0])
+            yield from self.finish()
+            for built in merge([(codec, run)], max_bytes=self._limit):
+                yield Ready(built.header, built.body, built.first_offset, built.last_offset, self.leader_epoch)
+            self._reached = run.offsets[-1] + 1
+        self.pass_to(header.next_offset if self._until is None else min(header.next_offset, self._until))
+
+    def finish(self) -> Iterator[Ready | Hole]:
+        """Yield what waits to be merged, and the hole after it."""
+        yield from _together(self._loose, self._limit)
+        self._loose = []
+        if self._hole_from is not None:
+            yield Hole(self._hole_from, self._reached, self.leader_epoch)
+            self._hole_from = None
+
+
+def _committed(
+    records: bytes | memoryview, aborted: Iterable[tuple[int, int]], *, wanted_from: int, until: int | None
+) -> Iterator[tuple[BatchHeader, bytes | None]]:
+    """Yield each batch's header, with its body if its records were committed; compares every checksum."""
+    follower = AbortedTransactions(aborted)
+    for header, at in scan(records):
+        if until is not None and header.base_offset >= until:
+            return
+        body = body_of(records, at, header)
+        _check(records, header, at, body)
+        dropped = header.attributes & (TRANSACTIONAL | CONTROL) and follower.drops(header, records, at)
+        if header.next_offset > wanted_from:
+            yield header, None if dropped or not header.record_count else body
+
+
+def _reaches(records: bytes | memoryview, until: int) -> bool:
+    """Whether a batch from offset `until` on is among the records, so that there is none between."""
+    return any(header.base_offset >= until for header, _ in scan(records))
 
 
 def dense_runs(records: Records) -> Iterator[Records]:
@@ -138,7 +166,7 @@ def _check(records: bytes | memoryview, header: BatchHeader, at: int, body: byte
         raise FormatError(reason, offset=header.base_offset, next_offset=behind, size_bytes=header.size_bytes)
 
 
-def _together(loose: list[tuple[BatchHeader, bytes]], limit: int, max_batch_bytes: int | None) -> Iterator[Ready]:
+def _together(loose: list[tuple[BatchHeader, bytes]], limit: int) -> Iterator[Ready]:
     """Merge dense neighbours, if they are many."""
     if not loose:
         return

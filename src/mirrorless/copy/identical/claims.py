@@ -4,8 +4,8 @@ Markers are no compare-and-append: one that is sent twice takes two offsets. So 
 claim is a record of the progress topic whose sequence follows that of the claim before it, so of two processes that
 claim at once one is refused. The owner confirms its claim all `CONFIRM_EVERY_S` and stops without that for
 `CERTAIN_FOR_S`. A process that claims what another one has not released waits for longer than that, until the log end
-has not moved for so long: what the other one sent was answered or given up by then. Its first marker has a higher epoch,
-so the target refuses markers of the one before it.
+has not moved for so long: what the other one sent was answered or given up by then. Its first marker has a higher
+epoch, so the target refuses markers of the one before it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from mirrorless.batches.header import HEADER_BYTES, SEQUENCES, scan
 from mirrorless.batches.rebuild import merge
 from mirrorless.batches.records import Records, varint
 from mirrorless.batches.stamp import stamp
+from mirrorless.copy.partition.errors import append_error
 from mirrorless.copy.progress.records import Claim, SourcePartition, parse
 from mirrorless.copy.resume.producer_id import claim_id, marker_id
 from mirrorless.kafka_python.structs import DefaultRecordBatch, murmur2
@@ -41,12 +42,16 @@ WAIT_S: Final = 35.0
 """More than the request timeout of brokers and clients (30 s), and than `CERTAIN_FOR_S`."""
 _APPEND_TIMEOUT_MS: Final = 30_000
 _READ_BACK_BYTES: Final = 1 << 16
+_NO_PRODUCERS: Final = (
+    "identical offsets need DescribeProducers, by which a process notices that another one has claimed its partition; "
+    "the target's brokers do not answer it"
+)
 _TAKEN: Final = frozenset({45, 46})
 """OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER: other claims were appended since."""
 
 
 @dataclass(slots=True)
-class _Held:
+class _HeldClaim:
     """A claim of this process; `waits_since` is when the wait for the owner before it began, None if it is over.
 
     Times are of `_now`. `log_end` is the remote partition's when the wait began.
@@ -81,7 +86,7 @@ class Claims:
         self._source_id = source_id
         self._progress_topic = progress_topic
         self._reread = reread
-        self._held: dict[TopicPartition, _Held] = {}
+        self._held: dict[TopicPartition, _HeldClaim] = {}
         self._doubtful: set[TopicPartition] = set()
 
     def markers_of(self, place: TopicPartition) -> tuple[int, int]:
@@ -131,12 +136,16 @@ class Claims:
         if stored != wanted:
             copy.learn(self._reread().get(place))
             return f"another process has claimed {name} just now"
-        _exact(copy).claim = wanted
+        _exact(copy).learn(wanted)
+        producer, progress_place = claim_id(self._source_id(), *place), self._progress_place(place)
+        node = leader_of(self._target, progress_place)
+        if (await self._target.producers(node, {progress_place: producer}))[progress_place] is None:
+            raise append_error(copy, _NO_PRODUCERS)
         now = _now()
         free = last is None or last.released or last.owner == self.owner
         waits = place in self._doubtful or not free
         self._doubtful.discard(place)
-        self._held[place] = _Held(wanted.number, now, now if waits else None, log_end)
+        self._held[place] = _HeldClaim(wanted.number, now, now if waits else None, log_end)
         return f"{name} is claimed; its log end is read again"
 
     async def confirm(self) -> list[TopicPartition]:
@@ -164,16 +173,18 @@ class Claims:
 
     async def release(self, copies: Iterable[PartitionCopy]) -> None:
         """Give up the claims of copies with nothing in flight, so that the next owner need not wait."""
+        releasing = []
         for copy in copies:
             held = self._held.pop(copy.place, None)
-            if held is None:
-                continue
-            if held.waits_since is not None:
+            if held is not None and held.waits_since is not None:
                 self._doubtful.add(copy.place)  # the owner before it was not waited for
-                continue
-            stored = await self._append(copy.place, released := Claim(held.number + 1, self.owner, released=True))
-            if stored == released:
-                _exact(copy).claim = released
+            elif held is not None:
+                releasing.append(self._release(copy, Claim(held.number + 1, self.owner, released=True)))
+        await self._target.side_by_side(*releasing)
+
+    async def _release(self, copy: PartitionCopy, released: Claim) -> None:
+        if await self._append(copy.place, released) == released:
+            _exact(copy).learn(released)
 
     def _progress_place(self, place: TopicPartition) -> TopicPartition:
         partitions = self._target.partition_count(self._progress_topic)

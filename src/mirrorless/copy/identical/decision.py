@@ -67,7 +67,9 @@ def decide_exactly(
     if target.unreplicated is None:
         return NotIdentical("identical offsets need the end of the leader's own log, which the target does not report")
     if target.unreplicated:
-        return Wait(reason=f"{target.unreplicated} offsets on the leader of the remote partition are not replicated yet")
+        return Wait(
+            reason=f"{target.unreplicated} offsets on the leader of the remote partition are not replicated yet"
+        )
     if progress is not None and progress.epoch is None:
         return NotIdentical(f"MirrorMaker 2 copied this partition; {_FROM_SCRATCH}")
     if not announced:
@@ -116,7 +118,9 @@ def _dense(newest: Announcement, progress: Progress | None, target: RemoteLogSta
         return f"source offset {newest.start} is at offset {newest.downstream} of the remote partition"
     if progress is not None and progress.epoch == newest.epoch and progress.sequence:
         if progress.last_downstream != progress.last_offset:
-            return f"source offset {progress.last_offset} is at offset {progress.last_downstream} of the remote partition"
+            return (
+                f"source offset {progress.last_offset} is at offset {progress.last_downstream} of the remote partition"
+            )
     elif target.epoch == newest.epoch and target.last_sequence is not None and target.log_end <= newest.start:
         return f"the remote partition has records before offset {newest.start}"
     return None

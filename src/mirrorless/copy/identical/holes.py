@@ -72,6 +72,6 @@ def _refuse_large(copy: PartitionCopy, start: int, end: int) -> None:
         raise append_error(
             copy,
             f"the source has no records from offset {start} to {end}, {end - start} offsets, more than "
-            f"mirrorless.offsets.holes.max ({copy.exact.most_markers}), each of which takes 78 bytes on the target; raise "
-            "it, or delete the remote topic and run `mirrorless offsets reset` to begin after the hole",
+            f"mirrorless.offsets.holes.max ({copy.exact.most_markers}), each of which takes 78 bytes on the target; "
+            "raise it, or delete the remote topic and run `mirrorless offsets reset` to begin after the hole",
         )

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mirrorless.copy.identical.decision import Append, Begin, ExactDecision, Fill, Forgotten, NotIdentical, decide_exactly
+from mirrorless.copy.identical.decision import (
+    Append,
+    Begin,
+    ExactDecision,
+    Fill,
+    Forgotten,
+    NotIdentical,
+    decide_exactly,
+)
 from mirrorless.copy.identical.seed import holds_only_filler, seed
 from mirrorless.copy.identical.source_log import compare_tail, first_record
 from mirrorless.copy.partition.errors import append_error, fetch_error
@@ -17,6 +25,7 @@ from mirrorless.errors import Gap, GapKind
 from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_for
 from mirrorless.protocol.leaders import NotNow
+from mirrorless.protocol.markers import MARKERS_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -100,9 +109,7 @@ class ExactResolver:
                 return await self._fill(copy, node, start=start, log_end=log_end)
             case Forgotten():
                 reason = "the target has forgotten the producer; the copy continues at the end of its log"
-                return await self._next_epoch(
-                    copy, state, start=state.log_end, kind=EpochKind.FORGOTTEN, reason=reason
-                )
+                return await self._next_epoch(copy, state, start=state.log_end, kind=EpochKind.FORGOTTEN, reason=reason)
             case Append():
                 return await self._append(copy, node, state, decision)
         raise AssertionError(decision)
@@ -130,6 +137,8 @@ class ExactResolver:
             copy, at=cluster_client.EARLIEST if copy.row.is_new else None
         )
         start = await first_record(self._source, copy, first)
+        if start - first <= MARKERS_AT_ONCE:
+            start = first  # so both logs begin at one offset
         announced = await self._epochs.begin(
             copy,
             Announcement(
@@ -173,9 +182,7 @@ class ExactResolver:
         )
         return None
 
-    async def _leave_out(
-        self, copy: PartitionCopy, state: RemoteLogState, left_out: LeaveOut, offset: int
-    ) -> AskAgain:
+    async def _leave_out(self, copy: PartitionCopy, state: RemoteLogState, left_out: LeaveOut, offset: int) -> AskAgain:
         """Begin an epoch after records that cannot be copied; markers take their offsets."""
         if offset != left_out.offset:
             copy.end_skip(keep_suspicion=True)

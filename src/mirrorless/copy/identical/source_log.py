@@ -1,4 +1,4 @@
-"""What the source has at one offset, and where its first record is: to begin a copy, and to compare the target's tail."""
+"""What the source has at one offset, to compare the target's tail, and where its first record is."""
 
 from __future__ import annotations
 
@@ -66,33 +66,7 @@ async def compare_tail(
     if (progress := copy.known_progress) is not None and progress.last_offset == at:
         epoch = -1 if progress.leader_epoch is None else progress.leader_epoch
     # With the epoch of the record at `at`, a source log that was cut and written again is noticed (KIP-320).
-    probe = await source.fetch_one(leader, (copy.place, log_end, epoch), partition_max_bytes=1)
-    if probe.diverges_at is not None:
-        raise cut_at(copy, min(probe.diverges_at, log_end))
-    fetched = await source.fetch_one(leader, (copy.place, at, -1))
-    if fetched.error_code == OFFSET_OUT_OF_RANGE or probe.error_code == OFFSET_OUT_OF_RANGE:
-        end = (await source.offsets(leader, [copy.place], at=cluster_client.LATEST))[copy.place]
-        if not end.error_code and end.offset < log_end:
-            raise ends_before(copy, end.offset, log_end)
-    for code in (fetched.error_code, probe.error_code):
-        if code:
-            raise error_for(code)
-    theirs: bytes | None = None
-    reached = at
-    try:
-        for taken in take_exactly(fetched.records, fetched.aborted, wanted_from=at, until=log_end):
-            if isinstance(taken, Hole):
-                reached = taken.next_offset
-            else:
-                reached = taken.last_offset + 1
-                theirs = records_of(taken.header, bytes(taken.body)).rests[0]
-            break
-    except FormatError as error:
-        raise fetch_error(copy, f"the source's batch at offset {at} cannot be read: {error}") from None
-    if reached <= at:
-        if fetched.last_stable_offset <= at:
-            raise NotNow(f"the source's records at offset {at} are not stable yet")
-        theirs = None  # compaction removed all records from there on
+    theirs = await _record_of_source(source, leader, copy, at, epoch)
     if ours != theirs and theirs is not None:
         has = "no record" if ours is None else "another one"
         raise copy.gap(
@@ -101,6 +75,34 @@ async def compare_tail(
             GapKind.MISPLACED,
             offset=at,
         )
+
+
+async def _record_of_source(
+    source: ClusterClient, leader: int, copy: PartitionCopy, at: int, epoch: int
+) -> bytes | None:
+    """Return the source's record at an offset without its deltas; None if there is none.
+
+    `epoch` is the leader epoch of the record, or -1: with it a log that was cut and written again is noticed (KIP-320).
+    """
+    probe = await source.fetch_one(leader, (copy.place, at + 1, epoch), partition_max_bytes=1)
+    if probe.diverges_at is not None:
+        raise cut_at(copy, min(probe.diverges_at, at + 1))
+    fetched = await source.fetch_one(leader, (copy.place, at, -1))
+    codes = {fetched.error_code, probe.error_code}
+    if OFFSET_OUT_OF_RANGE in codes:
+        end = (await source.offsets(leader, [copy.place], at=cluster_client.LATEST))[copy.place]
+        if not end.error_code and end.offset <= at:
+            raise ends_before(copy, end.offset, at + 1)
+    for code in codes - {0}:
+        raise error_for(code)
+    try:
+        for taken in take_exactly(fetched.records, fetched.aborted, wanted_from=at, until=at + 1):
+            return None if isinstance(taken, Hole) else records_of(taken.header, bytes(taken.body)).rests[0]
+    except FormatError as error:
+        raise fetch_error(copy, f"the source's batch at offset {at} cannot be read: {error}") from None
+    if fetched.last_stable_offset <= at:
+        raise NotNow(f"the source's record at offset {at} is not stable yet")
+    return None  # compaction removed all records from there on
 
 
 class _Gone(NamedTuple):

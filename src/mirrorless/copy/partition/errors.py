@@ -53,8 +53,8 @@ def misplaced(copy: PartitionCopy, expected: int, found: int) -> Gap:
     """Return the gap of a target that has, or is about to get, source offset `expected` at its offset `found`."""
     remote, partition = copy.remote_place
     return copy.gap(
-        f"source offset {expected} is at offset {found} of {remote}-{partition}: another writer took offsets there, and "
-        "the copy is not identical any more",
+        f"source offset {expected} is at offset {found} of {remote}-{partition}: another writer took offsets there, "
+        "and the copy is not identical any more",
         GapKind.MISPLACED,
         offset=expected,
     )

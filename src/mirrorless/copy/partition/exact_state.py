@@ -23,6 +23,18 @@ class ExactState:
     most_markers: int = 1_000_000
     hole_in_flight: bool = False
 
+    def learn(self, claim: Claim | None) -> None:
+        """Note the last claim."""
+        self.claim = claim
+
+    def begin_hole(self) -> None:
+        """Note that markers are sent."""
+        self.hole_in_flight = True
+
+    def end_hole(self) -> None:
+        """Note that markers were answered, or failed."""
+        self.hole_in_flight = False
+
 
 def is_at_hole(copy: PartitionCopy) -> bool:
     """Whether a hole is next to be taken by markers, or is being taken."""

@@ -246,7 +246,7 @@ class PartitionCopy:
         self.halt = known.halt if known is not None else None
         self.stored = known.progress if known is not None else None
         if self.exact is not None:
-            self.exact.claim = known.claim if known is not None else None
+            self.exact.learn(known.claim if known is not None else None)
         if self.stored is not None and self.acked is not None:
             self.acked = max(self.acked, self.stored, key=attrgetter("order"))
 

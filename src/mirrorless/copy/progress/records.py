@@ -271,7 +271,6 @@ class SourcePartition:
         fields = {"cluster": self.cluster, "partition": self.partition, "stop": True, "topic": self.topic}
         return _json([_OWN, fields])
 
-
     def claim_key(self) -> bytes:
         """Key of the record of who writes its markers; earlier releases skip it."""
         fields = {"claim": True, "cluster": self.cluster, "partition": self.partition, "topic": self.topic}

@@ -37,7 +37,7 @@ _ADVICE_FOR_A_HOLE = (
     f"set mirrorless.on.gap=continue to copy the missing records now, and those after them a second time, or {_RESTART}"
 )
 _CLAIMED = (
-    "another process has claimed this copy with identical offsets, so this one has stopped; run one deployment of the flow"
+    "another process has claimed this copy with identical offsets, so this one has stopped; run one deployment only"
 )
 _CORRUPT = 2  # CORRUPT_MESSAGE
 _TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE

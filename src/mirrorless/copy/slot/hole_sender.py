@@ -51,7 +51,7 @@ class HoleSender:
             del self._queues.at_hole[copy]
             if copy.exact is None or not copy.queue:
                 continue
-            copy.exact.hole_in_flight = True
+            copy.exact.begin_hole()
             self._queues.holes_in_flight += 1
             self._spawn(self._write(copy, copy.next_to_send(), then))
 
@@ -62,7 +62,7 @@ class HoleSender:
         except (kafka_errors.KafkaError, MirrorlessError) as failure:
             error = failure
         assert copy.exact is not None
-        copy.exact.hole_in_flight = False
+        copy.exact.end_hole()
         copy.window.answered()
         if error is not None:
             self._outcome.hole_failed(copy, error)
