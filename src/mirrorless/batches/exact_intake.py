@@ -20,6 +20,7 @@ from mirrorless.batches.header import (
     scan,
 )
 from mirrorless.batches.passthrough import Ready, is_tiny
+from mirrorless.batches.producers import NO_OPPOSITE, LoopedBatch, OppositeCopy
 from mirrorless.batches.rebuild import merge, rebuild, records_of
 from mirrorless.batches.stamp import body_of, is_intact
 
@@ -48,16 +49,21 @@ def take_exactly(
     until: int | None = None,
     max_batch_bytes: int | None = None,
     merge_below: int = 0,
+    opposite: OppositeCopy = NO_OPPOSITE,
 ) -> Iterator[Ready | Hole]:
     """Yield dense batches and holes from offset `wanted_from` up to `until`, each beginning where the last one ended.
 
     Neighbours that are tiny, or smaller than `merge_below`, are merged. All checksums are compared. Raises
-    `FormatError` for what cannot be copied, after everything before it.
+    `FormatError` for what cannot be copied, and `LoopedBatch` for batches that the `opposite` copy appended, after
+    everything before it.
     """
     taking = _Taking(wanted_from, until, max_batch_bytes, merge_below)
-    failure: FormatError | None = None
+    failure: FormatError | LoopedBatch | None = None
     try:
         for header, body in _committed(records, aborted, wanted_from=wanted_from, until=until):
+            if opposite.made(header):
+                failure = LoopedBatch(header.base_offset)
+                break
             if body is None:
                 taking.pass_to(header.next_offset)
                 continue

@@ -301,8 +301,8 @@ class Flow(_Frozen):
         """Whether checkpoints are written: without offset syncs no offset can be translated."""
         return self.emit_checkpoints_enabled and self.emit_offset_syncs_enabled
 
-    def keeps_offsets(self, topic: str) -> bool:
-        """Whether the remote records of a source topic have the source's offsets."""
+    def selects_identical_offsets(self, topic: str) -> bool:
+        """Whether `mirrorless.offsets=identical` applies to a source topic; see `policy.keeps_offsets`."""
         return self.offsets == "identical" and any(
             one.fullmatch(topic) for one in compile_patterns(self.offsets_identical_topics)
         )

@@ -12,6 +12,7 @@ from mirrorless.batches.checksum import checksum
 from mirrorless.batches.exact_intake import Hole, take_exactly
 from mirrorless.batches.filler import FILLER_RECORDS, filler
 from mirrorless.batches.header import CHECKSUM_STARTS_AT, HEADER_BYTES, TRANSACTIONAL, BatchHeader, FormatError, scan
+from mirrorless.batches.producers import LoopedBatch, OppositeCopy
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of, is_intact
 from tests.support.log_bytes import batch, marker, message
@@ -54,11 +55,11 @@ def logs(draw: st.DrawFn) -> Log:
     return Log(data, aborted, visible, end)
 
 
-def taken(log: Log, start: int, *, until: int | None = None, **limits: int) -> tuple[list[int], int]:
+def taken(log: Log, start: int, *, until: int | None = None, merge_below: int = 0) -> tuple[list[int], int]:
     """Offsets of all records, and where the last batch or hole ended; each begins where the last one ended."""
     reached = start
     found: list[int] = []
-    for one in take_exactly(log.data, log.aborted, wanted_from=start, until=until, **limits):
+    for one in take_exactly(log.data, log.aborted, wanted_from=start, until=until, merge_below=merge_below):
         if isinstance(one, Hole):
             assert one.offset == reached < one.next_offset
             reached = one.next_offset
@@ -103,6 +104,16 @@ def test_what_is_before_an_error_is_yielded() -> None:
         assert first.last_offset == 1
         with pytest.raises(FormatError):
             next(found)
+
+
+def test_a_loop_is_found() -> None:
+    data = sealed(batch([0, 1], producer=9)) + sealed(batch([2], producer=9))
+    found = take_exactly(data, [], wanted_from=0, opposite=OppositeCopy(9, 2))
+    first = next(found)
+    assert not isinstance(first, Hole)
+    assert first.last_offset == 1
+    with pytest.raises(LoopedBatch, match="offset 2"):
+        next(found)
 
 
 def test_filler_takes_exactly_so_many_offsets_and_little_room() -> None:

@@ -13,7 +13,7 @@ from mirrorless.errors import GapKind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mirrorless.copy.progress.records import Announcement, Progress
+    from mirrorless.copy.progress.records import Announcement, Known, Progress
     from mirrorless.copy.resume.decision import RemoteLogState
 
 _FROM_SCRATCH = (
@@ -101,6 +101,16 @@ def decide_exactly(
     return Forgotten()
 
 
+def is_identical(known: Known | None) -> bool:
+    """Whether a copy has identical offsets, by its last epoch and its progress."""
+    if known is None or not known.announced:
+        return False
+    newest, progress = known.announced[max(known.announced)], known.progress
+    if progress is None or progress.epoch != newest.epoch or not progress.sequence:
+        return newest.start == newest.downstream
+    return _dense(newest, progress, None) is None
+
+
 def _without_announcement(progress: Progress | None, target: RemoteLogState) -> ExactDecision:
     if progress is not None and progress.epoch is not None:
         return Unexplained(epoch=progress.epoch)
@@ -111,7 +121,7 @@ def _without_announcement(progress: Progress | None, target: RemoteLogState) -> 
     return Begin()
 
 
-def _dense(newest: Announcement, progress: Progress | None, target: RemoteLogState) -> str | None:
+def _dense(newest: Announcement, progress: Progress | None, target: RemoteLogState | None) -> str | None:
     """Why the remote partition holds a copy with other offsets, None if nothing shows that it does."""
     in_empty_topic = newest.downstream == 0 and newest.kind in (EpochKind.FIRST_COPY, EpochKind.RESET)
     if newest.start != newest.downstream and not in_empty_topic:
@@ -121,6 +131,11 @@ def _dense(newest: Announcement, progress: Progress | None, target: RemoteLogSta
             return (
                 f"source offset {progress.last_offset} is at offset {progress.last_downstream} of the remote partition"
             )
-    elif target.epoch == newest.epoch and target.last_sequence is not None and target.log_end <= newest.start:
+    elif (
+        target is not None
+        and target.epoch == newest.epoch
+        and target.last_sequence is not None
+        and target.log_end <= newest.start
+    ):
         return f"the remote partition has records before offset {newest.start}"
     return None

@@ -160,6 +160,7 @@ class ResponseIntake:
                 until=until,
                 max_batch_bytes=copy.intake.max_batch_bytes,
                 merge_below=merge_below,
+                opposite=copy.opposite,
             )
         return take_in(
             fetched.records,
