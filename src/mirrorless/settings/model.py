@@ -159,7 +159,11 @@ class Flow(_Frozen):
     """With `mirrorless.offsets=identical`, the source topics that it applies to: patterns, as for topics."""
     offsets_holes_max: PositiveInt = Field(1_000_000, alias="mirrorless.offsets.holes.max")
     """With `mirrorless.offsets=identical`, the longest run of offsets without a record that is reproduced after the
-    first record of a partition; each such offset takes 78 bytes on the target. The partition stops at a longer one."""
+    first record of a partition; each such offset takes 78 bytes on the target. The partition stops at a longer one, and
+    `mirrorless plan` reports a partition that has more such offsets in all."""
+    offsets_holes_per_second: PositiveInt = Field(200, alias="mirrorless.offsets.holes.per.second")
+    """With `mirrorless.offsets=identical`, `mirrorless plan` reports a partition that gets more offsets without a
+    record than this per second; each transaction has one, its marker, which costs two round trips to the target."""
     start_timestamp_ms: TimestampMs | None = Field(None, alias="mirrorless.start.timestamp")
     """Where partitions without progress begin: at the first record of this time or later; milliseconds since 1970, or
     `2026-01-31T12:00:00Z`."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.progress.records import Announcement, Known, Progress
     from mirrorless.copy.resume.decision import RemoteLogState
 
-_FROM_SCRATCH = (
+FROM_SCRATCH = (
     "identical offsets need an empty remote topic: delete it, then run `mirrorless offsets reset` to copy the source "
     "topic from scratch, or set mirrorless.offsets=dense"
 )
@@ -71,12 +71,12 @@ def decide_exactly(
             reason=f"{target.unreplicated} offsets on the leader of the remote partition are not replicated yet"
         )
     if progress is not None and progress.epoch is None:
-        return NotIdentical(f"MirrorMaker 2 copied this partition; {_FROM_SCRATCH}")
+        return NotIdentical(f"MirrorMaker 2 copied this partition; {FROM_SCRATCH}")
     if not announced:
         return _without_announcement(progress, target)
     newest = announced[max(announced)]
     if (reason := _dense(newest, progress, target)) is not None:
-        return NotIdentical(f"{reason}; {_FROM_SCRATCH}")
+        return NotIdentical(f"{reason}; {FROM_SCRATCH}")
     if target.epoch is not None and target.epoch > newest.epoch:
         return Unexplained(epoch=target.epoch)
     own = progress if progress is not None and progress.epoch == newest.epoch else None
@@ -117,7 +117,7 @@ def _without_announcement(progress: Progress | None, target: RemoteLogState) -> 
     if target.epoch is not None and target.last_sequence is not None:
         return Unexplained(epoch=target.epoch)
     if target.log_end:
-        return NotIdentical(f"the remote partition already has {target.log_end} offsets; {_FROM_SCRATCH}")
+        return NotIdentical(f"the remote partition already has {target.log_end} offsets; {FROM_SCRATCH}")
     return Begin()
 
 

@@ -39,10 +39,14 @@ if TYPE_CHECKING:
     from mirrorless.protocol.cluster_client import ClusterClient
 
 _HIGHEST_EPOCH = (1 << 15) - 1
+SERVERLESS = "MSK Serverless accepts no transaction markers from clients, which mirrorless.offsets=identical needs"
 
 
 class ExactResolver:
-    """Resumes partitions of one flow; `reread` and `left_out` are as in `PositionResolver`."""
+    """Resumes partitions of one flow; `reread` and `left_out` are as in `PositionResolver`.
+
+    `impossible` is why the target cannot get identical offsets, None if it can.
+    """
 
     def __init__(
         self,
@@ -54,6 +58,7 @@ class ExactResolver:
         holes: HoleWriter,
         reread: Callable[[], Mapping[TopicPartition, Known]],
         left_out: Callable[[PartitionCopy, LeaveOut], bool],
+        impossible: str | None = None,
     ) -> None:
         self._source = source
         self._target = target
@@ -62,6 +67,7 @@ class ExactResolver:
         self._holes = holes
         self._reread = reread
         self._left_out = left_out
+        self._impossible = impossible
         self._over = False
 
     def stop(self) -> None:
@@ -115,6 +121,8 @@ class ExactResolver:
         raise AssertionError(decision)
 
     def _refuse(self, copy: PartitionCopy, decision: ExactDecision) -> None:
+        if self._impossible is not None:
+            raise append_error(copy, self._impossible)
         match decision:
             case NotIdentical(reason=reason):
                 raise append_error(copy, reason)

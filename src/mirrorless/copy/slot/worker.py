@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from mirrorless import client_logs
 from mirrorless.batches import checksum
 from mirrorless.clusters.internal_topics import offset_syncs_topic
+from mirrorless.clusters.msk import is_serverless
 from mirrorless.copy.flow.connections import FlowConnections
 from mirrorless.copy.flow.memory_limits import SPARK_WORKER, MemoryLimits
 from mirrorless.copy.identical.claims import Claims
 from mirrorless.copy.identical.holes import HoleWriter
-from mirrorless.copy.identical.resolver import ExactResolver
+from mirrorless.copy.identical.resolver import SERVERLESS, ExactResolver
 from mirrorless.copy.offset_syncs.feed import SyncFeed
 from mirrorless.copy.offset_syncs.writer import SyncWriter
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS
@@ -190,6 +191,7 @@ class Slot:
             holes=holes,
             reread=ends.progress.read,
             left_out=tracker.left_out,
+            impossible=SERVERLESS if is_serverless(flow.target) else None,
         )
         return Lease(
             net=ends.net,
