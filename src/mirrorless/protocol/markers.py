@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mirrorless.kafka_python.messages import DeleteRecordsRequest, WriteTxnMarkersRequest
+from mirrorless.protocol.broker_errors import error_for
 from mirrorless.protocol.fast_codec import by_topic
+from mirrorless.protocol.requests import describe_producers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.protocol.cluster_client import ClusterClient
@@ -75,3 +77,18 @@ async def delete_records(
         for topic in response.topics
         for part in topic.partitions
     }
+
+
+async def last_sequences(
+    client: ClusterClient, node: int, places: Iterable[TopicPartition]
+) -> dict[tuple[TopicPartition, int], int]:
+    """Return the last sequence of every producer that a leader remembers on these places."""
+    response = await client.ask(describe_producers(places), node)
+    found: dict[tuple[TopicPartition, int], int] = {}
+    for topic in response.topics:
+        for part in topic.partitions:
+            if part.error_code:
+                raise error_for(part.error_code)
+            for state in part.active_producers:
+                found[(topic.name, part.partition_index), state.producer_id] = state.last_sequence
+    return found

@@ -23,8 +23,9 @@ from mirrorless.copy.partition.errors import append_error
 from mirrorless.copy.progress.records import Claim, SourcePartition, parse
 from mirrorless.copy.resume.producer_id import claim_id, marker_id
 from mirrorless.kafka_python.structs import DefaultRecordBatch, murmur2
-from mirrorless.protocol.broker_errors import error_for, refusal
-from mirrorless.protocol.leaders import NotNow, leader_of
+from mirrorless.protocol.broker_errors import refusal
+from mirrorless.protocol.leaders import NotNow, by_leader, leader_of
+from mirrorless.protocol.markers import last_sequences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -43,8 +44,8 @@ WAIT_S: Final = 35.0
 _APPEND_TIMEOUT_MS: Final = 30_000
 _READ_BACK_BYTES: Final = 1 << 16
 _NO_PRODUCERS: Final = (
-    "identical offsets need DescribeProducers, by which a process notices that another one has claimed its partition; "
-    "the target's brokers do not answer it"
+    "identical offsets need brokers that remember producers (producer.id.expiration.ms) and answer DescribeProducers, "
+    "by which a process notices that another one has claimed its partition; the target's do not"
 )
 _TAKEN: Final = frozenset({45, 46})
 """OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER: other claims were appended since."""
@@ -152,33 +153,31 @@ class Claims:
         """Ask whether claims are still the last ones; returns those that are not, which are forgotten."""
         now = _now()
         due = [place for place, held in self._held.items() if now - held.confirmed >= CONFIRM_EVERY_S]
+        places = {place: self._progress_place(place) for place in due}
         lost: list[TopicPartition] = []
-        for place in due:
-            progress_place = self._progress_place(place)
-            node = leader_of(self._target, progress_place)
-            producer = claim_id(self._source_id(), *place)
+        for node, led in by_leader(self._target, set(places.values())).items():
             asked = _now()
-            state = (await self._target.producers(node, {progress_place: producer}))[progress_place]
-            held = self._held.get(place)
-            if held is None:
-                continue
-            if isinstance(state, int):
-                raise error_for(state)
-            if state is None or state.last_sequence == held.number % SEQUENCES:
-                held.confirmed = asked
-            else:
-                del self._held[place]
-                lost.append(place)
+            sequences = await last_sequences(self._target, node, led)
+            for place in due:
+                held = self._held.get(place)
+                if held is None or places[place] not in led:
+                    continue
+                last = sequences.get((places[place], claim_id(self._source_id(), *place)))
+                if last is None or last == held.number % SEQUENCES:
+                    held.confirmed = asked
+                else:
+                    del self._held[place]
+                    lost.append(place)
         return lost
 
     async def release(self, copies: Iterable[PartitionCopy]) -> None:
         """Give up the claims of copies with nothing in flight, so that the next owner need not wait."""
         releasing = []
         for copy in copies:
-            held = self._held.pop(copy.place, None)
-            if held is not None and held.waits_since is not None:
-                self._doubtful.add(copy.place)  # the owner before it was not waited for
-            elif held is not None:
+            held = self._held.get(copy.place)
+            # While the owner before it is waited for, the next lease continues to wait.
+            if held is not None and held.waits_since is None:
+                del self._held[copy.place]
                 releasing.append(self._release(copy, Claim(held.number + 1, self.owner, released=True)))
         await self._target.side_by_side(*releasing)
 

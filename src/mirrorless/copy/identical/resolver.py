@@ -175,7 +175,10 @@ class ExactResolver:
         begins = (await self._target.offsets(node, places, at=cluster_client.EARLIEST))[copy.remote_place]
         if begins.error_code:
             raise error_for(begins.error_code)
-        await compare_tail(self._source, self._target, node, copy, log_start=begins.offset, log_end=offset)
+        newest = copy.announced[copy.newest_epoch]
+        if newest.kind is not EpochKind.LEFT_OUT or newest.start != offset:
+            # Otherwise there are markers where the source has what is left out.
+            await compare_tail(self._source, self._target, node, copy, log_start=begins.offset, log_end=offset)
         if copy.skip is not None and not isinstance(copy.skip, Gap):
             return await self._leave_out(copy, state, copy.skip, offset)
         progress = copy.known_progress
