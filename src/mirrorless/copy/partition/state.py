@@ -362,13 +362,9 @@ class PartitionCopy:
             if base_offset > last + 1 and not self.shares_target:
                 self.stats.note_foreign(self.remote_place, base_offset - last - 1, before=base_offset)
             batch, first, last_offset, records, sequence, max_timestamp_ms, leader_epoch = pending
-            self.acked = Progress(
-                last_offset,
-                (sequence + records) % SEQUENCES,
-                self.epoch,
-                base_offset + (records if self.exact is None else last_offset - first + 1) - 1,
-                None if leader_epoch < 0 else leader_epoch,
-            )
+            end = base_offset + (records if self.exact is None else last_offset - first + 1)
+            following, known_epoch = (sequence + records) % SEQUENCES, None if leader_epoch < 0 else leader_epoch
+            self.acked = Progress(last_offset, following, self.epoch, end - 1, known_epoch)
             if records:
                 latency_ms = now_ms - max_timestamp_ms
                 self.stats.arrived(first, records, batch.size_bytes, latency_ms=latency_ms, now_ms=now_ms)
