@@ -138,16 +138,20 @@ class Claims:
             copy.learn(self._reread().get(place))
             return f"another process has claimed {name} just now"
         _exact(copy).learn(wanted)
-        producer, progress_place = claim_id(self._source_id(), *place), self._progress_place(place)
-        node = leader_of(self._target, progress_place)
-        if (await self._target.producers(node, {progress_place: producer}))[progress_place] is None:
-            raise append_error(copy, _NO_PRODUCERS)
+        await self._check_that_producers_are_remembered(copy)
         now = _now()
         free = last is None or last.released or last.owner == self.owner
         waits = place in self._doubtful or not free
         self._doubtful.discard(place)
         self._held[place] = _HeldClaim(wanted.number, now, now if waits else None, log_end)
         return f"{name} is claimed; its log end is read again"
+
+    async def _check_that_producers_are_remembered(self, copy: PartitionCopy) -> None:
+        """Raise `AppendRefused` where the target does not report the claim that was just appended."""
+        producer, progress_place = claim_id(self._source_id(), *copy.place), self._progress_place(copy.place)
+        node = leader_of(self._target, progress_place)
+        if (await self._target.producers(node, {progress_place: producer}))[progress_place] is None:
+            raise append_error(copy, _NO_PRODUCERS)
 
     async def confirm(self) -> list[TopicPartition]:
         """Ask whether claims are still the last ones; returns those that are not, which are forgotten."""

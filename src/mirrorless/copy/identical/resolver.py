@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mirrorless.copy.identical.decision import (
+    FROM_SCRATCH,
     Append,
     Begin,
     ExactDecision,
@@ -99,7 +100,7 @@ class ExactResolver:
             gap = copy.gap(halt.reason, halt.kind, offset=halt.offset, records=halt.records)
             copy.suspect(gap)
             raise gap
-        if copy.skip is None:
+        if not isinstance(copy.skip, Gap):
             self._refuse(copy, decision)
         if isinstance(decision, Wait):
             return AskAgain(decision.reason)
@@ -166,6 +167,8 @@ class ExactResolver:
         if await holds_only_filler(self._target, node, copy, log_end):
             done = await seed(self._target, node, copy, log_end=log_end, start=start, over=lambda: self._over)
             return AskAgain(f"filled up to offset {start}" if done else f"filling up to offset {start}")
+        if copy.announced[copy.newest_epoch].kind in (EpochKind.FIRST_COPY, EpochKind.RESET):
+            raise append_error(copy, f"the remote partition has records before offset {start}; {FROM_SCRATCH}")
         await self._holes.write(copy, node, log_end, start)
         return AskAgain(f"markers were written up to offset {start}")
 
