@@ -15,7 +15,7 @@ from mirrorless.copy.identical.decision import (
     decide_exactly,
 )
 from mirrorless.copy.identical.seed import holds_only_filler, seed
-from mirrorless.copy.identical.source_log import compare_tail, first_record
+from mirrorless.copy.identical.source_log import compare_count, compare_tail, first_record
 from mirrorless.copy.partition.errors import append_error, fetch_error
 from mirrorless.copy.progress.epoch_kind import LEFT_OUT_TEXT, EpochKind, kind_of_gap, text_of_gap
 from mirrorless.copy.progress.records import Announcement
@@ -182,9 +182,11 @@ class ExactResolver:
         if newest.kind is not EpochKind.LEFT_OUT or newest.start != offset:
             # Otherwise there are markers where the source has what is left out.
             await compare_tail(self._source, self._target, node, copy, log_start=begins.offset, log_end=offset)
+        progress = copy.known_progress
+        if state.epoch == decision.epoch and progress is not None and progress.epoch == decision.epoch:
+            await compare_count(self._source, copy, sequence=decision.sequence, log_end=offset)
         if copy.skip is not None and not isinstance(copy.skip, Gap):
             return await self._leave_out(copy, state, copy.skip, offset)
-        progress = copy.known_progress
         leader_epoch = progress.leader_epoch if progress is not None and progress.last_offset + 1 == offset else None
         copy.resume_at(
             offset,

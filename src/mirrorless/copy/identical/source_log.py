@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.exact_intake import Hole, take_exactly
-from mirrorless.batches.header import FormatError, scan
+from mirrorless.batches.header import SEQUENCES, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.stamp import body_of
 from mirrorless.copy.partition.errors import cut_at, ends_before, fetch_error
+from mirrorless.copy.resume.source_walk import count
 from mirrorless.errors import GapKind
 from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_for
@@ -74,6 +75,32 @@ async def compare_tail(
             "the copy is not identical",
             GapKind.MISPLACED,
             offset=at,
+        )
+
+
+async def compare_count(source: ClusterClient, copy: PartitionCopy, *, sequence: int, log_end: int) -> None:
+    """Compare how many records both sides have since the progress; raises `Gap` where the target has fewer.
+
+    `sequence` is the copy's next one. Nothing is compared where the source has deleted some of these offsets.
+    """
+    progress = copy.known_progress
+    if progress is None or progress.sequence is None or progress.last_offset + 1 >= log_end:
+        return
+    start = progress.last_offset + 1
+    first = (await source.offsets(leader_of(source, copy.place), [copy.place], at=cluster_client.EARLIEST))[copy.place]
+    if first.error_code:
+        raise error_for(first.error_code)
+    held = (sequence - progress.sequence) % SEQUENCES
+    if first.offset > start or held >= SEQUENCES // 2:
+        return
+    records = await count(source, copy, start=start, end=log_end)
+    if records > held:
+        raise copy.gap(
+            f"the source has {records} records from offset {start} to {log_end}, "
+            f"{copy.row.remote_topic}-{copy.row.partition} has {held}: the copy is not identical",
+            GapKind.MISPLACED,
+            offset=start,
+            records=records - held,
         )
 
 

@@ -51,11 +51,15 @@ class HoleSender:
             del self._queues.at_hole[copy]
             if copy.exact is None or not copy.queue:
                 continue
+            if copy.queue[0].record_count:
+                self._offer(copy)
+                continue
             copy.exact.begin_hole()
             self._queues.holes_in_flight += 1
             self._spawn(self._write(copy, copy.next_to_send(), then))
 
     async def _write(self, copy: PartitionCopy, pending: Pending, then: Callable[[], None]) -> None:
+        assert not pending.record_count, f"{copy.place}: records at {pending.base_offset} are no hole"
         error: BaseException | None = None
         try:
             await self._writer.write(copy, copy.node, pending.base_offset, pending.last_offset + 1)
@@ -69,6 +73,10 @@ class HoleSender:
         else:
             self._outcome.appended(copy, pending, pending.base_offset)
         self._queues.holes_in_flight -= 1
-        if copy.queue and not self._queues.offer(copy):
-            self._outcome.retry_later(copy, f"{copy.row.remote_topic}-{copy.row.partition} has a new leader")
+        if copy.queue:
+            self._offer(copy)
         then()
+
+    def _offer(self, copy: PartitionCopy) -> None:
+        if not self._queues.offer(copy):
+            self._outcome.retry_later(copy, f"{copy.row.remote_topic}-{copy.row.partition} has a new leader")

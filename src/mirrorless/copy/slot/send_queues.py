@@ -106,6 +106,7 @@ class SendQueues:
         if queue is None or not (copy.in_flight or copy in queue.ready):
             queue = self._of[copy] = self._choose(copy.node, copy.queue[0].batch.size_bytes)
         queue.ready[copy] = None
+        self.at_hole.pop(copy, None)  # `take_request` finds again whether it is
         return True
 
     def withdraw(self, copy: PartitionCopy) -> None:
