@@ -12,7 +12,7 @@ ENV ?= dev
 .DEFAULT_GOAL := help
 .PHONY: help setup check demo test fuzz lint format requirements clean faults build-tools build deploy cost \
 	docs docs-serve reference axe promtool \
-	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers active-active web-load
+	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-identical bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers active-active web-load
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
@@ -80,6 +80,9 @@ bench-new-topics: setup  ## how soon a new topic is copied, beside MirrorMaker 2
 
 bench-old-records: setup  ## what a backfill of records costs that are older than the target's producer expiry
 	$(BIN)/python -m bench.old_records
+
+bench-identical: setup  ## what identical offsets cost: filling, a million holes, small transactions (3 minutes)
+	$(BIN)/python -m bench.identical
 
 bench-first-record: setup  ## how soon a run copies, and its memory, beside MirrorMaker 2
 	$(BIN)/python -m bench.first_record

@@ -249,6 +249,8 @@ class GapKind(StrEnum):
     TARGET_LOST = "the target lost acknowledged records"
     TARGET_HOLE = "the target refused records and took later ones"
     UNEXPLAINED = "nothing says where the copy is"
+    MISPLACED = "the target does not hold identical offsets"
+    """Only of a copy with identical offsets; nothing but a copy into an empty topic can repair it."""
 
 
 class Gap(PartitionError):

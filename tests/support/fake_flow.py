@@ -6,6 +6,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+from mirrorless.copy.identical.claims import Claims
+from mirrorless.copy.identical.holes import HoleWriter
+from mirrorless.copy.identical.resolver import ExactResolver
 from mirrorless.copy.partition import state
 from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.copy.partition.state import PartitionCopy
@@ -14,6 +17,7 @@ from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.copy.resume.producer_id import producer_id
 from mirrorless.copy.resume.resolver import PositionResolver
 from mirrorless.copy.slot import appender, error_policy, fetcher, lease, parallel_reads, progress_tracker, send_queues
+from mirrorless.copy.slot.exact_copies import ExactCopies
 from mirrorless.copy.slot.lease import Lease, LeaseTerms
 from mirrorless.copy.slot.progress_tracker import ProgressTracker
 from mirrorless.kafka_python.structs import DefaultRecordBatch
@@ -187,6 +191,27 @@ class FakeFlow:
             left_out=(tracker or self.tracker()).left_out,
         )
 
+    def exact(self, tracker: ProgressTracker) -> ExactCopies:
+        """What copies with identical offsets need; this flow has none."""
+        claims = Claims(
+            target=self.target.client,
+            source_alias="A",
+            source_id=lambda: self.source.cluster_id,
+            progress_topic=PROGRESS_TOPIC,
+            reread=self.known,
+        )
+        holes = HoleWriter(self.target.client, claims)
+        resolver = ExactResolver(
+            source=self.source.client,
+            target=self.target.client,
+            epochs=self.epochs(),
+            claims=claims,
+            holes=holes,
+            reread=self.known,
+            left_out=tracker.left_out,
+        )
+        return ExactCopies(self.flow, claims, holes, resolver)
+
     def copy_of(self, row: LeaseRow | None = None) -> PartitionCopy:
         """A copy as a lease begins it."""
         row = row or self.row()
@@ -225,6 +250,7 @@ class FakeFlow:
             watch=self.observer,
             left=left or {},
             added=cast("Any", SimpleNamespace(found=self._found)),
+            exact=self.exact(tracker),
         )
 
     def terms(self, **changes: Any) -> LeaseTerms:  # noqa: ANN401

@@ -46,7 +46,7 @@ PACKAGE = Path(mirrorless.__file__).parent
 
 # The same inside packages.
 PACKAGES = {
-    "copy": ("progress", "flow", "partition", "resume", "offset_syncs", "slot", "planning", "engines"),
+    "copy": ("progress", "flow", "partition", "resume", "identical", "offset_syncs", "slot", "planning", "engines"),
 }
 
 

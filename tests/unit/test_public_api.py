@@ -50,6 +50,7 @@ errors.GapKind.CREATED_AGAIN
 errors.GapKind.TARGET_LOST
 errors.GapKind.TARGET_HOLE
 errors.GapKind.UNEXPLAINED
+errors.GapKind.MISPLACED
 errors.Loop(reason, *, topic, partition, offset=)
 errors.LoopError(*, flow, path, topic, more=, lacking=)
 errors.MirrorMaker2MayRun(reason, *, cluster)

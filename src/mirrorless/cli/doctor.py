@@ -15,6 +15,7 @@ from mirrorless.doctor.aliases import one_cluster_twice
 from mirrorless.doctor.aws.examination import examine_aws
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
+from mirrorless.doctor.identical_probe import probe_identical_offsets
 from mirrorless.rights import Function
 from mirrorless.settings import load
 
@@ -40,14 +41,21 @@ if TYPE_CHECKING:
     multiple=True,
     help="Only the checks that this function or job needs; repeat it for several.",
 )
+@click.option(
+    "--probe",
+    is_flag=True,
+    help="Also try what mirrorless.offsets=identical needs, on a topic that is created on the target and deleted.",
+)
 @json_option
 @verbose_option
-def doctor(files: tuple[str, ...], *, deployment: str | None, functions: tuple[Function, ...], as_json: bool) -> None:
+def doctor(
+    files: tuple[str, ...], *, deployment: str | None, functions: tuple[Function, ...], probe: bool, as_json: bool
+) -> None:
     """Check that both ends of every flow are ready.
 
-    Checks connections, rights, internal topics, limits and clocks of every flow of FILES, and writes nothing. Prints a
-    line for each check, and for each failed check what to change. With --aws checks what a deployment needs from AWS:
-    network, secrets, concurrency, triggers and runs.
+    Checks connections, rights, internal topics, limits and clocks of every flow of FILES, and writes nothing without
+    --probe. Prints a line for each check, and for each failed check what to change. With --aws checks what a deployment
+    needs from AWS: network, secrets, concurrency, triggers and runs.
 
     Exit status 0: no check failed (warnings, and checks that could not run, do not count); 1: a check failed; 2: FILES
     or the stack cannot be used.
@@ -56,6 +64,10 @@ def doctor(files: tuple[str, ...], *, deployment: str | None, functions: tuple[F
         raise click.UsageError("give FILES, or --aws STACK")
     settings = load(*files) if files else None
     found = {} if settings is None else _flows(settings, functions)
+    if settings is not None and probe:
+        for flow in settings.flows:
+            if (tried := probe_identical_offsets(flow)) is not None:
+                found[flow.name].append(tried)
     warnings = () if settings is None else settings.warnings
     on_aws = {} if deployment is None else examine_aws(deployment)
     every = [one for some in (*found.values(), *on_aws.values()) for one in some]

@@ -14,6 +14,7 @@ from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
 from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.copy.planning.backfill_note import backfill_note, distance_of
+from mirrorless.copy.planning.identical_note import IdenticalOutlook, identical_outlook
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.plan_text import as_json as plan_fields
 from mirrorless.metadata.plan_text import lines
@@ -76,8 +77,19 @@ def planned(flow: Flow) -> Plan:
         if distance.is_far:
             counts, known = planner.replicated, copied.known()
             backfill = backfill_note(flow, distance, source=admins.source, counts=counts, known=known)
-    notes = (*found.notes, *retention, *(() if backfill is None else (backfill,)))
-    whole: Plan = replace(found, notes=notes)
+        outlook = IdenticalOutlook()
+        if flow.offsets == "identical":
+            outlook = identical_outlook(
+                flow,
+                source=admins.source,
+                target=admins.target,
+                remote=planner.remote_topics,
+                counts=planner.replicated,
+                remote_counts=planner.target_partitions,
+                known=copied.known(),
+            )
+    notes = (*found.notes, *retention, *(() if backfill is None else (backfill,)), *outlook.notes)
+    whole: Plan = replace(found, notes=notes, problems=(*found.problems, *outlook.problems))
     return whole
 
 

@@ -20,6 +20,7 @@ from mirrorless.kafka_python.admin import ACLOperation, ask_any_broker, ask_brok
 from mirrorless.kafka_python.messages import (
     CreatePartitionsRequest,
     CreateTopicsRequest,
+    DeleteRecordsRequest,
     DescribeClusterRequest,
     DescribeConfigsRequest,
     DescribeGroupsRequest,
@@ -168,6 +169,16 @@ class Probes:
         request = CreatePartitionsRequest(topics=new, timeout_ms=_TIMEOUT_MS, validate_only=True)
         return ((one.name, one.error_code) for one in self.ask(request, controller=True).results)
 
+    def _emptied(self, topics: Sequence[str]) -> Iterator[tuple[str, int]]:
+        # Before offset 0, where there is no record.
+        part, whole = (
+            DeleteRecordsRequest.DeleteRecordsTopic.DeleteRecordsPartition,
+            DeleteRecordsRequest.DeleteRecordsTopic,
+        )
+        wanted = [whole(name=topic, partitions=[part(partition_index=0, offset=0)]) for topic in topics]
+        response = self.ask(DeleteRecordsRequest(topics=wanted, timeout_ms=_TIMEOUT_MS))
+        return ((one.name, part.error_code) for one in response.topics for part in one.partitions)
+
     def _configs_described(self, topics: Sequence[str]) -> Iterator[tuple[str, int]]:
         wanted = [
             DescribeConfigsRequest.DescribeConfigsResource(
@@ -192,6 +203,7 @@ _TOPICS: Final[Mapping[Operation, Callable[[Probes, Sequence[str]], Iterator[tup
     Operation.READ: Probes._fetched,
     Operation.WRITE: Probes._produced,
     Operation.CREATE: Probes._created,
+    Operation.DELETE: Probes._emptied,
     Operation.ALTER: Probes._grown,
     Operation.DESCRIBE_CONFIGS: Probes._configs_described,
     Operation.ALTER_CONFIGS: Probes._configs_altered,

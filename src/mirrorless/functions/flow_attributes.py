@@ -89,6 +89,7 @@ def attributes(settings: Settings, properties: FlowProperties) -> dict[str, str]
         "DeadLetterTopic": flow.dead_letter_topic or "",
         "SyncGroupOffsets": _text(flow.sync_group_offsets_enabled),
         "PruneAcls": _text(flow.acls_prune),
+        "Offsets": flow.offsets,
         "ReverseEnabled": _text(back is not None),
         "Heartbeats": _text(flow.emit_heartbeats_enabled and flow.heartbeats_replication_enabled),
         "TopicDiscoveryRate": rate(flow.refresh_topics_interval_seconds),

@@ -6,17 +6,19 @@ from kafka.protocol.admin.acl import DescribeAclsRequest
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeQuorumRequest
 from kafka.protocol.admin.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from kafka.protocol.admin.groups import DescribeGroupsRequest
-from kafka.protocol.admin.topics import CreatePartitionsRequest, CreateTopicsRequest
+from kafka.protocol.admin.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteRecordsRequest
 from kafka.protocol.admin.transactions import DescribeProducersRequest
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 from kafka.protocol.consumer.group import HeartbeatRequest
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
 from kafka.protocol.metadata.metadata import MetadataRequest
 from kafka.protocol.producer.produce import ProduceRequest, ProduceResponse
+from kafka.protocol.producer.transaction import WriteTxnMarkersRequest
 
 __all__ = [
     "CreatePartitionsRequest",
     "CreateTopicsRequest",
+    "DeleteRecordsRequest",
     "DescribeAclsRequest",
     "DescribeClusterRequest",
     "DescribeConfigsRequest",
@@ -31,4 +33,5 @@ __all__ = [
     "MetadataRequest",
     "ProduceRequest",
     "ProduceResponse",
+    "WriteTxnMarkersRequest",
 ]

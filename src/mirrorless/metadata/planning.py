@@ -25,6 +25,7 @@ from mirrorless.metadata.actions import Action, CreateTopic, Plan, Problem
 from mirrorless.metadata.config_plan import creation_config, plan_configs
 from mirrorless.metadata.creation_probe import CreationProbe
 from mirrorless.metadata.fences import NO_FENCES, standing_fences
+from mirrorless.metadata.identical_configs import with_identical_offsets
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import (
     came_back,
@@ -176,6 +177,16 @@ class MetadataPlanner:
         """The source topics that the flow replicates, with their partition counts."""
         return {topic: self._source[topic] for topic in self._remote}
 
+    @property
+    def remote_topics(self) -> Mapping[str, str]:
+        """The remote topic of each source topic that the flow replicates."""
+        return self._remote
+
+    @property
+    def target_partitions(self) -> Mapping[str, int]:
+        """The target's topics with their partition counts."""
+        return self._target
+
     def retention(self) -> tuple[str, ...]:
         """A note on topics with a shorter retention on the target, or none; raises `ClusterUnavailable`."""
         note = retention_note(
@@ -197,7 +208,7 @@ class MetadataPlanner:
     def _topics(self) -> Plan:
         chosen = target_filter(self._flow, on_creation=True)
         found, failed = topic_configs(self._admins.source, missing(self._remote, self._target))
-        found = self._fences_until_now().without(found)
+        found = with_identical_offsets(self._flow, self._fences_until_now().without(found))
         configs = {topic: creation_config(chosen, one) for topic, one in found.items()}
         planned = plan_topics(
             self._flow, remote=self._remote, source=self._source, target=self._target, configs=configs
@@ -237,7 +248,7 @@ class MetadataPlanner:
             lambda: topic_configs(self._admins.target, remote.values()),
         )
         chosen = target_filter(self._flow, on_creation=False)
-        source = self._fences_until_now().without(source)
+        source = with_identical_offsets(self._flow, self._fences_until_now().without(source))
         actions, notes = plan_configs(chosen, remote=remote, source=source, target=target)
         notes += not_synced(self._flow, remote=remote, source=source, target=target)
         reason = "reading its configs failed on {}"

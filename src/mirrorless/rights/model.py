@@ -44,6 +44,7 @@ class Operation(StrEnum):
     READ = "READ"
     WRITE = "WRITE"
     CREATE = "CREATE"
+    DELETE = "DELETE"
     ALTER = "ALTER"
     DESCRIBE = "DESCRIBE"
     DESCRIBE_CONFIGS = "DESCRIBE_CONFIGS"
@@ -96,6 +97,7 @@ class When(StrEnum):
     OPERATIONS = "after a first switchover"
     TURNS = "with mirrorless.active.cluster"
     SHARED = "with mirrorless.loops=skip"
+    IDENTICAL = "with mirrorless.offsets=identical"
     EXPIRY = "optional: without it, one day is assumed"
     OLD_RECORDS = "optional: without it, a limit on the age of records is lifted by config_sync only"
     RACK = "optional, with client.rack: without it, the topics' leaders are read"
@@ -148,7 +150,7 @@ class Row:
 
 CONNECT: Final = "kafka-cluster:Connect"
 IMPLIED: Final[Mapping[Operation, tuple[Operation, ...]]] = {
-    Operation.DESCRIBE: (Operation.READ, Operation.WRITE, Operation.ALTER),
+    Operation.DESCRIBE: (Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER),
     Operation.DESCRIBE_CONFIGS: (Operation.ALTER_CONFIGS,),
 }
 """Operations that an authorizer of Kafka implies by another operation."""
@@ -164,6 +166,7 @@ _IAM: Final = {
     ("topic", Operation.READ): ("DescribeTopic", "ReadData"),
     ("topic", Operation.WRITE): ("DescribeTopic", "WriteData"),
     ("topic", Operation.CREATE): ("CreateTopic",),
+    ("topic", Operation.DELETE): ("DescribeTopic", "DeleteTopic"),
     ("topic", Operation.ALTER): ("DescribeTopic", "AlterTopic"),
     ("topic", Operation.DESCRIBE): ("DescribeTopic",),
     ("topic", Operation.DESCRIBE_CONFIGS): ("DescribeTopicDynamicConfiguration",),

@@ -14,7 +14,7 @@ _RENAMES: Final = "DefaultReplicationPolicy"
 _SYNC: Final = "sync.topic.configs.enabled"
 
 
-class LoopSkippingRefusal(NamedTuple):
+class SettingRefusal(NamedTuple):
     """Why the setting `key` of a flow cannot be used."""
 
     flow: str
@@ -22,7 +22,7 @@ class LoopSkippingRefusal(NamedTuple):
     reason: str
 
 
-def loop_skipping_refusals(flows: Sequence[Flow]) -> Iterator[LoopSkippingRefusal]:
+def loop_skipping_refusals(flows: Sequence[Flow]) -> Iterator[SettingRefusal]:
     """Yield what cannot be: turns, and flows that set the configs of the same topics."""
     skipping = [
         flow
@@ -32,7 +32,7 @@ def loop_skipping_refusals(flows: Sequence[Flow]) -> Iterator[LoopSkippingRefusa
     for flow in skipping:
         if flow.active_cluster is not None:
             reason = f"both directions copy at the same time with {LOOPS}=skip; remove one of the two settings"
-            yield LoopSkippingRefusal(flow.name, "mirrorless.active.cluster", reason)
+            yield SettingRefusal(flow.name, "mirrorless.active.cluster", reason)
     syncing = [flow for flow in skipping if flow.sync_topic_configs_enabled]
     for flow in syncing:
         other = next((one for one in syncing if one is not flow and _contradicts(one, flow, syncing)), None)
@@ -41,7 +41,7 @@ def loop_skipping_refusals(flows: Sequence[Flow]) -> Iterator[LoopSkippingRefusa
                 f"{other.name} syncs configs of the same topics, and each would undo what the other does; set "
                 f"{flow.name}.{_SYNC}=false, so that one cluster's topic configs are those of all"
             )
-            yield LoopSkippingRefusal(flow.name, _SYNC, reason)
+            yield SettingRefusal(flow.name, _SYNC, reason)
 
 
 def _contradicts(one: Flow, other: Flow, syncing: Sequence[Flow]) -> bool:

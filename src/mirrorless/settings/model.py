@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from mirrorless.errors import ConfigurationError, FlowNotEnabled
 from mirrorless.settings.masking import MaskedMapping
+from mirrorless.settings.patterns import compile_patterns
 from mirrorless.settings.values import (
     AclPatterns,
     Boolean,
@@ -28,6 +29,7 @@ from mirrorless.settings.values import (
     LoopRule,
     NotNegativeInt,
     OffsetReset,
+    OffsetsMode,
     OnGap,
     Patterns,
     PositiveInt,
@@ -150,6 +152,18 @@ class Flow(_Frozen):
     copy_idle_exit: Boolean = Field(False, alias="mirrorless.copy.idle.exit")
     """Whether an invocation of `copy` ends when only heartbeats have arrived for five seconds: cheaper for idle flows,
     but a record may wait for the next invocation."""
+    offsets: OffsetsMode = Field("dense", alias="mirrorless.offsets")
+    """Offsets of remote records: `dense` gives them consecutive offsets, `identical` those that they have on the
+    source, with any broker as the target; needs an empty remote topic to begin with."""
+    offsets_identical_topics: Patterns = Field((".*",), alias="mirrorless.offsets.identical.topics")
+    """With `mirrorless.offsets=identical`, the source topics that it applies to: patterns, as for topics."""
+    offsets_holes_max: PositiveInt = Field(1_000_000, alias="mirrorless.offsets.holes.max")
+    """With `mirrorless.offsets=identical`, the longest run of offsets without a record that is reproduced after the
+    first record of a partition; each such offset takes 78 bytes on the target. The partition stops at a longer one, and
+    `mirrorless plan` reports a partition that has more such offsets in all."""
+    offsets_holes_per_second: PositiveInt = Field(200, alias="mirrorless.offsets.holes.per.second")
+    """With `mirrorless.offsets=identical`, `mirrorless plan` reports a partition that gets more offsets without a
+    record than this per second; each transaction has one, its marker, which costs two round trips to the target."""
     start_timestamp_ms: TimestampMs | None = Field(None, alias="mirrorless.start.timestamp")
     """Where partitions without progress begin: at the first record of this time or later; milliseconds since 1970, or
     `2026-01-31T12:00:00Z`."""
@@ -290,6 +304,12 @@ class Flow(_Frozen):
     def writes_checkpoints(self) -> bool:
         """Whether checkpoints are written: without offset syncs no offset can be translated."""
         return self.emit_checkpoints_enabled and self.emit_offset_syncs_enabled
+
+    def selects_identical_offsets(self, topic: str) -> bool:
+        """Whether `mirrorless.offsets=identical` applies to a source topic; see `policy.keeps_offsets`."""
+        return self.offsets == "identical" and any(
+            one.fullmatch(topic) for one in compile_patterns(self.offsets_identical_topics)
+        )
 
     @property
     def connections(self) -> tuple[object, ...]:

@@ -21,6 +21,7 @@ from mirrorless.settings.contradictions import (
 )
 from mirrorless.settings.declared_providers import DeclaredProviders
 from mirrorless.settings.field_docs import as_text
+from mirrorless.settings.identical_offsets import identical_offsets_refusals
 from mirrorless.settings.key_normalizer import CLUSTERS, without_port
 from mirrorless.settings.keys import ENABLED, Keys
 from mirrorless.settings.loop_skipping import loop_skipping_refusals
@@ -135,7 +136,7 @@ class Reader:
             self._refuse_no_flow(aliases)
         flows = [flow for pair in pairs if (flow := self._flow(*pair)) is not None]
         flows = together(flows, aliases)
-        for refused in loop_skipping_refusals(flows):
+        for refused in (*loop_skipping_refusals(flows), *identical_offsets_refusals(flows)):
             given = self._set_for[refused.flow, ""].get(refused.key)
             self._errors.append(
                 self._error(

@@ -205,6 +205,9 @@ TimestampMs = Annotated[
 OffsetReset = Annotated[
     Literal["earliest", "latest"], ValueType("earliest or latest"), BeforeValidator(_one_of("earliest", "latest"))
 ]
+OffsetsMode = Annotated[
+    Literal["dense", "identical"], ValueType("dense or identical"), BeforeValidator(_one_of("dense", "identical"))
+]
 Tolerance = Annotated[Literal["none", "all"], ValueType("none or all"), BeforeValidator(_one_of("none", "all"))]
 Engine = Annotated[
     Literal["auto", "functions", "spark"],

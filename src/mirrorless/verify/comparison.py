@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.errors import ClusterError, ConfigurationError, MirrorlessError, one_line
 from mirrorless.metadata.planning import Admins
+from mirrorless.policy import keeps_offsets, policy_for
 from mirrorless.settings.patterns import compile_patterns
 from mirrorless.settings.values import timestamp_ms
 from mirrorless.verify.drill_down import MOST_DIFFERENCES, READ_RECORDS, narrow
@@ -22,7 +23,16 @@ from mirrorless.verify.latest import compare_latest
 from mirrorless.verify.metadata_diff import Metadata, compare_metadata
 from mirrorless.verify.pairing import Paired, Pairing
 from mirrorless.verify.ranges import pieces
-from mirrorless.verify.results import ComparisonState, failed, keyed_result, result, shortage, touched, unread_result
+from mirrorless.verify.results import (
+    ComparisonState,
+    failed,
+    keyed_result,
+    moved,
+    result,
+    shortage,
+    touched,
+    unread_result,
+)
 from mirrorless.verify.selected_offsets import EVERYTHING
 from mirrorless.verify.windows import WINDOW_RECORDS, Window, compare_windows
 
@@ -215,6 +225,11 @@ class FlowComparison:
                     if all(one.same for one in windows):
                         continue
                     try:
+                        if self._keeps_offsets(stretch.topic) and (
+                            apart := moved(stretch, windows, source=source, target=target)
+                        ):
+                            state.differences += apart
+                            continue
                         found = narrow(
                             stretch, windows, source=source, target=target, read_records=self._terms.read_records
                         )
@@ -241,6 +256,9 @@ class FlowComparison:
         left = [state for state in states.values() if state.paired.trouble is None]
         lost = [failed(one.paired, one.paired.trouble) for one in states.values() if one.paired.trouble is not None]
         return [*map(result, left), *lost], [one for state in states.values() for one in state.differences]
+
+    def _keeps_offsets(self, topic: str) -> bool:
+        return keeps_offsets(topic, flow=self._flow, policy=policy_for(self._flow))
 
     def _pieces(self, one: Paired, stretch: OffsetRange) -> Iterable[OffsetRange]:
         share = self._terms.share

@@ -22,6 +22,7 @@ class DifferenceKind(StrEnum):
     DOUBLED = "doubled"
     CHANGED = "changed"
     OUT_OF_ORDER = "out of order"
+    MOVED = "at other offsets"
     SHORT = "short"
     UNLIKE = "unlike"
     TOPIC = "topic"
@@ -38,6 +39,7 @@ OF_RECORDS: Final = frozenset(
         DifferenceKind.DOUBLED,
         DifferenceKind.CHANGED,
         DifferenceKind.OUT_OF_ORDER,
+        DifferenceKind.MOVED,
         DifferenceKind.SHORT,
         DifferenceKind.UNLIKE,
     }

@@ -11,7 +11,9 @@ from mirrorless.verify.latest import Latest, cut_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from mirrorless.verify.drill_down import RecordReader
     from mirrorless.verify.pairing import Paired
+    from mirrorless.verify.ranges import OffsetRange
     from mirrorless.verify.windows import Window
 
 
@@ -125,3 +127,31 @@ def keyed_result(one: Paired, latest: Latest) -> PartitionResult:
         notes=tuple(notes),
         more=latest.different > len(latest.differences),
     )
+
+
+def moved(
+    stretch: OffsetRange, windows: Sequence[Window], *, source: RecordReader, target: RecordReader
+) -> list[Difference]:
+    """Return the difference of windows with as many records on both sides, at offsets that are not the same."""
+    apart = [
+        one
+        for one in windows
+        if one.records == one.remote_records
+        and (one.first_upstream, one.last_upstream) != (one.first_downstream, one.last_downstream)
+    ]
+    if not apart or (first := apart[0].first_upstream) is None or (there := apart[0].first_downstream) is None:
+        return []
+    ours = source.read(stretch.topic, stretch.partition, first=first, end=stretch.end_upstream)
+    theirs = target.read(stretch.remote_topic, stretch.partition, first=there, end=stretch.end_downstream)
+    pairs = ((one.offset, other.offset) for one, other in zip(ours, theirs, strict=False))
+    upstream, downstream = next((pair for pair in pairs if pair[0] != pair[1]), (first, there))
+    return [
+        Difference(
+            kind=DifferenceKind.MOVED,
+            topic=stretch.topic,
+            remote_topic=stretch.remote_topic,
+            partition=stretch.partition,
+            upstream=upstream,
+            downstream=downstream,
+        )
+    ]

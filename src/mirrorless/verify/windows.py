@@ -2,7 +2,7 @@
 
 A window has a fixed number of records, counted from the beginning of the range, so gaps in offsets do not matter. Its
 digest is the exclusive or of each record's hash, which includes the record's number: a missing, duplicated, changed
-or moved record results in another digest.
+or moved record results in another digest. With `mirrorless.offsets=identical` it includes the offset instead.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.sql import functions as F  # noqa: N812 -- the usual alias
 
+from mirrorless.policy import keeps_offsets, policy_for
 from mirrorless.verify.kafka_source import Ranges, java_options, read, select
 from mirrorless.verify.selected_offsets import EVERYTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -79,7 +80,10 @@ def compare_windows(
     if not ours and not theirs:
         return [[] for _ in stretches]
     remote = {one.remote_topic: one.topic for one in stretches}
-    joined = _joined(spark, ours, theirs, remote, window_records)
+    policy = policy_for(flow)
+    exact = {topic for topic in remote.values() if keeps_offsets(topic, flow=flow, policy=policy)}
+    exact |= {name for name, topic in remote.items() if topic in exact}
+    joined = _joined(spark, _placed(ours, exact), _placed(theirs, exact), remote, window_records)
     found: list[list[Window]] = [[] for _ in stretches]
     for row in joined.toArrow().to_pylist():
         found[layers[row["layer"]][row["topic"], row["partition"]]].append(_window(row))
@@ -93,6 +97,12 @@ def numbered(rows: DataFrame, layer: int) -> DataFrame:
     """
     number = F.monotonically_increasing_id().bitwiseAND(F.lit((1 << _NUMBER_BITS) - 1))
     return rows.withColumn("number", number).withColumn("layer", F.lit(layer))
+
+
+def _placed(sides: Sequence[DataFrame], exact: Iterable[str]) -> list[DataFrame]:
+    """Add what a record's hash includes of its place: the offset for topics in `exact`, else the number."""
+    at = F.when(F.col("topic").isin(*exact), F.col("offset")).otherwise(F.col("number")) if exact else F.col("number")
+    return [rows.withColumn("at", at) for rows in sides]
 
 
 def headers_hash() -> Column:
@@ -120,7 +130,7 @@ def _digested(rows: DataFrame, window_records: int) -> DataFrame:
         .groupBy(*_KEY)
         .agg(
             F.count("*").alias("records"),
-            F.bit_xor(record_hash(F.col("number"))).alias("digest"),
+            F.bit_xor(record_hash(F.col("at"))).alias("digest"),
             F.min("offset").alias("first"),
             F.max("offset").alias("last"),
             F.sum(size).alias("size_bytes"),

@@ -27,8 +27,9 @@ EVERYTHING = {
     "mirrorless.active.cluster": "any",
     "mirrorless.loops": "skip",
 }
+IDENTICAL = {"mirrorless.offsets": "identical"}
 ON_TARGET = EVERYTHING | {"offset-syncs.topic.location": "target", "sync.group.offsets.enabled": "false"}
-ONLY_THERE = (When.SYNCS_ON_TARGET, When.NO_GROUP_OFFSETS)
+ONLY_THERE = (When.SYNCS_ON_TARGET, When.NO_GROUP_OFFSETS, When.IDENTICAL)
 
 
 def with_more_rights(world: GuardedWorld) -> GuardedWorld:
@@ -61,7 +62,9 @@ class Asked:
         return found
 
 
-@pytest.mark.parametrize("settings", [EVERYTHING, ON_TARGET], ids=["syncs on source", "syncs on target"])
+@pytest.mark.parametrize(
+    "settings", [EVERYTHING, ON_TARGET, IDENTICAL], ids=["syncs on source", "syncs on target", "identical offsets"]
+)
 def test_one_right_less_and_the_doctor_names_it(guarded: Guarded, tmp_path: Path, settings: dict[str, str]) -> None:
     world = with_more_rights(GuardedWorld(guarded, tmp_path, extra=settings))
     for side in Side:
@@ -96,7 +99,7 @@ def test_one_right_less_and_the_doctor_names_it(guarded: Guarded, tmp_path: Path
 
 def test_the_walk_goes_over_the_whole_table(guarded: Guarded, tmp_path: Path) -> None:
     walked = set()
-    for settings in (EVERYTHING, ON_TARGET):
+    for settings in (EVERYTHING, ON_TARGET, IDENTICAL):
         world = with_more_rights(GuardedWorld(guarded, tmp_path, extra=settings))
         for side in Side:
             world.clients[side] = guarded.login(side, "nobody")

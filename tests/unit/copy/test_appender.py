@@ -3,7 +3,7 @@
 # ruff: noqa: ARG002 -- a fake takes what the real one takes
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -56,7 +56,12 @@ class Sending:
         self.outcome = Outcome()
         self.raised: list[BaseException] = []
         self.appender = Appender(
-            flow.target.client, self.queues, self.outcome, sleep=flow.loop.sleep, spawn=self._spawn
+            flow.target.client,
+            self.queues,
+            self.outcome,
+            holes=cast("Any", None),
+            sleep=flow.loop.sleep,
+            spawn=self._spawn,
         )
         self.copies = [flow.copy_of(flow.row(partition)) for partition in range(flow.partitions)]
         for copy in self.copies:

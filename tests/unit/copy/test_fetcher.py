@@ -51,6 +51,10 @@ class Events:
         self.gaps.append(gap)
         copy.interrupt(str(gap), now=0)
 
+    def hole_at_end(self, copy: PartitionCopy, stable: int) -> None:
+        copy.pass_hole(stable)
+        self.position_changed(copy)
+
     def batch_damaged(self, copy: PartitionCopy, error: FormatError) -> None:
         self.heard.append(f"damaged: {error}")
         copy.interrupt(str(error), now=0)

@@ -48,6 +48,7 @@ def test_the_configuration_says_what_the_templates_cannot_read(tmp_path: Path) -
         "DeadLetterTopic": "dead",
         "SyncGroupOffsets": "true",
         "PruneAcls": "true",
+        "Offsets": "dense",
         "ReverseEnabled": "false",
         "Heartbeats": "true",
         "TopicDiscoveryRate": "rate(10 minutes)",

@@ -49,6 +49,17 @@ def unexpected_append(copy: PartitionCopy, pending: Pending, base_offset: int, a
     )
 
 
+def misplaced(copy: PartitionCopy, expected: int, found: int) -> Gap:
+    """Return the gap of a target that has, or is about to get, source offset `expected` at its offset `found`."""
+    remote, partition = copy.remote_place
+    return copy.gap(
+        f"source offset {expected} is at offset {found} of {remote}-{partition}: another writer took offsets there, "
+        "and the copy is not identical any more",
+        GapKind.MISPLACED,
+        offset=expected,
+    )
+
+
 def hole_before(copy: PartitionCopy, pending: Pending, base_offset: int, acked: Progress, last: int) -> Gap | None:
     """Return the gap of a batch that was appended where a refused one before it belongs, None if it was not.
 

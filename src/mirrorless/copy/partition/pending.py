@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from mirrorless.batches.stamp import Stamped
+from mirrorless.batches.stamp import Stamped
+
+_NOTHING: Final = Stamped(b"", b"", 0)
 
 
 class Pending(NamedTuple):
     """A stamped batch that the target has not acknowledged.
+
+    With no records it is a hole: `hole` makes one.
 
     Offsets are the source's. `max_timestamp_ms` is the latest record's timestamp. `leader_epoch` is the source's at the
     last record, or a later one of the same fetch response; -1 if it is not known.
@@ -22,3 +25,8 @@ class Pending(NamedTuple):
     base_sequence: int
     max_timestamp_ms: int
     leader_epoch: int
+
+
+def hole(offset: int, next_offset: int, *, sequence: int, leader_epoch: int, now_ms: int) -> Pending:
+    """Return what stands for offsets without records, which markers take on a target with identical offsets."""
+    return Pending(_NOTHING, offset, next_offset - 1, 0, sequence, now_ms, leader_epoch)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.copy.partition.exact_state import ExactState
     from mirrorless.copy.partition.lease_rows import LeaseRow
     from mirrorless.copy.partition.pending import Pending
     from mirrorless.copy.progress.records import Announcement, Halt, Known, LeaveOut, Stop
@@ -49,7 +50,7 @@ class PartitionCopy:
     `suspected` is a gap that was seen once and is looked for again. `skip` is what the next epoch has to pass over; a
     gap was seen in epoch `skip_from`. `opposite_id` is the producer that would copy the remote partition back to the
     source, `opposite` says from which offset on its batches are a loop. `local` selects the batches that are copied:
-    with `mirrorless.loops=skip` those that no copy appended.
+    with `mirrorless.loops=skip` those that no copy appended. `exact` is None unless offsets are identical.
     """
 
     row: LeaseRow
@@ -88,6 +89,7 @@ class PartitionCopy:
     open_transaction: OpenTransaction | None = None
     stats: PartitionStats = field(default_factory=PartitionStats)
     error: str | None = None
+    exact: ExactState | None = None
 
     def __post_init__(self) -> None:
         self.place = self.row.topic, self.row.partition
@@ -142,8 +144,8 @@ class PartitionCopy:
 
     def progress(self) -> Progress | None:
         """Return the progress to write; once all is acknowledged, it includes markers and aborted records."""
-        if self.acked is None or self.acked.sequence != self.next_sequence:
-            return self.acked  # something is stamped and not acknowledged
+        if self.acked is None or self.acked.sequence != self.next_sequence or self.exact is not None:
+            return self.acked  # something is stamped and not acknowledged, or may be
         if self.fetch_from <= self.acked.last_offset + 1:
             return self.acked
         return Progress(
@@ -243,6 +245,8 @@ class PartitionCopy:
         self.announced |= known.announced if known is not None else {}
         self.halt = known.halt if known is not None else None
         self.stored = known.progress if known is not None else None
+        if self.exact is not None:
+            self.exact.learn(known.claim if known is not None else None)
         if self.stored is not None and self.acked is not None:
             self.acked = max(self.acked, self.stored, key=attrgetter("order"))
 
@@ -324,7 +328,8 @@ class PartitionCopy:
 
     def enqueue(self, pending: Pending, *, now_ms: int) -> None:
         """Take a stamped batch that follows everything taken before and was fetched at `now_ms`."""
-        self.stats.came(age_ms=now_ms - pending.max_timestamp_ms, now_ms=now_ms)
+        if pending.record_count:
+            self.stats.came(age_ms=now_ms - pending.max_timestamp_ms, now_ms=now_ms)
         self.queue.append(pending)
         self.queued_bytes += pending.batch.size_bytes
         self.fetch_from = pending.last_offset + 1
@@ -357,15 +362,13 @@ class PartitionCopy:
             if base_offset > last + 1 and not self.shares_target:
                 self.stats.note_foreign(self.remote_place, base_offset - last - 1, before=base_offset)
             batch, first, last_offset, records, sequence, max_timestamp_ms, leader_epoch = pending
-            self.acked = Progress(
-                last_offset,
-                (sequence + records) % SEQUENCES,
-                self.epoch,
-                base_offset + records - 1,
-                None if leader_epoch < 0 else leader_epoch,
-            )
-            self.stats.arrived(first, records, batch.size_bytes, latency_ms=now_ms - max_timestamp_ms, now_ms=now_ms)
-            self.window.acknowledged(max_timestamp_ms, now_ms=now_ms, now=time.monotonic(), more=bool(self.queue))
+            end = base_offset + (records if self.exact is None else last_offset - first + 1)
+            following, known_epoch = (sequence + records) % SEQUENCES, None if leader_epoch < 0 else leader_epoch
+            self.acked = Progress(last_offset, following, self.epoch, end - 1, known_epoch)
+            if records:
+                latency_ms = now_ms - max_timestamp_ms
+                self.stats.arrived(first, records, batch.size_bytes, latency_ms=latency_ms, now_ms=now_ms)
+                self.window.acknowledged(max_timestamp_ms, now_ms=now_ms, now=time.monotonic(), more=bool(self.queue))
             self.retry.attempts = 0
             self.suspected = self.intake.damaged_at = None
         if self.state is not PartitionState.HALTED:

@@ -23,6 +23,8 @@ class EpochKind(Enum):
     """It copies acknowledged records again that the target lost."""
     GAP = auto()
     """It starts after any other gap."""
+    FORGOTTEN = auto()
+    """The target forgot the producer of a copy with identical offsets, whose position is the end of its log."""
     OTHER = auto()
     """Stored by a release that knows more kinds, or fewer: no decision depends on it."""
 

@@ -217,7 +217,27 @@ class NotStopped(NamedTuple):
     """A deleted `Stop`: the partition continues."""
 
 
-Said = Progress | Announcement | Halt | Stop | NotStopped
+class Claim(NamedTuple):
+    """Who writes markers for a copy with identical offsets: claim `number` is by `owner`, or gives it up (`released`).
+
+    Each claim is a compare-and-append after the one before it, whose number is one less.
+    """
+
+    number: int
+    owner: str
+    released: bool = False
+
+    def to_bytes(self) -> bytes:
+        """Value of the record that stores it."""
+        return _json({"claim": self.number, "owner": self.owner, "released": self.released})
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any]) -> Claim:
+        """Read the value of a claim; raises KeyError, TypeError or ValueError."""
+        return cls(int(content["claim"]), str(content["owner"]), bool(content["released"]))
+
+
+Said = Progress | Announcement | Halt | Stop | NotStopped | Claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,15 +271,21 @@ class SourcePartition:
         fields = {"cluster": self.cluster, "partition": self.partition, "stop": True, "topic": self.topic}
         return _json([_OWN, fields])
 
+    def claim_key(self) -> bytes:
+        """Key of the record of who writes its markers; earlier releases skip it."""
+        fields = {"claim": True, "cluster": self.cluster, "partition": self.partition, "topic": self.topic}
+        return _json([_OWN, fields])
+
 
 @dataclass(slots=True)
 class Known:
-    """The content of the progress topic about one source partition: its progress, announced epochs, halt and stop."""
+    """The content of the progress topic about a source partition: progress, announced epochs, halt, stop and claim."""
 
     progress: Progress | None = None
     announced: dict[int, Announcement] = field(default_factory=dict)
     halt: Halt | None = None
     stop: Stop | None = None
+    claim: Claim | None = None
 
     @property
     def standing_halt(self) -> Halt | None:
@@ -286,6 +312,8 @@ class Known:
             self.halt = said
         elif isinstance(said, Stop | NotStopped):
             self.stop = said if isinstance(said, Stop) else None
+        elif isinstance(said, Claim):
+            self.claim = said
         else:
             self.progress = said
 
@@ -297,6 +325,7 @@ class Known:
                 "announced": {epoch: json.loads(said.to_bytes()) for epoch, said in self.announced.items()},
                 "halt": self.halt and json.loads(self.halt.to_bytes()),
                 "stop": self.stop and json.loads(self.stop.to_bytes()),
+                "claim": self.claim and json.loads(self.claim.to_bytes()),
             }
         )
 
@@ -309,6 +338,7 @@ class Known:
             announced={int(epoch): Announcement.read(int(epoch), said) for epoch, said in content["announced"].items()},
             halt=content["halt"] and Halt.read(content["halt"]),
             stop=content.get("stop") and Stop.read(content["stop"]),
+            claim=content.get("claim") and Claim.read(content["claim"]),
         )
 
 
@@ -327,6 +357,8 @@ def parse(key: bytes | None, value: bytes | None) -> tuple[SourcePartition, Said
         if "stop" in fields:
             return where, NotStopped() if value is None else Stop.read(json.loads(value))
         content = json.loads(value or b"")
+        if "claim" in fields:
+            return where, Claim.read(content)
         return where, Halt.read(content) if "halt" in fields else Announcement.read(int(fields["epoch"]), content)
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

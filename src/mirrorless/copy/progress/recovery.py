@@ -32,6 +32,7 @@ def lacking(before: Known, now: Known | None) -> Known:
         progress=before.progress if now.progress is None else None,
         announced={epoch: one for epoch, one in before.announced.items() if epoch not in now.announced},
         halt=before.halt if now.halt is None else None,
+        claim=before.claim if now.claim is None else None,
     )
 
 

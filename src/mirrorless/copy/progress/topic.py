@@ -88,7 +88,7 @@ class ProgressTopic:
         """Treat lost records as known: they were written into the topic."""
         for place, one in self.lost.items():
             known = self._known.setdefault(place, Known())
-            for said in (*one.announced.values(), one.halt, one.progress):
+            for said in (*one.announced.values(), one.halt, one.progress, one.claim):
                 if said is not None:
                     known.take(said)
         self.lost = {}

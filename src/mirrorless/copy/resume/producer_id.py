@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mirrorless.copy.partition.lease_rows import LeaseRow
 
+_EPOCHS = 1 << 15
 _LOWEST = 1 << 61
 """Brokers assign producer ids from 0 upwards, and do not reach this one."""
 
@@ -26,6 +27,25 @@ def copies_at_source(row: LeaseRow) -> frozenset[int]:
 def announcer_id(cluster_id: str, topic: str, partition: int, epoch: int) -> int:
     """Return the producer id, in [2^61, 2^62), of an epoch's announcement: only the first one is appended."""
     return _hashed("announcement", cluster_id, topic, partition, epoch)
+
+
+def filler_id(cluster_id: str, topic: str, partition: int) -> int:
+    """Return the producer id of what fills a remote partition up to the offset where its copy begins."""
+    return _hashed("filler", cluster_id, topic, partition)
+
+
+def claim_id(cluster_id: str, topic: str, partition: int) -> int:
+    """Return the producer id of claims of a partition: in the progress topic each claim follows the one before it."""
+    return _hashed("claim", cluster_id, topic, partition)
+
+
+def marker_id(cluster_id: str, topic: str, partition: int, *, claim: int) -> tuple[int, int]:
+    """Return the producer id and epoch of the markers that the owner by claim number `claim` writes.
+
+    The epoch rises from claim to claim. Epochs have 16 bits with a sign, so each 2^15 claims have an id of their own.
+    """
+    generation, epoch = divmod(claim, _EPOCHS)
+    return _hashed("markers", cluster_id, topic, partition, generation), epoch
 
 
 def _hashed(*parts: str | int) -> int:

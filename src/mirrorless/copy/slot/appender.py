@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from mirrorless.copy.partition.pending import Pending
     from mirrorless.copy.partition.state import PartitionCopy
+    from mirrorless.copy.slot.hole_sender import HoleSender
     from mirrorless.copy.slot.send_queues import Batches, SendQueue, SendQueues
     from mirrorless.protocol.cluster_client import ClusterClient
     from mirrorless.protocol.requests import AppendResult
@@ -48,12 +49,14 @@ class Appender:
         queues: SendQueues,
         outcome: AppendOutcome,
         *,
+        holes: HoleSender,
         sleep: Callable[[float], Any],
         spawn: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
         self._target = target
         self._queues = queues
         self._outcome = outcome
+        self._holes = holes
         self._sleep = sleep
         self._spawn = spawn
         self._closed = False
@@ -68,6 +71,11 @@ class Appender:
             self._pump(queue)
 
     def _pump(self, queue: SendQueue) -> None:
+        self._send(queue)
+        if self._queues.at_hole and not self._closed:
+            self._holes.pump(self.pump)
+
+    def _send(self, queue: SendQueue) -> None:
         if self._closed or not queue.ready or queue.unsent is not None:
             return
         if quiet_s := self._target.quiet_s(queue.node):

@@ -76,8 +76,7 @@ async def pass_over_hole(
     if local.error_code or asked_from < local.offset:
         copy.note_problem(f"the source answers with nothing at offset {asked_from}: its tiered storage is slow")
     else:
-        copy.pass_hole(answer.last_stable_offset)
-        events.position_changed(copy)
+        events.hole_at_end(copy, answer.last_stable_offset)
 
 
 def _waits_at(copy: PartitionCopy, offset: int) -> bool:

@@ -6,9 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.connection_errors import grant
-from mirrorless.copy.partition.errors import append_error
+from mirrorless.copy.partition.errors import append_error, misplaced
 from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.partition.min_insync_replicas import NOT_ENOUGH, TooFewReplicas, too_few_replicas
+from mirrorless.copy.partition.pending import hole
 from mirrorless.copy.progress.records import LeaveOut
 from mirrorless.errors import AppendRefused, CorruptBatch, Gap, GapKind, PartitionError, without_frames
 from mirrorless.protocol.broker_errors import error_for, error_name
@@ -34,6 +35,9 @@ _ADVICE_WITHOUT_PROGRESS = (
 )
 _ADVICE_FOR_A_HOLE = (
     f"set mirrorless.on.gap=continue to copy the missing records now, and those after them a second time, or {_RESTART}"
+)
+_CLAIMED = (
+    "another process has claimed this copy with identical offsets, so this one has stopped; run one deployment only"
 )
 _CORRUPT = 2  # CORRUPT_MESSAGE
 _TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
@@ -124,10 +128,14 @@ class ErrorPolicy:
         """Look for a gap again, with all that is known, before it counts; then halt at it, or continue after it."""
         gap = without_frames(gap)
         patience = _PATIENCE if gap.kind in _MAY_PASS and copy.halted_at is None else 0
-        if copy.suspected is None or copy.retry.attempts < patience:
+        if gap.kind is GapKind.MISPLACED:
+            # Nothing may be appended any more, also by a lease after this one.
+            self._tracker.halted(copy, gap)
+            self.halt(copy, gap, advice=f"; {_advice(gap.kind)}")
+        elif copy.suspected is None or copy.retry.attempts < patience:
             copy.suspect(gap)
             self.retry_later(copy, f"{gap}; looking again")
-        elif self._pass_gaps and gap.kind is not GapKind.UNEXPLAINED:
+        elif self._pass_gaps and _can_pass(copy, gap):
             copy.skip_gap(gap)
             self.retry_later(copy, gap)
         else:
@@ -167,14 +175,43 @@ class ErrorPolicy:
     def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int) -> None:
         """Count what the target acknowledged."""
         now_ms = int(time.time() * 1000)
+        if copy.exact is not None and base_offset != pending.base_offset:
+            self.gap_found(copy, misplaced(copy, pending.base_offset, base_offset))
+            return
         try:
             copy.acknowledge(pending, base_offset, now_ms=now_ms)
         except Gap as error:
             self.gap_found(copy, error)
             return
-        if not copy.in_doubt:
+        if not copy.in_doubt and pending.record_count:
             self._tracker.appended(copy, pending, base_offset, now_ms=now_ms)
         self.position_changed(copy)
+
+    def hole_failed(self, copy: PartitionCopy, error: BaseException) -> None:
+        """Resume a copy after markers that may have been written or not, or halt it."""
+        if isinstance(error, Gap):
+            self.gap_found(copy, error)
+        elif isinstance(error, PartitionError):
+            self.halt(copy, error)
+        elif not copy.in_doubt:
+            self.retry_later(copy, error)
+
+    def hole_at_end(self, copy: PartitionCopy, stable: int) -> None:
+        """Pass the offsets up to the source's last stable offset, which have no record."""
+        end = min(copy.source_end, stable)
+        if copy.exact is None:
+            copy.pass_hole(stable)
+        elif end > copy.fetch_from:
+            now_ms = int(time.time() * 1000)
+            taken = hole(copy.fetch_from, end, sequence=copy.next_sequence, leader_epoch=-1, now_ms=now_ms)
+            self._queues.enqueue(copy, taken, now_ms=now_ms)
+            if not self._queues.offer(copy):
+                self.retry_later(copy, f"{copy.row.remote_topic}-{copy.row.partition} has a new leader")
+        self.position_changed(copy)
+
+    def claim_lost(self, copy: PartitionCopy) -> None:
+        """Halt a copy whose markers another process has claimed, until the next lease claims them again."""
+        self.halt(copy, append_error(copy, _CLAIMED))
 
     def refused(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None) -> None:
         """Retry after an error that may pass; split, leave out or halt at a batch that is refused for good."""
@@ -229,6 +266,13 @@ class ErrorPolicy:
             self.retry_later(copy, error)
 
 
+def _can_pass(copy: PartitionCopy, gap: Gap) -> bool:
+    """Whether an epoch can begin after a gap; with identical offsets not where the source has others by now."""
+    if gap.kind is GapKind.UNEXPLAINED:
+        return False
+    return copy.exact is None or gap.kind in (GapKind.RETENTION, GapKind.TARGET_LOST)
+
+
 def _advice(kind: GapKind) -> str:
     """Return what an operator can do about a gap."""
     match kind:
@@ -236,5 +280,7 @@ def _advice(kind: GapKind) -> str:
             return _ADVICE_WITHOUT_PROGRESS
         case GapKind.TARGET_HOLE:
             return _ADVICE_FOR_A_HOLE
+        case GapKind.MISPLACED:
+            return f"delete the remote topic, then {_RESTART}"
         case _:
             return _ADVICE

@@ -30,3 +30,6 @@ class FetchEvents(Protocol):
 
     def batch_damaged(self, copy: PartitionCopy, error: FormatError) -> None:
         """Handle a batch that cannot be copied; what came before it is queued."""
+
+    def hole_at_end(self, copy: PartitionCopy, stable: int) -> None:
+        """The offsets up to the source's last stable offset `stable` have no record."""

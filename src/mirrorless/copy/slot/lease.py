@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mirrorless.batches.producers import ProducerFilter
 from mirrorless.copy.flow.memory_limits import SPARK_WORKER, MemoryLimits
+from mirrorless.copy.identical.claims import CONFIRM_EVERY_S
 from mirrorless.copy.partition.handover import Handover, can_continue, handover
 from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS, SendWindow
@@ -18,6 +19,7 @@ from mirrorless.copy.resume.producer_id import copies_at_source, producer_id
 from mirrorless.copy.slot.appender import Appender
 from mirrorless.copy.slot.error_policy import ErrorPolicy
 from mirrorless.copy.slot.fetcher import Fetcher
+from mirrorless.copy.slot.hole_sender import HoleSender
 from mirrorless.copy.slot.rate_limit import RateLimit
 from mirrorless.copy.slot.resumer import Resumer
 from mirrorless.copy.slot.send_queues import SendQueues
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.partition.size_limit import SizeLimits
     from mirrorless.copy.resume.resolver import PositionResolver
     from mirrorless.copy.slot.added_partitions import AddedPartitions
+    from mirrorless.copy.slot.exact_copies import ExactCopies
     from mirrorless.copy.slot.progress_tracker import ProgressTracker
     from mirrorless.kafka_python.event_loop import EventLoop
     from mirrorless.protocol.cluster_client import ClusterClient
@@ -111,8 +114,10 @@ class Lease:
         watch: LeaseObserver,
         left: Mapping[TopicPartition, Handover],
         added: AddedPartitions,
+        exact: ExactCopies,
     ) -> None:
         self._net = net
+        self._exact = exact
         self._source = source
         self._target = target
         self._added = added
@@ -132,7 +137,10 @@ class Lease:
             pass_gaps=terms.pass_gaps,
             leave_out=terms.leave_out,
         )
-        self._appender = Appender(target, self._queues, self._error_policy, sleep=net.sleep, spawn=self._spawn)
+        holes = HoleSender(self._queues, exact.holes, self._error_policy, spawn=self._spawn)
+        self._appender = Appender(
+            target, self._queues, self._error_policy, holes=holes, sleep=net.sleep, spawn=self._spawn
+        )
         self._fetcher = Fetcher(
             source=source,
             copies=self._copies,
@@ -148,12 +156,14 @@ class Lease:
         self._resumer = Resumer(
             target=target,
             resolver=resolver,
+            exact=exact.resolver,
             error_policy=self._error_policy,
             fetcher=self._fetcher,
             spawn=self._spawn,
         )
         for row in rows:
             self._begin(row, left.get((row.topic, row.partition)))
+        self._claims_due = 0.0
         self._crash: BaseException | None = None
         self._adopts = False
         self._holdover: Any = None
@@ -211,6 +221,7 @@ class Lease:
         for copy in replaced:
             self._error_policy.drop(copy)
             del self._copies[copy.place]
+        self._spawn(self._exact.release([copy for copy in replaced if copy.place not in wanted]))
         for place, row in wanted.items():
             if (going := self._copies.get(place)) is None:
                 self._begin(row, left.get(place))
@@ -273,6 +284,7 @@ class Lease:
                 raise self._crash
             if now >= leaders_due:
                 self._fetcher.assign()
+                self._confirm_claims(now)
                 leaders_due = now + _LEADERS_EVERY_S
             if self._adopts and (found := self._added.found()):
                 self._spawn(self._adopt(found))
@@ -298,6 +310,11 @@ class Lease:
             if (row.topic, row.partition) not in self._copies:
                 self._begin(row, None)
 
+    def _confirm_claims(self, now: float) -> None:
+        if now >= self._claims_due:
+            self._claims_due = now + CONFIRM_EVERY_S
+            self._spawn(self._exact.confirm(self._copies, self._error_policy))
+
     def _done(self) -> bool:
         return self._terms.bounded and not self._error_policy.unfinished
 
@@ -320,6 +337,7 @@ class Lease:
             written=known.progress,
             source_end=row.source_end,
             window=SendWindow(self._terms.remembered_ms),
+            exact=self._exact.state_of(row.topic, known, self._source_id),
             opposite_id=producer_id(self._target_id, row.remote_topic, row.partition),
             local=ProducerFilter(copies_at_source(row)),
             stats=PartitionStats() if left is None else left.stats,
@@ -343,6 +361,7 @@ class Lease:
         """Fetch and send nothing more: the event loop runs on without this lease."""
         self._fetcher.stop()
         self._appender.close()
+        self._exact.resolver.stop()
 
     async def _land(self) -> None:
         """Wait for what is in flight, then write the progress of all that was acknowledged.
@@ -355,6 +374,9 @@ class Lease:
             await self._net.sleep(0.002)
         if self._queues.in_flight:
             self._target.give_up_unanswered()
+        releasing = self._net.call_soon_with_future(self._exact.release(self._copies.values()))
+        while not releasing.is_done and time.monotonic() < until:
+            await self._net.sleep(0.002)
         for copy in self._copies.values():
             copy.drop_queue()
         self._tracker.land(max(0.5, until - time.monotonic()))

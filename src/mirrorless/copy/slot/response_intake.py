@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from mirrorless.batches.exact_intake import Hole, take_exactly
 from mirrorless.batches.header import FormatError
 from mirrorless.batches.intake import PassedTo, take_in
 from mirrorless.batches.producers import LoopedBatch
@@ -12,7 +13,7 @@ from mirrorless.batches.stamp import stamp
 from mirrorless.clusters.connection_errors import grant
 from mirrorless.copy.partition.errors import cut_at, fetch_error
 from mirrorless.copy.partition.loop_check import loop_at
-from mirrorless.copy.partition.pending import Pending
+from mirrorless.copy.partition.pending import Pending, hole
 from mirrorless.errors import without_frames
 from mirrorless.kafka_python.receive_buffers import outlasts
 from mirrorless.protocol.broker_errors import error_for, error_name
@@ -20,8 +21,9 @@ from mirrorless.protocol.leaders import TROUBLE
 from mirrorless.protocol.requests import OFFSET_OUT_OF_RANGE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from mirrorless.batches.passthrough import Ready
     from mirrorless.copy.partition.state import PartitionCopy
     from mirrorless.copy.slot.fetch_events import FetchEvents
     from mirrorless.copy.slot.send_queues import SendQueues
@@ -108,18 +110,17 @@ class ResponseIntake:
 
     def _queue(self, copy: PartitionCopy, fetched: Fetched) -> None:
         now_ms = int(time.time() * 1000)
-        for taken in take_in(
-            fetched.records,
-            fetched.aborted,
-            wanted_from=copy.fetch_from,
-            until=copy.source_end if self._bounded else None,
-            max_batch_bytes=copy.intake.max_batch_bytes,
-            verify=copy.intake.verifies,
-            views=outlasts(fetched.records),
-            merge_below=_MERGED_BYTES if copy.window.merges else 0,
-            opposite=copy.opposite,
-            skipped=copy.local.ids,
-        ):
+        for taken in self._taken(copy, fetched):
+            if isinstance(taken, Hole):
+                pending = hole(
+                    taken.offset,
+                    taken.next_offset,
+                    sequence=copy.next_sequence,
+                    leader_epoch=taken.leader_epoch,
+                    now_ms=now_ms,
+                )
+                self._queues.enqueue(copy, pending, now_ms=now_ms)
+                continue
             if isinstance(taken, PassedTo):
                 copy.stats.passed_copies(taken.skipped)
                 copy.advance(taken.offset, taken.leader_epoch)
@@ -147,6 +148,32 @@ class ResponseIntake:
                 ),
                 now_ms=now_ms,
             )
+
+    def _taken(self, copy: PartitionCopy, fetched: Fetched) -> Iterator[Ready | PassedTo | Hole]:
+        until = copy.source_end if self._bounded else None
+        merge_below = _MERGED_BYTES if copy.window.merges else 0
+        if copy.exact is not None:
+            return take_exactly(
+                fetched.records,
+                fetched.aborted,
+                wanted_from=copy.fetch_from,
+                until=until,
+                max_batch_bytes=copy.intake.max_batch_bytes,
+                merge_below=merge_below,
+                opposite=copy.opposite,
+            )
+        return take_in(
+            fetched.records,
+            fetched.aborted,
+            wanted_from=copy.fetch_from,
+            until=until,
+            max_batch_bytes=copy.intake.max_batch_bytes,
+            verify=copy.intake.verifies,
+            views=outlasts(fetched.records),
+            merge_below=merge_below,
+            opposite=copy.opposite,
+            skipped=copy.local.ids,
+        )
 
     def _failed(self, copy: PartitionCopy, fetched: Fetched) -> None:
         name = error_name(fetched.error_code)

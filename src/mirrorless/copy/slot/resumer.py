@@ -13,11 +13,11 @@ from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol.leaders import TROUBLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
+    from mirrorless.copy.identical.resolver import ExactResolver
     from mirrorless.copy.partition.state import PartitionCopy
-    from mirrorless.copy.resume.decision import Decision, RemoteLogState
-    from mirrorless.copy.resume.resolver import PositionResolver
+    from mirrorless.copy.resume.resolver import AskAgain, PositionResolver
     from mirrorless.copy.slot.error_policy import ErrorPolicy
     from mirrorless.copy.slot.fetcher import Fetcher
     from mirrorless.protocol.cluster_client import ClusterClient
@@ -37,48 +37,55 @@ class Resumer:
         *,
         target: ClusterClient,
         resolver: PositionResolver,
+        exact: ExactResolver,
         error_policy: ErrorPolicy,
         fetcher: Fetcher,
         spawn: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
         self._target = target
         self._resolver = resolver
+        self._exact = exact
         self._error_policy = error_policy
         self._fetcher = fetcher
         self._spawn = spawn
 
     def begin_due(self, now: float) -> None:
         """Resume the copies that are due by now, in `time.monotonic` seconds."""
-        by_node: dict[int, list[PartitionCopy]] = defaultdict(list)
+        by_node: dict[tuple[int, bool], list[PartitionCopy]] = defaultdict(list)
         for copy in self._error_policy.take_due(now):
+            if copy.exact is not None and not copy.row.is_first:
+                self._error_policy.leave_to_next_lease(copy, _left_to_another_run(copy))
+                continue
             node = self._target.leader(copy.remote_place)
             if node is None:
                 remote, partition = copy.remote_place
                 self._error_policy.retry_later(copy, f"{remote}-{partition} has no leader at the moment")
             else:
-                by_node[node].append(copy)
-        for node, copies in by_node.items():
-            self._spawn(self._resume(node, copies))
+                by_node[node, copy.exact is not None].append(copy)
+        for (node, exact), copies in by_node.items():
+            self._spawn(self._resume(node, copies, self._exact if exact else self._resolver))
         self._fetcher.hurry(
             any(copy.retry.attempts < _HURRIES and not copy.retry.is_never for copy in self._error_policy.to_resume)
         )
 
-    async def _resume(self, node: int, copies: Sequence[PartitionCopy]) -> None:
+    async def _resume(
+        self, node: int, copies: Sequence[PartitionCopy], resolver: PositionResolver | ExactResolver
+    ) -> None:
         try:
-            decisions = await self._resolver.decisions(node, copies)
+            decisions: Mapping[PartitionCopy, Any] = await resolver.decisions(node, copies)
         except (kafka_errors.KafkaError, ClusterError) as error:
             for copy in copies:
                 self._not_resumed(copy, error)
             return
         for copy, one in decisions.items():
             if isinstance(one, tuple):
-                self._spawn(self._settle(copy, node, *one))
+                self._spawn(self._settle(copy, resolver.settle(copy, node, *one)))
             else:
                 self._not_resumed(copy, one)
 
-    async def _settle(self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Decision) -> None:
+    async def _settle(self, copy: PartitionCopy, settling: Coroutine[Any, Any, AskAgain | None]) -> None:
         try:
-            again = await self._resolver.settle(copy, node, state, decision)
+            again = await settling
         except (kafka_errors.KafkaError, MirrorlessError, FormatError) as error:
             self._not_resumed(copy, error)
             return
@@ -99,3 +106,10 @@ class Resumer:
             self._error_policy.halt(copy, error)
         else:
             self._error_policy.halt(copy, append_error(copy, str(error)))
+
+
+def _left_to_another_run(copy: PartitionCopy) -> str:
+    return (
+        f"another run of this flow copies {copy.row.topic}-{copy.row.partition} with identical offsets; this run "
+        "continues when the other has stopped"
+    )

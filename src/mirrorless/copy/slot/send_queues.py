@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.round_trips import FAR_S
+from mirrorless.copy.partition.exact_state import is_at_hole
 from mirrorless.copy.slot.in_flight_limit import InFlightLimit
 from mirrorless.kafka_python.connection_manager import ExtraConnection
 
@@ -58,7 +59,7 @@ class SendQueues:
 
     A leader works at the requests of one connection one by one, so the others are used where there is enough to send. A
     copy stays with one connection as long as it has batches queued or in flight, which are `most_in_flight_bytes` for
-    all of them together.
+    all of them together. Copies `at_hole` have a hole to be taken by markers, before which nothing else is sent.
     """
 
     def __init__(self, target: ClusterClient, *, most_in_flight_bytes: int = 64 << 20) -> None:
@@ -68,6 +69,8 @@ class SendQueues:
         self._of: dict[PartitionCopy, SendQueue] = {}
         self.queued_bytes = 0
         self.in_flight_bytes = 0
+        self.at_hole: dict[PartitionCopy, None] = {}
+        self.holes_in_flight = 0
         self._idle_since: float | None = None
 
     def __iter__(self) -> Iterator[SendQueue]:
@@ -77,7 +80,7 @@ class SendQueues:
     @property
     def in_flight(self) -> int:
         """Requests that were not answered yet."""
-        return sum(queue.in_flight for queue in self)
+        return sum(queue.in_flight for queue in self) + self.holes_in_flight
 
     def idle_s(self, now: float) -> float:
         """For how many seconds nothing was queued or in flight; `now` is `time.monotonic`."""
@@ -103,12 +106,14 @@ class SendQueues:
         if queue is None or not (copy.in_flight or copy in queue.ready):
             queue = self._of[copy] = self._choose(copy.node, copy.queue[0].batch.size_bytes)
         queue.ready[copy] = None
+        self.at_hole.pop(copy, None)  # `take_request` finds again whether it is
         return True
 
     def withdraw(self, copy: PartitionCopy) -> None:
         """Drop what a copy has queued; what is in flight has to be answered before more is offered."""
         self.queued_bytes -= copy.queued_bytes
         copy.drop_queue()
+        self.at_hole.pop(copy, None)
         if (queue := self._of.pop(copy, None)) is not None:
             queue.ready.pop(copy, None)
 
@@ -120,6 +125,10 @@ class SendQueues:
         size = 0
         now_ms = int(time.time() * 1000)
         for copy in list(queue.ready):
+            if is_at_hole(copy):
+                del queue.ready[copy]
+                self.at_hole[copy] = None
+                continue
             if not copy.window.has_room(now_ms, queue.limit.requests):
                 continue
             if taken and size + copy.queue[0].batch.size_bytes > _REQUEST_BYTES:
@@ -128,7 +137,9 @@ class SendQueues:
             size += pending.batch.size_bytes
             taken[copy.remote_place] = copy, pending
             del queue.ready[copy]
-            if copy.queue:
+            if is_at_hole(copy):
+                self.at_hole[copy] = None
+            elif copy.queue:
                 queue.ready[copy] = None  # at the end: copies take turns
         self.queued_bytes -= size
         self.in_flight_bytes += size

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING
 from mirrorless import client_logs
 from mirrorless.batches import checksum
 from mirrorless.clusters.internal_topics import offset_syncs_topic
+from mirrorless.clusters.msk import is_serverless
 from mirrorless.copy.flow.connections import FlowConnections
 from mirrorless.copy.flow.memory_limits import SPARK_WORKER, MemoryLimits
+from mirrorless.copy.identical.claims import Claims
+from mirrorless.copy.identical.holes import HoleWriter
+from mirrorless.copy.identical.resolver import SERVERLESS, ExactResolver
 from mirrorless.copy.offset_syncs.feed import SyncFeed
 from mirrorless.copy.offset_syncs.writer import SyncWriter
 from mirrorless.copy.partition.send_window import PRODUCER_EXPIRY_MS
@@ -19,6 +23,7 @@ from mirrorless.copy.progress.writer import ProgressWriter
 from mirrorless.copy.resume.epochs import Epochs
 from mirrorless.copy.resume.resolver import PositionResolver
 from mirrorless.copy.slot.added_partitions import LOOKING_SLOTS, AddedPartitions
+from mirrorless.copy.slot.exact_copies import ExactCopies
 from mirrorless.copy.slot.lease import Lease, LeaseTerms
 from mirrorless.copy.slot.producer_expiry import producer_expiry_ms
 from mirrorless.copy.slot.progress_tracker import ProgressTracker
@@ -57,6 +62,13 @@ class Slot:
         self._syncs = SyncWriter(offset_syncs_topic(flow)) if flow.emit_offset_syncs_enabled else None
         self._ends = FlowConnections(flow, memory)
         self._added = AddedPartitions()
+        self._claims = Claims(
+            target=self._ends.target,
+            source_alias=flow.source.alias,
+            source_id=lambda: self._ends.source.cluster_id,
+            progress_topic=flow.offset_storage_topic,
+            reread=self._ends.progress.read,
+        )
         self._ends.start()
 
     def connect(self, rows: Sequence[LeaseRow]) -> None:
@@ -170,6 +182,17 @@ class Slot:
             reread=ends.progress.read,
             left_out=tracker.left_out,
         )
+        holes = HoleWriter(ends.target, self._claims)
+        exact = ExactResolver(
+            source=ends.source,
+            target=ends.target,
+            epochs=epochs,
+            claims=self._claims,
+            holes=holes,
+            reread=ends.progress.read,
+            left_out=tracker.left_out,
+            impossible=SERVERLESS if is_serverless(flow.target) else None,
+        )
         return Lease(
             net=ends.net,
             source=ends.source,
@@ -184,6 +207,7 @@ class Slot:
             watch=watch,
             left=left,
             added=self._added,
+            exact=ExactCopies(flow, self._claims, holes, exact),
         )
 
 

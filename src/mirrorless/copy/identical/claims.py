@@ -1,0 +1,241 @@
+"""Which process may write the markers of a partition: a claim in the progress topic, one after the other.
+
+Markers are no compare-and-append: one that is sent twice takes two offsets. So one process at a time writes them. A
+claim is a record of the progress topic whose sequence follows that of the claim before it, so of two processes that
+claim at once one is refused. The owner confirms its claim all `CONFIRM_EVERY_S` and stops without that for
+`CERTAIN_FOR_S`. A process that claims what another one has not released waits for longer than that, until the log end
+has not moved for so long: what the other one sent was answered or given up by then. Its first marker has a higher
+epoch, so the target refuses markers of the one before it.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from mirrorless.batches.header import HEADER_BYTES, SEQUENCES, scan
+from mirrorless.batches.rebuild import merge
+from mirrorless.batches.records import Records, varint
+from mirrorless.batches.stamp import stamp
+from mirrorless.copy.partition.errors import append_error
+from mirrorless.copy.progress.records import Claim, SourcePartition, parse
+from mirrorless.copy.resume.producer_id import claim_id, marker_id
+from mirrorless.kafka_python.structs import DefaultRecordBatch, murmur2
+from mirrorless.protocol.broker_errors import refusal
+from mirrorless.protocol.leaders import NotNow, by_leader, leader_of
+from mirrorless.protocol.markers import last_sequences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from mirrorless.batches.stamp import Stamped
+    from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.copy.partition.exact_state import ExactState
+    from mirrorless.copy.partition.state import PartitionCopy
+    from mirrorless.copy.progress.records import Known
+    from mirrorless.protocol.cluster_client import ClusterClient
+
+CONFIRM_EVERY_S: Final = 5.0
+CERTAIN_FOR_S: Final = 15.0
+WAIT_S: Final = 35.0
+"""More than the request timeout of brokers and clients (30 s), and than `CERTAIN_FOR_S`."""
+_APPEND_TIMEOUT_MS: Final = 30_000
+_READ_BACK_BYTES: Final = 1 << 16
+_NO_PRODUCERS: Final = (
+    "identical offsets need brokers that remember producers (producer.id.expiration.ms) and answer DescribeProducers, "
+    "by which a process notices that another one has claimed its partition; the target's do not"
+)
+_TAKEN: Final = frozenset({45, 46})
+"""OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER: other claims were appended since."""
+
+
+@dataclass(slots=True)
+class _HeldClaim:
+    """A claim of this process; `waits_since` is when the wait for the owner before it began, None if it is over.
+
+    Times are of `_now`. `log_end` is the remote partition's when the wait began.
+    """
+
+    number: int
+    confirmed: float
+    waits_since: float | None
+    log_end: int
+
+
+def _now() -> float:
+    """Return a time in seconds that also counts while the process is frozen."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+class Claims:
+    """The claims of one slot; `reread` reads the progress topic to its end, and blocks the event loop."""
+
+    def __init__(
+        self,
+        *,
+        target: ClusterClient,
+        source_alias: str,
+        source_id: Callable[[], str],
+        progress_topic: str,
+        reread: Callable[[], Mapping[TopicPartition, Known]],
+    ) -> None:
+        self.owner = str(uuid.uuid4())
+        self._target = target
+        self._alias = source_alias
+        self._source_id = source_id
+        self._progress_topic = progress_topic
+        self._reread = reread
+        self._held: dict[TopicPartition, _HeldClaim] = {}
+        self._doubtful: set[TopicPartition] = set()
+
+    def markers_of(self, place: TopicPartition) -> tuple[int, int]:
+        """Return producer id and epoch for markers of a partition; raises `NotNow` without a confirmed claim."""
+        held = self._held.get(place)
+        if held is None or held.waits_since is not None:
+            raise NotNow(f"markers of {place[0]}-{place[1]} are not claimed")
+        if _now() - held.confirmed > CERTAIN_FOR_S:
+            raise NotNow(f"the claim of {place[0]}-{place[1]} was not confirmed for {CERTAIN_FOR_S:.0f} s")
+        return marker_id(self._source_id(), *place, claim=held.number)
+
+    def doubt(self, place: TopicPartition) -> None:
+        """Give up a claim after a request with markers had no answer: it may still be carried out for a while."""
+        self._held.pop(place, None)
+        self._doubtful.add(place)
+
+    def lose(self, place: TopicPartition) -> None:
+        """Forget a claim that another process has followed by its own."""
+        self._held.pop(place, None)
+
+    async def hold(self, copy: PartitionCopy, log_end: int) -> str | None:
+        """Claim a partition if it is not, and wait for the owner before; None when it is held, else why not yet.
+
+        `log_end` is the end of the remote partition's log, as read just now. After a new claim it has to be read again.
+        """
+        place = copy.place
+        held = self._held.get(place)
+        if held is None:
+            return await self._claim(copy, log_end)
+        if held.waits_since is None:
+            return None
+        name = f"{place[0]}-{place[1]}"
+        if log_end != held.log_end:
+            held.log_end, held.waits_since = log_end, _now()
+            return f"another process appends to the copy of {name}, which this one has claimed"
+        left_s = held.waits_since + WAIT_S - _now()
+        if left_s > 0:
+            return f"{name} was claimed by another process, whose requests are waited for: {left_s:.0f} s"
+        held.waits_since = None
+        return None
+
+    async def _claim(self, copy: PartitionCopy, log_end: int) -> str | None:
+        place, last = copy.place, _exact(copy).claim
+        wanted = Claim(0 if last is None else last.number + 1, self.owner)
+        name = f"{place[0]}-{place[1]}"
+        stored = await self._append(place, wanted)
+        if stored != wanted:
+            copy.learn(self._reread().get(place))
+            return f"another process has claimed {name} just now"
+        _exact(copy).learn(wanted)
+        await self._check_that_producers_are_remembered(copy)
+        now = _now()
+        free = last is None or last.released or last.owner == self.owner
+        waits = place in self._doubtful or not free
+        self._doubtful.discard(place)
+        self._held[place] = _HeldClaim(wanted.number, now, now if waits else None, log_end)
+        return f"{name} is claimed; its log end is read again"
+
+    async def _check_that_producers_are_remembered(self, copy: PartitionCopy) -> None:
+        """Raise `AppendRefused` where the target does not report the claim that was just appended."""
+        producer, progress_place = claim_id(self._source_id(), *copy.place), self._progress_place(copy.place)
+        node = leader_of(self._target, progress_place)
+        if (await self._target.producers(node, {progress_place: producer}))[progress_place] is None:
+            raise append_error(copy, _NO_PRODUCERS)
+
+    async def confirm(self) -> list[TopicPartition]:
+        """Ask whether claims are still the last ones; returns those that are not, which are forgotten."""
+        now = _now()
+        due = [place for place, held in self._held.items() if now - held.confirmed >= CONFIRM_EVERY_S]
+        places = {place: self._progress_place(place) for place in due}
+        lost: list[TopicPartition] = []
+        for node, led in by_leader(self._target, set(places.values())).items():
+            asked = _now()
+            sequences = await last_sequences(self._target, node, led)
+            for place in due:
+                held = self._held.get(place)
+                if held is None or places[place] not in led:
+                    continue
+                last = sequences.get((places[place], claim_id(self._source_id(), *place)))
+                if last is None or last == held.number % SEQUENCES:
+                    held.confirmed = asked
+                else:
+                    del self._held[place]
+                    lost.append(place)
+        return lost
+
+    async def release(self, copies: Iterable[PartitionCopy]) -> None:
+        """Give up the claims of copies with nothing in flight, so that the next owner need not wait."""
+        releasing = []
+        for copy in copies:
+            held = self._held.get(copy.place)
+            # While the owner before it is waited for, the next lease continues to wait.
+            if held is not None and held.waits_since is None:
+                del self._held[copy.place]
+                releasing.append(self._release(copy, Claim(held.number + 1, self.owner, released=True)))
+        await self._target.side_by_side(*releasing)
+
+    async def _release(self, copy: PartitionCopy, released: Claim) -> None:
+        if await self._append(copy.place, released) == released:
+            _exact(copy).learn(released)
+
+    def _progress_place(self, place: TopicPartition) -> TopicPartition:
+        partitions = self._target.partition_count(self._progress_topic)
+        if partitions == 0:
+            raise NotNow(f"the topic {self._progress_topic} does not exist yet")
+        key = SourcePartition(self._alias, *place).claim_key()
+        return self._progress_topic, (murmur2(key) & 0x7FFFFFFF) % partitions
+
+    async def _append(self, place: TopicPartition, claim: Claim) -> Claim | None:
+        """Append a claim; returns the one that is stored with its number, None if later ones are."""
+        progress_place = self._progress_place(place)
+        node = leader_of(self._target, progress_place)
+        producer = claim_id(self._source_id(), *place)
+        key = SourcePartition(self._alias, *place).claim_key()
+        batch = _batch(producer, key, claim)
+        (answer,) = await self._target.append(node, [(progress_place, batch)], timeout_ms=_APPEND_TIMEOUT_MS)
+        if answer.error_code in _TAKEN:
+            return None
+        if answer.error_code:
+            raise refusal(answer.error_code, right="WRITE", topic=self._progress_topic)
+        read = await self._target.read_each_at(
+            node, {progress_place: answer.base_offset}, partition_max_bytes=_READ_BACK_BYTES
+        )
+        records = read[progress_place]
+        if isinstance(records, Exception):
+            raise records
+        return _stored(records, producer, answer.base_offset)
+
+
+def _batch(producer: int, key: bytes, claim: Claim) -> Stamped:
+    value = claim.to_bytes()
+    rest = varint(len(key)) + key + varint(len(value)) + value + varint(0)
+    (built,) = merge([(0, Records([0], [int(time.time() * 1000)], [rest]))], max_bytes=HEADER_BYTES)
+    return stamp(
+        built.header, built.body, producer_id=producer, producer_epoch=0, base_sequence=claim.number % SEQUENCES
+    )
+
+
+def _stored(records: bytes | memoryview, producer: int, offset: int) -> Claim | None:
+    for header, at in scan(records):
+        if header.producer_id == producer and header.base_offset == offset:
+            for record in DefaultRecordBatch(bytes(records[at : at + header.size_bytes])):
+                parsed = parse(record.key, record.value)
+                if parsed is not None and isinstance(parsed[1], Claim):
+                    return parsed[1]
+    return None
+
+
+def _exact(copy: PartitionCopy) -> ExactState:
+    assert copy.exact is not None
+    return copy.exact

@@ -1,0 +1,141 @@
+"""Decides how a copy with identical offsets continues, whose position is the end of the target's log. No I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mirrorless.batches.header import SEQUENCES
+from mirrorless.copy.progress.epoch_kind import EpochKind
+from mirrorless.copy.resume.decision import Lost, Unexplained, Wait
+from mirrorless.errors import GapKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mirrorless.copy.progress.records import Announcement, Known, Progress
+    from mirrorless.copy.resume.decision import RemoteLogState
+
+FROM_SCRATCH = (
+    "identical offsets need an empty remote topic: delete it, then run `mirrorless offsets reset` to copy the source "
+    "topic from scratch, or set mirrorless.offsets=dense"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Append:
+    """Append from source offset `offset` on, which is the target's log end, in `epoch` with `sequence`."""
+
+    epoch: int
+    sequence: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fill:
+    """The announced epoch `epoch` begins at `start`, and the target's log ends at `log_end`, before that."""
+
+    epoch: int
+    start: int
+    log_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Announce the first epoch: the remote partition is empty, and nothing was announced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Announce an epoch that begins at the target's log end: the target has forgotten the producer's sequence."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotIdentical:
+    """The remote partition does not hold a copy with identical offsets."""
+
+    reason: str
+
+
+ExactDecision = Append | Fill | Begin | Forgotten | NotIdentical | Wait | Lost | Unexplained
+
+
+def decide_exactly(
+    *, progress: Progress | None, announced: Mapping[int, Announcement], target: RemoteLogState
+) -> ExactDecision:
+    """Decide by what was announced and by the target's log; the progress only shows what the target had to hold."""
+    if target.unreplicated is None:
+        return NotIdentical("identical offsets need the end of the leader's own log, which the target does not report")
+    if target.unreplicated:
+        return Wait(
+            reason=f"{target.unreplicated} offsets on the leader of the remote partition are not replicated yet"
+        )
+    if progress is not None and progress.epoch is None:
+        return NotIdentical(f"MirrorMaker 2 copied this partition; {FROM_SCRATCH}")
+    if not announced:
+        return _without_announcement(progress, target)
+    newest = announced[max(announced)]
+    if (reason := _dense(newest, progress, target)) is not None:
+        return NotIdentical(f"{reason}; {FROM_SCRATCH}")
+    if target.epoch is not None and target.epoch > newest.epoch:
+        return Unexplained(epoch=target.epoch)
+    own = progress if progress is not None and progress.epoch == newest.epoch else None
+    held = 0 if own is None or own.last_downstream is None else own.last_downstream + 1
+    if held > target.log_end:
+        return Lost(
+            reason=f"the remote partition ends at {target.log_end}, before the acknowledged offset {held - 1}: the "
+            "target lost records, or the remote topic was deleted and recreated",
+            kind=GapKind.TARGET_LOST,
+            records=held - target.log_end,
+        )
+    if target.epoch == newest.epoch and target.last_sequence is not None:
+        sequence = (target.last_sequence + 1) % SEQUENCES
+        return Append(epoch=newest.epoch, sequence=sequence, offset=target.log_end)
+    if target.log_end < newest.start:
+        return Fill(epoch=newest.epoch, start=newest.start, log_end=target.log_end)
+    if own is not None and own.sequence is not None and held == target.log_end:
+        return Append(epoch=newest.epoch, sequence=own.sequence, offset=held)
+    begun = own is not None and own.sequence
+    if target.log_end == newest.start and not begun:
+        return Append(epoch=newest.epoch, sequence=0, offset=target.log_end)
+    return Forgotten()
+
+
+def is_identical(known: Known | None) -> bool:
+    """Whether a copy has identical offsets, by its last epoch and its progress."""
+    if known is None or not known.announced:
+        return False
+    newest, progress = known.announced[max(known.announced)], known.progress
+    if progress is None or progress.epoch != newest.epoch or not progress.sequence:
+        return newest.start == newest.downstream
+    return _dense(newest, progress, None) is None
+
+
+def _without_announcement(progress: Progress | None, target: RemoteLogState) -> ExactDecision:
+    if progress is not None and progress.epoch is not None:
+        return Unexplained(epoch=progress.epoch)
+    if target.epoch is not None and target.last_sequence is not None:
+        return Unexplained(epoch=target.epoch)
+    if target.log_end:
+        return NotIdentical(f"the remote partition already has {target.log_end} offsets; {FROM_SCRATCH}")
+    return Begin()
+
+
+def _dense(newest: Announcement, progress: Progress | None, target: RemoteLogState | None) -> str | None:
+    """Why the remote partition holds a copy with other offsets, None if nothing shows that it does."""
+    in_empty_topic = newest.downstream == 0 and newest.kind in (EpochKind.FIRST_COPY, EpochKind.RESET)
+    if newest.start != newest.downstream and not in_empty_topic:
+        return f"source offset {newest.start} is at offset {newest.downstream} of the remote partition"
+    if progress is not None and progress.epoch == newest.epoch and progress.sequence:
+        if progress.last_downstream != progress.last_offset:
+            return (
+                f"source offset {progress.last_offset} is at offset {progress.last_downstream} of the remote partition"
+            )
+    elif (
+        target is not None
+        and target.epoch == newest.epoch
+        and target.last_sequence is not None
+        and target.log_end <= newest.start
+    ):
+        return f"the remote partition has records before offset {newest.start}"
+    return None

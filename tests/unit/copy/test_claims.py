@@ -1,0 +1,150 @@
+"""Which process writes markers: only the one whose claim was confirmed lately, and not while it waits for another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from mirrorless.copy.identical import claims as module
+from mirrorless.copy.identical.claims import CERTAIN_FOR_S, WAIT_S, Claims
+from mirrorless.copy.partition.exact_state import ExactState
+from mirrorless.copy.progress.records import Claim, Known, SourcePartition, parse
+from mirrorless.copy.resume.producer_id import marker_id
+from mirrorless.protocol.leaders import NotNow
+from tests.support.fake_flow import FakeFlow
+
+if TYPE_CHECKING:
+    from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.copy.partition.state import PartitionCopy
+
+PLACE = ("t", 0)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Stored(Claims):
+    """Claims whose progress topic is a variable: a claim is appended after the one before it."""
+
+    last: Claim | None = None
+
+    def confirmed(self, now: float) -> None:
+        for held in self._held.values():
+            held.confirmed = now
+
+    async def _append(self, place: TopicPartition, claim: Claim) -> Claim | None:
+        assert place == PLACE
+        before = -1 if self.last is None else self.last.number
+        if claim.number == before + 1:
+            self.last = claim
+        return self.last if claim.number == (-1 if self.last is None else self.last.number) else None
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    found = Clock()
+    monkeypatch.setattr(module, "_now", found)
+    return found
+
+
+@pytest.fixture
+def claims(monkeypatch: pytest.MonkeyPatch) -> Stored:
+    async def answers(self: Claims, copy: PartitionCopy) -> None:
+        return None
+
+    monkeypatch.setattr(Claims, "_check_that_producers_are_remembered", answers)
+    return Stored(
+        target=cast("Any", None), source_alias="A", source_id=lambda: "source", progress_topic="p", reread=dict
+    )
+
+
+@pytest.fixture
+def flow(monkeypatch: pytest.MonkeyPatch) -> FakeFlow:
+    return FakeFlow(monkeypatch)
+
+
+def copy_of(flow: FakeFlow, claim: Claim | None) -> PartitionCopy:
+    copy = flow.copy_of()
+    copy.exact = ExactState("source", claim)
+    return copy
+
+
+def run(flow: FakeFlow, work: Any) -> Any:  # noqa: ANN401 -- a coroutine and its result
+    return flow.loop.run(work)
+
+
+def test_a_free_partition_is_held_once_its_log_end_is_read_again(flow: FakeFlow, clock: Clock, claims: Stored) -> None:
+    for claim in (None, Claim(7, "another", released=True)):
+        claims.last = claim
+        copy = copy_of(flow, claim)
+        assert "read again" in str(run(flow, claims.hold(copy, 5)))
+        assert run(flow, claims.hold(copy, 5)) is None
+        number = 0 if claim is None else 8
+        assert claims.markers_of(copy.place) == marker_id("source", *copy.place, claim=number)
+        claims.lose(copy.place)
+
+
+def test_a_claim_that_was_not_released_is_waited_for(flow: FakeFlow, clock: Clock, claims: Stored) -> None:
+    copy = copy_of(flow, Claim(3, "another"))
+    claims.last = Claim(3, "another")
+    run(flow, claims.hold(copy, 5))
+    clock.now += WAIT_S - 1
+    assert "waited for: 1 s" in str(run(flow, claims.hold(copy, 5)))
+    with pytest.raises(NotNow, match="not claimed"):
+        claims.markers_of(copy.place)
+    clock.now += 0.5
+    assert "another process appends" in str(run(flow, claims.hold(copy, 6)))  # so the wait begins from scratch
+    clock.now += WAIT_S - 1
+    assert run(flow, claims.hold(copy, 6)) is not None
+    clock.now += 1
+    assert run(flow, claims.hold(copy, 6)) is None
+    claims.confirmed(clock.now)
+    assert claims.markers_of(copy.place)[1] == 4
+
+
+def test_a_request_without_an_answer_is_waited_for_too(flow: FakeFlow, clock: Clock, claims: Stored) -> None:
+    copy = copy_of(flow, None)
+    run(flow, claims.hold(copy, 5))
+    run(flow, claims.hold(copy, 5))
+    claims.doubt(copy.place)
+    run(flow, claims.hold(copy, 5))
+    assert "waited for" in str(run(flow, claims.hold(copy, 5)))
+    clock.now += WAIT_S
+    assert run(flow, claims.hold(copy, 5)) is None
+    claims.confirmed(clock.now)
+    assert claims.markers_of(copy.place)[1] == 1  # late markers of the claim before have a lower epoch
+
+
+def test_another_process_was_faster(flow: FakeFlow, clock: Clock, claims: Stored) -> None:
+    copy = copy_of(flow, None)
+    claims.last = Claim(0, "another")
+    assert "another process has claimed" in str(run(flow, claims.hold(copy, 5)))
+    with pytest.raises(NotNow):
+        claims.markers_of(copy.place)
+
+
+def test_without_a_confirmation_nothing_is_written(flow: FakeFlow, clock: Clock, claims: Stored) -> None:
+    copy = copy_of(flow, None)
+    run(flow, claims.hold(copy, 5))
+    run(flow, claims.hold(copy, 5))
+    clock.now += CERTAIN_FOR_S + 0.1  # also of a process that was frozen
+    with pytest.raises(NotNow, match="was not confirmed for 15 s"):
+        claims.markers_of(copy.place)
+
+
+def test_a_claim_is_stored_and_each_32_768_of_them_have_an_id_of_their_own() -> None:
+    claim = Claim(40_000, "me", released=True)
+    key = SourcePartition("A", "t", 0).claim_key()
+    assert parse(key, claim.to_bytes()) == (SourcePartition("A", "t", 0), claim)
+    known = Known()
+    known.take(claim)
+    assert Known.from_json(known.to_json()).claim == claim
+    first, epoch = marker_id("c", "t", 0, claim=32_767)
+    second, following = marker_id("c", "t", 0, claim=32_768)
+    assert (epoch, following, first != second) == (32_767, 0, True)

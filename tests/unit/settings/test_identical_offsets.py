@@ -1,0 +1,58 @@
+"""`mirrorless.offsets=identical` is per flow and per topic, and excludes what would leave records out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mirrorless.errors import ConfigurationError
+from mirrorless.policy import keeps_offsets, policy_for
+from mirrorless.settings import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mirrorless.settings import Settings
+
+BASE = """
+clusters = a, b
+a.bootstrap.servers = a:1
+b.bootstrap.servers = b:1
+a->b.enabled = true
+b->a.enabled = true
+a->b.mirrorless.offsets = identical
+"""
+KEPT = "replication.policy.class = IdentityReplicationPolicy\nheartbeats.replication.enabled = false\n"
+
+
+def loaded(folder: Path, text: str) -> Settings:
+    path = folder / "mm2.properties"
+    path.write_text(text)
+    return load(path)
+
+
+def test_it_is_of_one_flow_and_of_some_topics(tmp_path: Path) -> None:
+    settings = loaded(tmp_path, BASE + "a->b.mirrorless.offsets.identical.topics = orders, payments.*\n")
+    there, back = settings.flow("a->b"), settings.flow("b->a")
+    policy = policy_for(there)
+    chosen = [topic for topic in ("orders", "payments-eu", "clicks") if keeps_offsets(topic, flow=there, policy=policy)]
+    assert chosen == ["orders", "payments-eu"]
+    assert not keeps_offsets("orders", flow=back, policy=policy)
+    everything = loaded(tmp_path, BASE).flow("a->b")
+    assert keeps_offsets("clicks", flow=everything, policy=policy)
+    assert not keeps_offsets("heartbeats", flow=everything, policy=policy)
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (f"{KEPT}mirrorless.loops = skip\nb->a.sync.topic.configs.enabled = false\n", "mirrorless.loops=skip does not"),
+        (f"{KEPT}mirrorless.active.cluster = a\n", "flows that take turns"),
+        ("mirrorless.offsets = other\n", "must be dense or identical"),
+    ],
+)
+def test_what_it_excludes(tmp_path: Path, lines: str, reason: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        loaded(tmp_path, BASE.replace("a->b.mirrorless.offsets", "mirrorless.offsets") + lines)
+    assert reason in str(refused.value)
