@@ -44,7 +44,7 @@ class Clusters:
         self.held_back: dict[TopicPartition, int] = {}
         self.syncs = SimpleNamespace(slots=SimpleNamespace(slots=lambda _: self.mm2))
         self.client = self
-        monkeypatch.setattr(pairing, "Translator", lambda *_, **__: self)
+        monkeypatch.setattr(pairing, "progress_translator", lambda *_, **__: self)
         monkeypatch.setattr(pairing, "Walker", lambda _: self)
         monkeypatch.setattr(pairing, "partition_counts", lambda _: dict.fromkeys(("t", "a.t"), self.partitions))
         monkeypatch.setattr(pairing, "last_stable_offsets", lambda _, places: (self._of(places, 1), {}))

@@ -24,6 +24,7 @@ from mirrorless.verify.findings import (
 )
 from mirrorless.verify.group_offsets import GroupsCompared
 from mirrorless.verify.metadata_diff import Metadata, compare_metadata
+from mirrorless.verify.selected_offsets import EVERYTHING, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,6 +123,9 @@ class _Pairing:
 
     def pair(self, *, since_ms: int | None) -> list[object]:  # noqa: ARG002
         return []
+
+    def select(self, paired: list[object]) -> Selection:  # noqa: ARG002
+        return EVERYTHING
 
     def close(self) -> None:
         pass
