@@ -111,6 +111,34 @@ def list_every_group(cluster: Cluster) -> list[GroupListing]:
     ]
 
 
+def subscriptions(cluster: Cluster, groups: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return the topics that members of groups subscribe to; groups without members, or with KIP-848's, are missing.
+
+    Of a pattern these are the topics that match it now. Raises `ClusterUnavailable`.
+    """
+    wanted = sorted(groups)
+    if not wanted:
+        return {}
+    try:
+        client = admin_client(cluster)
+        try:
+            found: dict[str, Any] = client.describe_groups(wanted)
+        finally:
+            client.close()
+    except (kafka_errors.KafkaError, OSError) as error:
+        raise ClusterUnavailable(str(error) or type(error).__name__, cluster=cluster.alias) from error
+    topics = {
+        group: frozenset(
+            topic
+            for member in one.get("members") or ()
+            if isinstance(member.get("member_metadata"), dict)
+            for topic in member["member_metadata"].get("topics") or ()
+        )
+        for group, one in found.items()
+    }
+    return {group: some for group, some in topics.items() if some}
+
+
 class GroupOffsets:
     """Committed offsets of the groups of one cluster; connects at the first request.
 

@@ -24,6 +24,7 @@ from mirrorless.operations.kinds import steps_of
 from mirrorless.operations.run import Terms
 from mirrorless.operations.runner import OwnershipLost
 from mirrorless.settings import load
+from tests.support.applications import GroupReader
 from tests.support.moving import GROUPS, PARTITIONS, Applications, plain
 from tests.support.offsets import commit
 from tests.support.secured import eventually
@@ -96,7 +97,10 @@ def test_a_command_that_is_killed_is_continued_by_another(world: World) -> None:
 
 
 def test_an_owner_that_lives_is_not_replaced(world: World) -> None:
+    """And a group that does not subscribe to the topic's other name is named."""
     applications = Applications(world)
+    single = GroupReader(applications.switch, f"{applications.topic}-single", [applications.topic])
+    single.start()
     with applications.running():
         process = applications.start("switchover", "--to", world.target_alias, "--yes")
         assert process.stderr is not None
@@ -108,6 +112,14 @@ def test_an_owner_that_lives_is_not_replaced(world: World) -> None:
         assert f"is run by process {process.pid} on" in said or "no operation is open" in said
         process.communicate(timeout=60)
         assert process.returncode == 0
+        goal = sum(applications.writer.written) + 300
+        eventually(lambda: sum(applications.writer.written) > goal)
+        warnings = applications.move(world.source_alias)["warnings"]
+        single.stop()
+        assert [one for one in warnings if one.startswith("subscriptions: ")] == [
+            f"subscriptions: group {applications.topic}-single subscribes to {applications.topic} only, whose earlier "
+            f"records are in {world.target_alias}.{applications.topic} on {world.source_alias}: subscribe to both names"
+        ]
         applications.check()
 
 

@@ -6,15 +6,20 @@ import random
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from mirrorless.clusters.groups import subscriptions
 from mirrorless.clusters.identity import ends_of
+from mirrorless.clusters.topics import partition_counts
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
+from mirrorless.errors import ClusterError
+from mirrorless.loops import keeps_names
 from mirrorless.operations.drill.checks import check_all
 from mirrorless.operations.drill.gather import gather
 from mirrorless.operations.producers import active_producers
-from mirrorless.operations.results import CheckResult, count_of
+from mirrorless.operations.results import CheckResult, UnreadPart, count_of, not_checked
 from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of
 from mirrorless.operations.switches import document, throw
+from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +60,11 @@ class PreflightStep(OperationStep):
             chance=random.Random(),  # noqa: S311 -- a sample
         )
         results += check_all(facts)
+        if not keeps_names(context.forward):
+            single = _subscriptions(context, {one.group for one in facts.plan.forecasts})
+            results.append(single)
+            if single.status is Status.WARNING:
+                context.warnings.append(f"{single.check}: {single.text}")
         failed = [one for one in results if one.status is Status.FAILED and one.check not in self._accepted]
         if failed:
             lines = [line for one in failed for line in _lines(one)]
@@ -91,6 +101,34 @@ def _examined(flow: Flow) -> list[CheckResult]:
         )
         for one in examine(flow)
     ]
+
+
+def _subscriptions(context: OperationContext, groups: set[str]) -> CheckResult:
+    """Whether groups subscribe to both names that a topic has after the move.
+
+    Judged by topics that have both names on the source: members do not show names of topics that do not exist.
+    """
+    check, flow = "subscriptions", context.forward
+    try:
+        known = subscriptions(flow.source, groups)
+    except ClusterError as error:
+        return not_checked(check, UnreadPart(str(error)))
+    topics, separator = context.counts().keys(), flow.replication_policy_separator
+    there = partition_counts(context.source.metadata()).keys()
+    found = [
+        (group, topic)
+        for group, subscribed in sorted(known.items())
+        for topic in sorted(subscribed & topics)
+        if (others := {name for name in there if name.endswith(f"{separator}{topic}")}) and not others & subscribed
+    ]
+    if not found:
+        text = f"{count_of(len(known), 'group')} with members, none subscribes to one name of a topic only"
+        return CheckResult(check=check, status=Status.OK, text=text)
+    lines = tuple(f"group {group} subscribes to {topic} only" for group, topic in found)
+    remote = policy_for(flow).format_remote_topic(flow.source.alias, found[0][1])
+    more = f" (and {len(found) - 1:,} more)" if len(found) > 1 else ""
+    text = f"{lines[0]}{more}, whose earlier records are in {remote} on {flow.target.alias}: subscribe to both names"
+    return CheckResult(check=check, status=Status.WARNING, text=text, lines=lines)
 
 
 def _writers(context: OperationContext) -> list[str]:
