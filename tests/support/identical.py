@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from mirrorless.batches.filler import FILLER_RECORDS, filler
+from mirrorless.clusters.client_settings import for_kafka_python
+from mirrorless.kafka_python.event_loop import EventLoop
+from mirrorless.protocol.cluster_client import ClusterClient
+from mirrorless.settings import Cluster
+
 if TYPE_CHECKING:
     from mirrorless.local.embedded_kafka import EmbeddedCluster
     from tests.support.world import World
@@ -87,3 +93,28 @@ def delete_before(cluster: EmbeddedCluster, topic: str, offset: int, partition: 
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     place = TopicPartition(topic, partition, offset)
     admin.delete_records([place])[place].result()
+
+
+def append_filler(cluster: EmbeddedCluster, topic: str, offsets: int) -> None:
+    """Append so many records without key and value to partition 0, as fast as a broker takes them."""
+    net = EventLoop()
+    config = for_kafka_python(Cluster(alias="x", bootstrap_servers=cluster.bootstrap_servers), role="producer")
+    client = ClusterClient(net, cluster="x", config=config)
+
+    async def append() -> None:
+        await client.connect(timeout_ms=20_000, topics=[topic])
+        node = client.leader((topic, 0))
+        assert node is not None
+        at = 0
+        while at < offsets:
+            count = min(FILLER_RECORDS, offsets - at)
+            batch = filler(count, producer_id=1 << 60, base_sequence=at)
+            (answer,) = await client.append(node, [((topic, 0), batch)], timeout_ms=30_000)
+            assert (answer.error_code, answer.base_offset) == (0, at)
+            at += count
+
+    try:
+        net.run(append)
+    finally:
+        client.close()
+        net.close()

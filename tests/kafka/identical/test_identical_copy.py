@@ -8,7 +8,7 @@ from mirrorless.copy.resume.reset import Resetter
 from mirrorless.protocol.cluster_client import EARLIEST
 from tests.kafka.copy.test_cleaned_in_between import wait_for_the_cleaner, write
 from tests.kafka.copy.test_transactions import transactional
-from tests.support.identical import At, assert_identical, delete_before, ends, records_at
+from tests.support.identical import At, append_filler, assert_identical, delete_before, ends, records_at
 from tests.support.world import World, delete, fill
 
 
@@ -50,13 +50,15 @@ def test_markers_and_aborted_records_are_holes(world: World) -> None:
 
 def test_a_source_that_begins_later(world: World) -> None:
     topic = identical(world)
-    fill(world.source, topic, [b"%d" % number for number in range(250_000)])
-    delete_before(world.source, topic, 240_123)
+    append_filler(world.source, topic, 2_999_500)
+    fill(world.source, topic, [b"%d" % number for number in range(1_000)])
+    delete_before(world.source, topic, 3_000_000)
     transactions(world, topic, rounds=1)
     (report,) = world.copy()
-    assert (report.state, report.records) == ("caught up", 9_877 + 6)
-    assert assert_identical(world, topic) == 9_877 + 6
+    assert (report.state, report.records) == ("caught up", 500 + 6)
+    assert assert_identical(world, topic) == 500 + 6
     assert ends(world.target, world.remote(topic)) == ends(world.source, topic)
+    assert ends(world.source, topic)[0] == 3_000_000
 
 
 def test_a_compacted_log_that_grows_in_partitions(world: World) -> None:
