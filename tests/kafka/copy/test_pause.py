@@ -133,6 +133,7 @@ def test_status_tells_lag_pause_and_heartbeats(world: World) -> None:
         "gone": [],
         "unknown": [],
         "problems": [],
+        "skipped_share": None,
     }
     world.copy()
     fill(world.source, topic, (b"%d" % number for number in range(7)))

@@ -309,6 +309,8 @@ def test_no_secret_of_any_form_comes_out(name: str, data: st.DataObject) -> None
                 before = data.draw(words.filter(lambda word: "\n" not in word))
                 lines[at] = f"{head}{sign} {before if data.draw(st.booleans()) else ''}{SECRET}{end}"
                 assume(_IN_A_REFERENCE.search(lines[at]) is None)
+                # In redpanda's files `${NAME}` is a variable of the environment.
+                assume("redpanda" not in name or f"${{{SECRET}" not in lines[at])
             path = Path(folder) / file.name
             path.write_text("\n".join(lines), encoding="utf-8", errors="surrogatepass")
             paths.append(str(path))
