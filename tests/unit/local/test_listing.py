@@ -37,6 +37,7 @@ def print_status() -> None:
         "gone": [],
         "unknown": [],
         "problems": [],
+        "skipped_share": None,
         "last_heartbeat_ms": None,
         "engine": {"chosen": "auto", "reason": "", "runs": [{"engine": "functions"}]},
     }
