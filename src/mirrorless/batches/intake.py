@@ -110,8 +110,8 @@ def take_in(
         yield from whole.batches
         if whole.end:
             wanted_from, epoch_before, skipped_records = whole.next_offset, whole.leader_epoch, whole.skipped
-        if whole.end == len(records) and whole.end:
-            if skipped_records:
+        if whole.end and whole.end == len(records):
+            if skipped_records or not whole.batches or whole.batches[-1].last_offset + 1 < wanted_from:
                 yield PassedTo(wanted_from, epoch_before, skipped_records)
             return
         records = records[whole.end :]

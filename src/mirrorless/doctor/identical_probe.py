@@ -95,21 +95,28 @@ def _try(flow: Flow, topic: str) -> str | None:
 
 async def _steps(client: ClusterClient, node: int, place: TopicPartition) -> str | None:
     """Fill, delete, write markers, and append after them."""
-    for count, begin in ((_BEGIN, 0), (1, _BEGIN + _MARKERS)):
-        if begin:
-            code = (await delete_records(client, node, {place: _BEGIN}))[place]
-            if code:
-                return f"DeleteRecords: {error_name(code)}"
-            for epoch, wanted in ((1, 0), (0, _LOWER_EPOCH)):
-                code = await write_markers(
-                    client, node, place, producer=_MARKER_ID, epoch=epoch, count=_MARKERS if epoch else 1
-                )
-                if code != wanted:
-                    return f"WriteTxnMarkers in epoch {epoch}: {error_name(code) if code else 'accepted'}"
-        batch = filler(count, producer_id=_FILLER_ID, base_sequence=0 if not begin else _BEGIN)
+
+    async def append(begin: int, count: int, sequence: int) -> str | None:
+        batch = filler(count, producer_id=_FILLER_ID, base_sequence=sequence)
         (answer,) = await client.append(node, [(place, batch)], timeout_ms=_TIMEOUT_MS)
         if answer.error_code:
             return f"appending: {error_name(answer.error_code)}"
         if answer.base_offset != begin:
             return f"a record for offset {begin} was appended at offset {answer.base_offset}"
-    return None
+        return None
+
+    async def mark(epoch: int, count: int, expected: int) -> str | None:
+        code = await write_markers(client, node, place, producer=_MARKER_ID, epoch=epoch, count=count)
+        if code == expected:
+            return None
+        return f"WriteTxnMarkers in epoch {epoch}: {error_name(code) if code else 'accepted'}"
+
+    if (wrong := await append(0, _BEGIN, 0)) is not None:
+        return wrong
+    if code := (await delete_records(client, node, {place: _BEGIN}))[place]:
+        return f"DeleteRecords: {error_name(code)}"
+    return (
+        await mark(1, _MARKERS, 0)
+        or await mark(0, 1, _LOWER_EPOCH)  # an older claim is refused
+        or await append(_BEGIN + _MARKERS, 1, _BEGIN)
+    )

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow
 
 _COUNTING_S: Final = 20.0
-_NO_PAIR: Final = "nothing is known of what was copied before the offset"
 
 
 class Bound(NamedTuple):
@@ -153,7 +152,9 @@ class SharedMap:
                 if run is None and following is not None and begins:
                     walks[place].append(_Asked(offset, offset, following.first_downstream, end))
                 elif run is None:
-                    found[place][offset] = Unknown(_NO_PAIR)
+                    found[place][offset] = Unknown(
+                        f"nothing is known of what {self.flow.name} copied before the offset"
+                    )
                 elif offset < run.end_upstream:
                     found[place][offset] = Bound(run.first_downstream + offset - run.first_upstream, exact=True)
                 elif is_countable:

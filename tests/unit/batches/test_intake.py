@@ -295,3 +295,16 @@ def test_batches_of_skipped_producers_are_passed(sizes: list[int], value_bytes: 
     assert sum(one.skipped for one in taken if isinstance(one, PassedTo)) == len(gone)
     assert max(one.offset if isinstance(one, PassedTo) else one.last_offset + 1 for one in taken) == len(values)
     assert values_of(list(take_in(log, [], skipped=frozenset({OPPOSITE}), **settings))) == values  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("before", [[], [100]])
+def test_a_skipped_batch_that_the_cleaner_emptied_is_passed(before: list[int]) -> None:
+    log, values = log_of([*before, 100], value_bytes=40)
+    header, at = list(scan(log))[-1]
+    empty = header._replace(producer_id=OTHER, record_count=0, length_bytes=49)
+    log = log[:at] + empty._replace(checksum=checksum(empty.pack()[21:], b"")).pack()
+
+    taken = list(take_in(log, [], wanted_from=0, until=None, max_batch_bytes=None, skipped=frozenset({OTHER})))
+
+    assert values_of(taken) == values[: header.base_offset]
+    assert taken[-1] == PassedTo(header.next_offset, 0)

@@ -16,13 +16,14 @@ from mirrorless.copy.identical.decision import (
 )
 from mirrorless.copy.identical.seed import holds_only_filler, seed
 from mirrorless.copy.identical.source_log import compare_count, compare_tail, first_record
-from mirrorless.copy.partition.errors import append_error, fetch_error
+from mirrorless.copy.partition.errors import another_topic, append_error, unannounced
 from mirrorless.copy.progress.epoch_kind import LEFT_OUT_TEXT, EpochKind, kind_of_gap, text_of_gap
 from mirrorless.copy.progress.records import Announcement
 from mirrorless.copy.resume.decision import Lost, RemoteLogState, Unexplained, Wait
+from mirrorless.copy.resume.epochs import next_epoch
 from mirrorless.copy.resume.resolver import AskAgain
 from mirrorless.copy.resume.target_logs import states_of
-from mirrorless.errors import Gap, GapKind
+from mirrorless.errors import Gap
 from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_for
 from mirrorless.protocol.leaders import NotNow
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from mirrorless.copy.resume.epochs import Epochs
     from mirrorless.protocol.cluster_client import ClusterClient
 
-_HIGHEST_EPOCH = (1 << 15) - 1
 SERVERLESS = "MSK Serverless accepts no transaction markers from clients, which mirrorless.offsets=identical needs"
 
 
@@ -130,16 +130,9 @@ class ExactResolver:
             case Lost(reason=reason, kind=kind, records=records):
                 raise copy.gap(reason, kind, records=records)
             case Unexplained(epoch=epoch):
-                reason = (
-                    f"the target holds records of epoch {epoch}, which the progress topic does not announce; the topic "
-                    "was probably deleted, or emptied by retention (its cleanup.policy must be compact)"
-                )
-                raise copy.gap(reason, GapKind.UNEXPLAINED)
-        announced = copy.announced.get(copy.newest_epoch)
-        was, is_now = None if announced is None else announced.topic_id, self._epochs.topic_id(copy)
-        if was is not None and is_now is not None and was != is_now:
-            reason = f"this topic has the id {is_now}; the one that was copied had the id {was}"
-            raise copy.gap(reason, GapKind.CREATED_AGAIN)
+                raise unannounced(copy, epoch)
+        if (gap := another_topic(copy, copy.newest_epoch, self._epochs.topic_id(copy))) is not None:
+            raise gap
 
     async def _begin(self, copy: PartitionCopy) -> AskAgain:
         first, source_end = await self._epochs.start_and_end(
@@ -205,9 +198,7 @@ class ExactResolver:
             return AskAgain(f"the target's log ends at {offset}, not at what is left out")
         if not self._left_out(copy, left_out):
             raise NotNow(f"{left_out.reason}; the records to leave out could not be written down yet")
-        last = left_out.next_offset - 1
-        which = f"{left_out.offset}" if last == left_out.offset else f"{left_out.offset} to {last}"
-        reason = f"{LEFT_OUT_TEXT}{which}, {left_out.size_bytes} bytes: {left_out.reason}"
+        reason = f"{LEFT_OUT_TEXT}{left_out.text}"
         again = await self._next_epoch(copy, state, start=left_out.next_offset, kind=EpochKind.LEFT_OUT, reason=reason)
         copy.stats.passed_left_out()
         return again
@@ -232,9 +223,7 @@ class ExactResolver:
     async def _next_epoch(
         self, copy: PartitionCopy, state: RemoteLogState, *, start: int, kind: EpochKind, reason: str
     ) -> AskAgain:
-        epoch = max(copy.newest_epoch, -1 if state.epoch is None else state.epoch) + 1
-        if epoch > _HIGHEST_EPOCH:
-            raise fetch_error(copy, "all 32,768 epochs of this copy are used up; replicate the topic from scratch")
+        epoch = next_epoch(copy, state)
         before = copy.announced.get(copy.newest_epoch)
         announced = await self._epochs.begin(
             copy,

@@ -60,6 +60,26 @@ def misplaced(copy: PartitionCopy, expected: int, found: int) -> Gap:
     )
 
 
+def unannounced(copy: PartitionCopy, epoch: int) -> Gap:
+    """Return the gap of a target with records of an epoch that the progress topic does not know."""
+    return copy.gap(
+        f"the target holds records of epoch {epoch}, which the progress topic does not announce; the topic was "
+        "probably deleted, or emptied by retention (its cleanup.policy must be compact)",
+        GapKind.UNEXPLAINED,
+    )
+
+
+def another_topic(copy: PartitionCopy, epoch: int, topic_id: str | None) -> Gap | None:
+    """Return the gap of a source topic whose id is not that which `epoch` was announced for; None if one is unknown."""
+    announced = copy.announced.get(epoch)
+    was = None if announced is None else announced.topic_id
+    if was is None or topic_id is None or was == topic_id:
+        return None
+    return copy.gap(
+        f"this topic has the id {topic_id}; the one that was copied had the id {was}", GapKind.CREATED_AGAIN
+    )
+
+
 def hole_before(copy: PartitionCopy, pending: Pending, base_offset: int, acked: Progress, last: int) -> Gap | None:
     """Return the gap of a batch that was appended where a refused one before it belongs, None if it was not.
 

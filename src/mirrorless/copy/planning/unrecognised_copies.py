@@ -39,7 +39,10 @@ def copied_by_mirrormaker2(
             with closing(ProgressTopic(other, source, must_exist=False)) as topic:
                 theirs = topic.read()
                 if topic.refused is not None:
-                    raise ClusterError(f"{topic.refused}, by which {flow.name} begins", cluster=flow.source.alias)
+                    reason = (
+                        f"{topic.refused}; before its first copy {flow.name} looks there for what MirrorMaker 2 copied"
+                    )
+                    raise ClusterError(reason, cluster=flow.source.alias)
             found |= {place for place in first if place in theirs and _has_mirrormaker2(theirs[place])}
     return found
 

@@ -376,3 +376,10 @@ class LeaveOut:
     next_offset: int
     size_bytes: int
     reason: str
+
+    @property
+    def text(self) -> str:
+        """Which offsets, how large, and why, for the operator."""
+        last = self.next_offset - 1
+        which = f"{self.offset}" if last == self.offset else f"{self.offset} to {last}"
+        return f"{which}, {self.size_bytes} bytes: {self.reason}"

@@ -52,6 +52,14 @@ class _Request(NamedTuple):
     batch: Stamped
 
 
+def next_epoch(copy: PartitionCopy, state: RemoteLogState) -> int:
+    """Return the epoch after all that are known or on the target; raises `PartitionError` if there is none left."""
+    epoch = max(copy.newest_epoch, -1 if state.epoch is None else state.epoch) + 1
+    if epoch > _HIGHEST_EPOCH:
+        raise fetch_error(copy, "all 32,768 epochs of this copy are used up; replicate the topic from scratch")
+    return epoch
+
+
 class Epochs:
     """Announces the epochs of one flow in its progress topic `progress_topic`; `source_id` is the source's cluster id.
 
@@ -98,9 +106,7 @@ class Epochs:
         after = None
         if state.epoch is not None and state.last_sequence is not None:
             after = state.epoch, (state.last_sequence + 1) % SEQUENCES
-        epoch = max(copy.newest_epoch, -1 if state.epoch is None else state.epoch) + 1
-        if epoch > _HIGHEST_EPOCH:
-            raise fetch_error(copy, "all 32,768 epochs of this copy are used up; replicate the topic from scratch")
+        epoch = next_epoch(copy, state)
         theirs = copy.stored if copy.stored is not None and copy.stored.epoch is None else None
         appended = copy.acked is not None and copy.acked.sequence
         topic_id, before = self.topic_id(copy), copy.announced.get(copy.newest_epoch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mirrorless.copy.partition.errors import cut_at, ends_before
+from mirrorless.copy.partition.errors import another_topic, cut_at, ends_before, unannounced
 from mirrorless.copy.progress.epoch_kind import LEFT_OUT_TEXT, EpochKind, kind_of_gap, text_of_gap
 from mirrorless.copy.progress.records import Announcement, LeaveOut
 from mirrorless.copy.resume.decision import Continue, Decision, Lost, RemoteLogState, Start, Unexplained, Wait, decide
@@ -104,11 +104,7 @@ class PositionResolver:
             case Lost(reason=reason, kind=kind, records=records):
                 raise copy.gap(reason, kind, records=records)
             case Unexplained(epoch=epoch):
-                reason = (
-                    f"the target holds records of epoch {epoch}, which the progress topic does not announce; the topic "
-                    "was probably deleted, or emptied by retention (its cleanup.policy must be compact)"
-                )
-                raise copy.gap(reason, GapKind.UNEXPLAINED)
+                raise unannounced(copy, epoch)
             case Start():
                 await self._start(copy, node, state, decision)
                 return None
@@ -230,13 +226,7 @@ class PositionResolver:
 
     def _another_topic(self, copy: PartitionCopy, epoch: int) -> Gap | None:
         """Return the gap of a source topic with another id than that which an epoch was announced for."""
-        announced = copy.announced.get(epoch)
-        was = None if announced is None else announced.topic_id
-        is_now = self._epochs.topic_id(copy)
-        if was is None or is_now is None or was == is_now:
-            return None
-        reason = f"this topic has the id {is_now}; the one that was copied had the id {was}"
-        return copy.gap(reason, GapKind.CREATED_AGAIN)
+        return another_topic(copy, epoch, self._epochs.topic_id(copy))
 
     async def _compare(
         self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Continue, walked: SourceWalk
@@ -271,9 +261,7 @@ class PositionResolver:
             return None  # the target moved on, or lacks something yet; then they are found again
         if not self._left_out(copy, left_out):
             raise NotNow(f"{left_out.reason}; the records to leave out could not be written down yet")
-        last = left_out.next_offset - 1
-        which = f"{left_out.offset}" if last == left_out.offset else f"{left_out.offset} to {last}"
-        reason = f"{LEFT_OUT_TEXT}{which}, {left_out.size_bytes} bytes: {left_out.reason}"
+        reason = f"{LEFT_OUT_TEXT}{left_out.text}"
         again = await self._next_epoch(copy, state, start=left_out.next_offset, kind=EpochKind.LEFT_OUT, reason=reason)
         copy.stats.passed_left_out()
         return again

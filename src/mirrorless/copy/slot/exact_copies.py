@@ -32,7 +32,7 @@ class ExactCopies(NamedTuple):
 
     def state_of(self, topic: str, known: Known, source_id: str) -> ExactState | None:
         """Return the state that a partition of a source topic begins with; None if it gets other offsets."""
-        if not keeps_offsets(topic, flow=self.flow, policy=policy_for(self.flow)):
+        if self.flow.offsets != "identical" or not keeps_offsets(topic, flow=self.flow, policy=policy_for(self.flow)):
             return None
         return ExactState(source_id, known.claim, self.flow.offsets_holes_max)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.clusters.acls import NoAcls
 from mirrorless.clusters.target_state import TargetState
 from mirrorless.doctor.findings import Status
+from mirrorless.loops import shares_topics
 from mirrorless.operations.drill.group_checks import GROUP_CHECKS
 from mirrorless.operations.drill.positions import NOT_COMPARABLE, WRONG, Outcome
 from mirrorless.operations.drill.principals import AclSyncRules, WhyMissing, missing_acls, missing_rights
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 RPO_KEY: Final = "mirrorless.rpo.seconds"
 RTO_KEY: Final = "mirrorless.rto.seconds"
+_OWN_ORDER: Final = (
+    "not compared: with mirrorless.loops=skip each cluster has an order of its own; `mirrorless verify` compares the "
+    "records of each origin"
+)
 
 
 def check_all(facts: DrillFacts) -> list[CheckResult]:
@@ -230,6 +235,8 @@ def positions(facts: DrillFacts) -> CheckResult:
     check, records = "positions of groups", facts.records
     if isinstance(records, UnreadPart):
         return not_checked(check, records)
+    if shares_topics(facts.flow):
+        return CheckResult(check=check, status=Status.OK, text=_OWN_ORDER)
     if not records.positions_of:
         return CheckResult(check=check, status=Status.OK, text="no group has an offset to compare")
     of = "" if len(records.positions) == records.positions_of else f" of {records.positions_of:,}, chosen at random"
@@ -243,6 +250,8 @@ def windows(facts: DrillFacts) -> CheckResult:
     check, records = "records", facts.records
     if isinstance(records, UnreadPart):
         return not_checked(check, records)
+    if shares_topics(facts.flow):
+        return CheckResult(check=check, status=Status.OK, text=_OWN_ORDER)
     number = sum(one.records for one in records.windows)
     done = f"{count_of(number, 'record')} in {count_of(len(records.windows), 'window')} of "
     done += f"{records.partitions:,} of {count_of(records.partitions_of, 'partition')}"

@@ -35,10 +35,6 @@ if TYPE_CHECKING:
 _WALKING_S: Final = 30.0
 _ENDS_S: Final = 3.0
 _PAUSE_S: Final = 0.2
-_OWN_ORDER: Final = (
-    "records are not compared: with mirrorless.loops=skip each cluster has an order of its own; `mirrorless verify` "
-    "compares the records of each origin"
-)
 _MOST_SEARCHED: Final = 200
 """Records of the target that are searched for the record of an inexact translation."""
 
@@ -89,7 +85,7 @@ class RecordGathering:
     def records(self, forecasts: Sequence[Forecast], *, most: int, chance: random.Random) -> RecordFacts:
         """Compare positions of groups, at most so many, and windows; `backlog` was called before."""
         if self._translator.shares_target:
-            return RecordFacts(troubles=(_OWN_ORDER,))
+            return RecordFacts()  # each cluster has an order of its own
         every = [self._within_turn(one) for one in positions_of(forecasts)]
         positions = some(every, most=most, chance=chance)
         windows, partitions, troubles = self._windows(chance)
