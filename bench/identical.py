@@ -17,48 +17,17 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from bench.brokers import source_and_target
 from mirrorless.batches.filler import FILLER_RECORDS, filler
-from mirrorless.clusters.client_settings import for_kafka_python
-from mirrorless.kafka_python.event_loop import EventLoop
-from mirrorless.protocol.cluster_client import ClusterClient
 from mirrorless.protocol.markers import MARKERS_AT_ONCE, delete_records, write_markers
-from mirrorless.settings import Cluster
+from tests.support.identical import on_broker
 from tests.support.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from typing import Any
-
     from mirrorless.local.embedded_kafka import EmbeddedCluster
+    from mirrorless.protocol.cluster_client import ClusterClient
 
 _AT_ONCE: Final = 5
 _MB: Final = 1e6
 _RECORDS: Final = 10
-
-
-def on_target(
-    cluster: EmbeddedCluster, topic: str, work: Callable[[ClusterClient, int], Coroutine[Any, Any, None]]
-) -> float:
-    """Run some requests against the only broker; returns the seconds they took."""
-    took = 0.0
-
-    async def run() -> None:
-        nonlocal took
-        await client.connect(timeout_ms=20_000, topics=[topic])
-        node = client.leader((topic, 0))
-        assert node is not None
-        began = time.perf_counter()
-        await work(client, node)
-        took = time.perf_counter() - began
-
-    net = EventLoop()
-    config = for_kafka_python(Cluster(alias="x", bootstrap_servers=cluster.bootstrap_servers), role="producer")
-    client = ClusterClient(net, cluster="x", config=config)
-    try:
-        net.run(run)
-    finally:
-        client.close()
-        net.close()
-    return took
 
 
 def create(cluster: EmbeddedCluster, name: str) -> str:
@@ -100,7 +69,7 @@ def measure_filling(cluster: EmbeddedCluster, offsets: int) -> None:
             assert [one.base_offset for (one,) in answers] == [at + n * FILLER_RECORDS for n in range(_AT_ONCE)]
         assert await delete_records(client, node, {place: end}) == {place: 0}
 
-    took = on_target(cluster, topic, fill)
+    took = on_broker(cluster, topic, fill)
     rate = end / took
     print(f"filling: {end:,} offsets in {took:.2f} s, {rate / 1e6:.2f} million/s, {size_bytes(cluster, topic):,} bytes")
 
@@ -116,7 +85,7 @@ def measure_holes(cluster: EmbeddedCluster, holes: int) -> None:
         assert (await client.log_ends(node, [place]))[place].offset == holes
 
     before = memory_mb(cluster)
-    took = on_target(cluster, topic, write)
+    took = on_broker(cluster, topic, write)
     size = size_bytes(cluster, topic)
     print(
         f"holes: {holes:,} in {took:.1f} s, {holes / took:,.0f}/s, {size:,} bytes, {size / holes:.0f} each; "

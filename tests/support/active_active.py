@@ -26,6 +26,7 @@ TOPIC = "orders"
 KEYS = 1_000
 _WINDOW_S = 0.05
 _SETTLED_S = 120.0
+_UNCHANGED_S = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +186,7 @@ def run_active_active(
         written = {alias: writer.stop() for alias, writer in writers.items()}
         outcome.written = {alias: sum(some) for alias, some in written.items()}
         _wait_for_all(clusters, written)
-        time.sleep(10)  # checkpoints and offsets of groups
+        _wait_for_groups(admins, terms.partitions)
     finally:
         flows.kill()
         flows.process.wait()
@@ -233,6 +234,27 @@ def _wait_for_all(clusters: Mapping[str, EmbeddedCluster], written: Mapping[str,
     time.sleep(3)  # what is copied twice comes now
 
 
+def _committed(admin: AdminClient, group: str, partitions: int) -> dict[int, int]:
+    """Offsets of a group by partition; negative where it has none."""
+    places = [TopicPartition(TOPIC, partition) for partition in range(partitions)]
+    found = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, places)])[group].result()
+    return {one.partition: one.offset for one in found.topic_partitions}
+
+
+def _wait_for_groups(admins: Mapping[str, AdminClient], partitions: int) -> None:
+    """Wait until each group has an offset on every cluster, and none has changed for some intervals."""
+    until = time.monotonic() + _SETTLED_S
+    before: list[dict[int, int]] = []
+    since = time.monotonic()
+    while time.monotonic() < until:
+        now = [_committed(admin, f"group-{source}", partitions) for source in admins for admin in admins.values()]
+        if now != before or min(min(one.values()) for one in now) < 0:
+            before, since = now, time.monotonic()
+        elif time.monotonic() - since >= _UNCHANGED_S:
+            return
+        time.sleep(0.5)
+
+
 def _compare(
     logs: Mapping[str, Log], written: Mapping[str, list[int]], outcome: ActiveActiveOutcome, *, is_compacted: bool
 ) -> None:
@@ -257,17 +279,7 @@ def _compare_groups(
     """Compare where each group would continue on other clusters with what it has read."""
     for source, target in permutations(admins, 2):
         group = f"group-{source}"
-        places = [TopicPartition(TOPIC, partition) for partition in range(partitions)]
-        here, there = (
-            {
-                one.partition: one.offset
-                for one in admins[alias]
-                .list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, places)])[group]
-                .result()
-                .topic_partitions
-            }
-            for alias in (source, target)
-        )
+        here, there = (_committed(admins[alias], group, partitions) for alias in (source, target))
         read = again = 0
         for partition in range(partitions):
             # Those of an origin are in order: compaction may have removed earlier ones that were read.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -15,6 +15,8 @@ from mirrorless.protocol.cluster_client import ClusterClient
 from mirrorless.settings import Cluster
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from mirrorless.local.embedded_kafka import EmbeddedCluster
     from tests.support.world import World
 
@@ -95,16 +97,36 @@ def delete_before(cluster: EmbeddedCluster, topic: str, offset: int, partition: 
     admin.delete_records([place])[place].result()
 
 
-def append_filler(cluster: EmbeddedCluster, topic: str, offsets: int) -> None:
-    """Append so many records without key and value to partition 0, as fast as a broker takes them."""
-    net = EventLoop()
-    config = for_kafka_python(Cluster(alias="x", bootstrap_servers=cluster.bootstrap_servers), role="producer")
-    client = ClusterClient(net, cluster="x", config=config)
+def on_broker(
+    cluster: EmbeddedCluster, topic: str, work: Callable[[ClusterClient, int], Coroutine[Any, Any, None]]
+) -> float:
+    """Run some requests against the leader of partition 0; returns the seconds they took."""
+    took = 0.0
 
-    async def append() -> None:
+    async def run() -> None:
+        nonlocal took
         await client.connect(timeout_ms=20_000, topics=[topic])
         node = client.leader((topic, 0))
         assert node is not None
+        began = time.perf_counter()
+        await work(client, node)
+        took = time.perf_counter() - began
+
+    net = EventLoop()
+    config = for_kafka_python(Cluster(alias="x", bootstrap_servers=cluster.bootstrap_servers), role="producer")
+    client = ClusterClient(net, cluster="x", config=config)
+    try:
+        net.run(run)
+    finally:
+        client.close()
+        net.close()
+    return took
+
+
+def append_filler(cluster: EmbeddedCluster, topic: str, offsets: int) -> None:
+    """Append so many records without key and value to partition 0, as fast as a broker takes them."""
+
+    async def append(client: ClusterClient, node: int) -> None:
         at = 0
         while at < offsets:
             count = min(FILLER_RECORDS, offsets - at)
@@ -113,8 +135,4 @@ def append_filler(cluster: EmbeddedCluster, topic: str, offsets: int) -> None:
             assert (answer.error_code, answer.base_offset) == (0, at)
             at += count
 
-    try:
-        net.run(append)
-    finally:
-        client.close()
-        net.close()
+    on_broker(cluster, topic, append)

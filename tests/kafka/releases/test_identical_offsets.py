@@ -18,23 +18,15 @@ from confluent_kafka.admin import (
 )
 
 from mirrorless.batches.filler import FILLER_RECORDS, filler
-from mirrorless.clusters.client_settings import for_kafka_python
-from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.protocol.cluster_client import EARLIEST, ClusterClient
 from mirrorless.protocol.markers import delete_records, write_markers
-from mirrorless.settings import Cluster
-from tests.support.identical import records_at
+from tests.support.identical import on_broker, records_at
 from tests.support.releases import CURRENT, start_release
 from tests.support.world import fill
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-    from typing import Any
-
     from mirrorless.local.embedded_kafka import EmbeddedCluster
     from tests.support.releases import Releases
-
-    Work = Callable[[ClusterClient, int], Coroutine[Any, Any, None]]
 
 LOWER_EPOCH, NOT_AUTHORIZED, POLICY_VIOLATION = 47, 31, 44
 START: Final = 3 * FILLER_RECORDS + 17
@@ -42,23 +34,6 @@ AUTHORIZER: Final = {
     "2.8.2": "kafka.security.authorizer.AclAuthorizer",
     "3.9.1": "kafka.security.authorizer.AclAuthorizer",
 }
-
-
-def on(cluster: EmbeddedCluster, topic: str, work: Work) -> None:
-    async def run() -> None:
-        await client.connect(timeout_ms=20_000, topics=[topic])
-        node = client.leader((topic, 0))
-        assert node is not None
-        await work(client, node)
-
-    net = EventLoop()
-    config = for_kafka_python(Cluster(alias="x", bootstrap_servers=cluster.bootstrap_servers), role="producer")
-    client = ClusterClient(net, cluster="x", config=config)
-    try:
-        net.run(run)
-    finally:
-        client.close()
-        net.close()
 
 
 def create(cluster: EmbeddedCluster, topic: str, **config: str) -> AdminClient:
@@ -99,9 +74,9 @@ def test_a_log_begins_at_an_offset_and_has_holes(releases: Releases, release: st
         assert await write(2, 1) == (LOWER_EPOCH, 0)
         assert await write(4, 2) == (0, 2)
 
-    on(cluster, "identical", begin)
+    on_broker(cluster, "identical", begin)
     fill(cluster, "identical", [b"first"])
-    on(cluster, "identical", markers)
+    on_broker(cluster, "identical", markers)
     fill(cluster, "identical", [b"second"])
     for isolation in ("read_committed", "read_uncommitted"):
         found = [(one.offset, one.value) for one in records_at(cluster, "identical", isolation=isolation)[0]]
@@ -121,7 +96,7 @@ def test_only_a_policy_with_delete_allows_that(releases: Releases, policy: str, 
         assert answer.error_code == 0  # its records have keys
         assert await delete_records(client, node, {place: 10}) == {place: code}
 
-    on(releases[CURRENT], topic, fill_and_delete)
+    on_broker(releases[CURRENT], topic, fill_and_delete)
 
 
 @pytest.mark.parametrize(("release", "code"), [("2.8.2", NOT_AUTHORIZED), ("3.9.1", 0)])
@@ -143,7 +118,7 @@ def test_markers_need_alter_and_before_that_cluster_action(release: str, code: i
         alter, action = allow(AclOperation.ALTER), allow(AclOperation.CLUSTER_ACTION)
         admin.create_acls([alter])[alter].result()
         time.sleep(1)
-        on(cluster, "t", write)
+        on_broker(cluster, "t", write)
         admin.create_acls([action])[action].result()
         only = AclBindingFilter(
             ResourceType.BROKER,
@@ -156,5 +131,5 @@ def test_markers_need_alter_and_before_that_cluster_action(release: str, code: i
         )
         admin.delete_acls([only])[only].result()
         time.sleep(1)
-        on(cluster, "t", write)
+        on_broker(cluster, "t", write)
         assert codes == [code, 0]
