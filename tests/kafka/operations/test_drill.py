@@ -214,9 +214,12 @@ def test_each_planted_fault_is_found(world: World) -> None:
     status, checks, report = drill(world)
 
     assert status == 1
-    assert failed(checks) == {
+    assert failed(checks) - {"records"} == {
         *("replication", "lag", "positions of groups", "topics and partitions", "topic ACLs", "rights of principals")
     }, checks
+    # A random window may begin where the translation is wrong, and then it has to say so.
+    if "records" in failed(checks):
+        assert checks["records"]["lines"][0].startswith((f"{early}-0 at 31 ", f"{early}-0 at 32 ")), checks["records"]
     assert checks["replication"]["lines"][0].startswith(f"{halts}-0 is halted at offset ")
     assert any(line.startswith(f"{late}-0: 1 record not copied") for line in checks["lag"]["lines"])
     assert report["rpo"]["seconds"] > 0.1
