@@ -150,10 +150,14 @@ class Applications:
         assert status == 0, said + json.dumps(report, indent=1)
         return report
 
+    def write_more(self, records: int) -> None:
+        """Wait until the writer has written so many more."""
+        goal = sum(self.writer.written) + records
+        eventually(lambda: sum(self.writer.written) > goal)
+
     def close(self) -> None:
         """Remove the fence of the last move, once the writer has followed; start the other flow if they take turns."""
-        goal = sum(self.writer.written) + 100
-        eventually(lambda: sum(self.writer.written) > goal)
+        self.write_more(100)
         done = subprocess.run(
             [sys.executable, "-m", "mirrorless", "operation", str(self.world.file), "close", "--yes"],
             capture_output=True,

@@ -52,15 +52,20 @@ def waiting(consumer: Consumer, most: int, *, seconds: float) -> list[Message]:
 
 
 def records_in(
-    cluster: Cluster, spans: Mapping[TopicPartition, tuple[int, int]], *, seconds: float = _SPAN_S
+    cluster: Cluster,
+    spans: Mapping[TopicPartition, tuple[int, int]],
+    *,
+    aborted: bool = True,
+    seconds: float = _SPAN_S,
 ) -> dict[TopicPartition, int]:
-    """Count the records of each partition between two offsets, aborted ones included; markers are no records.
+    """Count the records of each partition between two offsets; markers are no records, `aborted` ones only if wanted.
 
-    Partitions without one are omitted. Raises `ClusterUnavailable` if they cannot be read in so many seconds.
+    Without them no span may reach beyond the last stable offset. Partitions without a record are omitted. Raises
+    `ClusterUnavailable` if they cannot be read in so many seconds.
     """
     found: dict[TopicPartition, int] = {}
     left = dict(spans)
-    consumer = reader(cluster, isolation_level="read_uncommitted")
+    consumer = reader(cluster, isolation_level="read_uncommitted" if aborted else "read_committed")
     try:
         for topic in {topic for topic, _ in spans}:
             consumer.list_topics(topic, timeout=seconds)

@@ -173,7 +173,7 @@ class Turns:
 
 
 def turn_begins(known: Known | None) -> list[tuple[int, int]]:
-    """Return where the turns of a flow began, on its source and on its target: its resets.
+    """Return where the turns of a flow began, on its source and on its target.
 
     Those of an earlier source topic are void, and those that a later one contradicts.
     """
@@ -182,7 +182,7 @@ def turn_begins(known: Known | None) -> list[tuple[int, int]]:
     current = copied_id(known)
     begins: list[tuple[int, int]] = []
     for _, one in sorted(known.announced.items()):
-        if one.kind is not EpochKind.RESET or one.topic_id not in (None, current):
+        if one.kind not in (EpochKind.RESET, EpochKind.TURN) or one.topic_id not in (None, current):
             continue
         while begins and (one.start < begins[-1][0] or one.downstream < begins[-1][1]):
             begins.pop()

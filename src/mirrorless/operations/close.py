@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +11,7 @@ from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.consumers import records_in
 from mirrorless.clusters.target_state import TargetState, TargetStates
-from mirrorless.clusters.topics import high_watermarks
+from mirrorless.clusters.topics import high_watermarks, last_stable_offsets
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.loops import shares_topics
 from mirrorless.operation_log import records
@@ -19,11 +20,12 @@ from mirrorless.operations.cluster_pair import ClusterPair, refuse_open
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.clients import CLOSE
-from mirrorless.operations.turns import newest_epochs, start_turn
+from mirrorless.operations.turns import newest_epochs, next_starts, start_turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.operation_log.records import Operations, OperationState
     from mirrorless.settings import Flow, Settings
 
@@ -87,7 +89,7 @@ def _begin_turn(pair: ClusterPair, operation: OperationState, reverse: Flow) -> 
     before = operation.data("reverse")["epochs"]
     if newest_epochs(reverse, before) == before:
         yield from _written_since(pair, operation)
-    for topic in start_turn(reverse, operation.data("open")["ends"], before):
+    for topic in start_turn(reverse, next_starts(operation), before):
         yield f"warning: {topic} is not on both clusters, and is left out"
     yield f"{operation.id}: {reverse.name} is started"
 
@@ -104,13 +106,22 @@ def _lift(pair: ClusterPair, operation: OperationState) -> None:
 
 
 def _written_since(pair: ClusterPair, operation: OperationState) -> Iterator[str]:
-    """Lines about records that others have written to the old cluster since: the live one does not have them."""
+    """Lines about records that others have written to the old cluster since: the live one does not have them.
+
+    Those of a transaction that is still open count, since it may be committed.
+    """
     flow = pair.forward
     drained = operation.data("drain").get("ends", {})
     places = {(topic, number): end for topic, ends in drained.items() for number, end in enumerate(ends)}
-    now, _ = high_watermarks(Admin(flow.source), places)
-    spans = {place: (places[place], end) for place, end in now.items() if end > places[place]}
-    for (topic, partition), number in (records_in(flow.source, spans) if spans else {}).items():
+    admin = Admin(flow.source)
+    ends, _ = high_watermarks(admin, places)
+    stable, _ = last_stable_offsets(admin, places)
+    found: Counter[TopicPartition] = Counter()
+    for until, others, aborted in ((stable, places, False), (ends, stable, True)):
+        begins = {place: max(places[place], others[place]) for place in until.keys() & others.keys()}
+        spans = {place: (begin, until[place]) for place, begin in begins.items() if until[place] > begin}
+        found.update(records_in(flow.source, spans, aborted=aborted) if spans else {})
+    for (topic, partition), number in sorted(found.items()):
         yield (
             f"warning: {count_of(number, 'record')} of {topic}-{partition} were written to {flow.source.alias} after "
             f"the move, from offset {places[topic, partition]} on; {flow.target.alias} does not have them"

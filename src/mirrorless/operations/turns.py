@@ -9,19 +9,23 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import high_watermarks, partition_counts
+from mirrorless.copy.identical.reserve import RESERVED_OFFSETS
 from mirrorless.copy.progress.mark_reader import MarkReader
 from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.resume.reset import Resetter
 from mirrorless.errors import ClusterError, OperationError
+from mirrorless.loops import opposite
 from mirrorless.metadata.planning import Part
 from mirrorless.metadata.sync_pass import one_pass
 from mirrorless.offsets.translation_service import Translator
 from mirrorless.operations.steps.context import StepFailed, places_of
+from mirrorless.policy import keeps_offsets, policy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
+    from mirrorless.operation_log.records import OperationState
     from mirrorless.operations.steps.context import OperationContext
     from mirrorless.settings import Flow
 
@@ -93,17 +97,37 @@ def newest_epochs(flow: Flow, starts: Mapping[str, list[int]]) -> Ends:
     }
 
 
-def start_turn(flow: Flow, starts: Mapping[str, list[int]], before: Ends) -> list[str]:
+def reserved_starts(context: OperationContext, ends: Ends) -> Ends:
+    """Return where the next turn begins in topics with identical offsets: after the offsets that are reserved there."""
+    flow = context.forward
+    if opposite(flow) is None:
+        return {}
+    return {
+        topic: [end + RESERVED_OFFSETS for end in some]
+        for topic, some in ends.items()
+        if keeps_offsets(topic, flow=flow, policy=policy_for(flow))
+    }
+
+
+def next_starts(operation: OperationState) -> Ends:
+    """Return where the turn begins that follows an operation: where its copies end, or after reserved offsets."""
+    starts: Ends = operation.data("open")["ends"] | operation.data("switch clients").get("starts", {})
+    return starts
+
+
+def start_turn(
+    flow: Flow, starts: Mapping[str, list[int]], before: Ends, *, emptied: Collection[str] = frozenset()
+) -> list[str]:
     """Let a flow copy from these offsets of its source on; returns topics that one side lacks, which are left out.
 
     `before` are the `newest_epochs` as they were: partitions with a later one were started by an earlier attempt, and
-    continue where they are. Raises `ClusterError`.
+    continue where they are. `emptied` are topics whose copies begin anew. Raises `ClusterError`.
     """
     admin = Admin(flow.target)
     for failed in one_pass(flow, [Part.TOPICS]).failures:  # its internal topics
         raise ClusterError(f"cannot create {failed.action.topic}: {failed.error}", cluster=flow.target.alias)
     there = partition_counts(admin.metadata()).keys() & partition_counts(Admin(flow.source).metadata()).keys()
-    now = newest_epochs(flow, starts)
+    now, policy = newest_epochs(flow, starts), policy_for(flow)
     with closing(Resetter(flow)) as resetter:
         for topic in sorted(starts.keys() & there):
             wanted = {
@@ -112,7 +136,8 @@ def start_turn(flow: Flow, starts: Mapping[str, list[int]], before: Ends) -> lis
                 if now[topic][number] <= before[topic][number]
             }
             if wanted:
-                resetter.apply(resetter.plan(topic, wanted, partitions=wanted))
+                turn = topic not in emptied and keeps_offsets(topic, flow=flow, policy=policy)
+                resetter.apply(resetter.plan(topic, wanted, partitions=wanted, turn=turn))
     with closing(TargetStates(flow, admin=admin)) as states:
         if states.read() is not TargetState.STARTED:
             states.write(TargetState.STARTED)

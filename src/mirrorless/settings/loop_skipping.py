@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from mirrorless.settings.model import Flow
 
 LOOPS: Final = "mirrorless.loops"
-_RENAMES: Final = "DefaultReplicationPolicy"
+RENAMES: Final = "DefaultReplicationPolicy"
 _SYNC: Final = "sync.topic.configs.enabled"
 
 
@@ -27,7 +27,7 @@ def loop_skipping_refusals(flows: Sequence[Flow]) -> Iterator[SettingRefusal]:
     skipping = [
         flow
         for flow in flows
-        if flow.loops == "skip" and flow.circle and not flow.replication_policy_class.strip().endswith(_RENAMES)
+        if flow.loops == "skip" and flow.circle and not flow.replication_policy_class.strip().endswith(RENAMES)
     ]
     for flow in skipping:
         if flow.active_cluster is not None:

@@ -40,6 +40,7 @@ def state(end: int, number: int | None = None, last: int | None = None, unreplic
 FIRST = epoch(0, 1_000)
 GAP = epoch(1, 1_500, kind=EpochKind.GAP)
 RESET = epoch(1, 1_500, 0, EpochKind.RESET)
+TURN = epoch(1, 1_500, kind=EpochKind.TURN)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,26 @@ RESET = epoch(1, 1_500, 0, EpochKind.RESET)
             state(1_510, 1, 9),
             Append(epoch=1, sequence=10, offset=1_510),
         ),
+        # A turn begins after offsets that are reserved; its first progress is written with the announcement.
+        (
+            progress(1_500, sequence=0, number=1),
+            [FIRST, TURN],
+            state(1_300, 0, 49),
+            Fill(epoch=1, start=1_500, log_end=1_300),
+        ),
+        (
+            progress(1_500, sequence=0, number=1),
+            [FIRST, TURN],
+            state(1_500, 0, 49),
+            Append(epoch=1, sequence=0, offset=1_500),
+        ),
+        (progress(1_500, sequence=0, number=1), [TURN], state(0), Fill(epoch=1, start=1_500, log_end=0)),
+        (
+            progress(1_500, sequence=0, number=1),
+            [FIRST, TURN],
+            state(1_510, 1, 9),
+            Append(epoch=1, sequence=10, offset=1_510),
+        ),
     ],
 )
 def test_it_continues(
@@ -90,6 +111,9 @@ def test_it_continues(
         (None, [], state(1_000, 0, 5), Unexplained),
         (None, [FIRST], state(1_200, 3, 5), Unexplained),
         (progress(1_200, sequence=50), [], state(1_200), Unexplained),
+        (progress(1_600, sequence=50, number=1), [FIRST, TURN], state(1_550), Lost),
+        # Producers that were late took more than is reserved for them.
+        (progress(1_500, sequence=0, number=1), [FIRST, TURN], state(1_501, 0, 49), NotIdentical),
         # Dense copies, and those of MirrorMaker 2.
         (None, [], state(7), NotIdentical),
         (Progress(last_offset=5), [], state(7), NotIdentical),

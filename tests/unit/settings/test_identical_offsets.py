@@ -48,7 +48,11 @@ def test_it_is_of_one_flow_and_of_some_topics(tmp_path: Path) -> None:
     ("lines", "reason"),
     [
         (f"{KEPT}mirrorless.loops = skip\nb->a.sync.topic.configs.enabled = false\n", "mirrorless.loops=skip does not"),
-        (f"{KEPT}mirrorless.active.cluster = a\n", "flows that take turns"),
+        (f"{KEPT}mirrorless.active.cluster = a\nb->a.mirrorless.offsets = dense\n", "b->a takes turns with it"),
+        (
+            f"{KEPT}mirrorless.active.cluster = a\nb->a.mirrorless.offsets.identical.topics = orders\n",
+            "for both",
+        ),
         ("mirrorless.offsets = other\n", "must be dense or identical"),
     ],
 )
@@ -56,3 +60,12 @@ def test_what_it_excludes(tmp_path: Path, lines: str, reason: str) -> None:
     with pytest.raises(ConfigurationError) as refused:
         loaded(tmp_path, BASE.replace("a->b.mirrorless.offsets", "mirrorless.offsets") + lines)
     assert reason in str(refused.value)
+
+
+def test_flows_that_take_turns_have_it_both_or_not(tmp_path: Path) -> None:
+    turns = f"{KEPT}mirrorless.active.cluster = a\n"
+    both = loaded(tmp_path, BASE.replace("a->b.mirrorless.offsets", "mirrorless.offsets") + turns)
+    assert [flow.offsets for flow in both.flows] == ["identical", "identical"]
+    # With default names each direction has remote topics of its own.
+    one = loaded(tmp_path, BASE + "mirrorless.active.cluster = a\n")
+    assert sorted(flow.offsets for flow in one.flows) == ["dense", "identical"]

@@ -80,7 +80,8 @@ def decide_exactly(
     if target.epoch is not None and target.epoch > newest.epoch:
         return Unexplained(epoch=target.epoch)
     own = progress if progress is not None and progress.epoch == newest.epoch else None
-    held = 0 if own is None or own.last_downstream is None else own.last_downstream + 1
+    begins_turn = newest.kind is EpochKind.TURN and (own is None or not own.sequence)
+    held = 0 if own is None or own.last_downstream is None or begins_turn else own.last_downstream + 1
     if held > target.log_end:
         return Lost(
             reason=f"the remote partition ends at {target.log_end}, before the acknowledged offset {held - 1}: the "
@@ -95,6 +96,11 @@ def decide_exactly(
         return Fill(epoch=newest.epoch, start=newest.start, log_end=target.log_end)
     if own is not None and own.sequence is not None and held == target.log_end:
         return Append(epoch=newest.epoch, sequence=own.sequence, offset=held)
+    if begins_turn and target.log_end > newest.start:
+        return NotIdentical(
+            f"the remote partition ends at {target.log_end}, and the turn begins at {newest.start}: others have "
+            f"written to it since applications moved; {FROM_SCRATCH}"
+        )
     begun = own is not None and own.sequence
     if target.log_end == newest.start and not begun:
         return Append(epoch=newest.epoch, sequence=0, offset=target.log_end)

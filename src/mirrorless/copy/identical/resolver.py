@@ -15,7 +15,7 @@ from mirrorless.copy.identical.decision import (
     decide_exactly,
 )
 from mirrorless.copy.identical.seed import holds_only_filler, seed
-from mirrorless.copy.identical.source_log import compare_count, compare_tail, first_record
+from mirrorless.copy.identical.source_log import compare_count, compare_tail, compare_turn, first_record
 from mirrorless.copy.partition.errors import another_topic, append_error, unannounced
 from mirrorless.copy.progress.epoch_kind import LEFT_OUT_TEXT, EpochKind, kind_of_gap, text_of_gap
 from mirrorless.copy.progress.records import Announcement
@@ -156,11 +156,14 @@ class ExactResolver:
         return AskAgain(f"the copy begins at offset {announced.start} of both logs")
 
     async def _fill(self, copy: PartitionCopy, node: int, *, start: int, log_end: int) -> AskAgain:
-        """Have the target's log end at `start`: by filler where it has nothing else, else by markers."""
-        if await holds_only_filler(self._target, node, copy, log_end):
+        """Have the target's log end at `start`: by filler where a copy begins, else by markers."""
+        kind = copy.announced[copy.newest_epoch].kind
+        if kind is EpochKind.TURN:
+            await compare_turn(self._source, self._target, copy, log_end=log_end, start=start)
+        elif await holds_only_filler(self._target, node, copy, log_end):
             done = await seed(self._target, node, copy, log_end=log_end, start=start, over=lambda: self._over)
             return AskAgain(f"filled up to offset {start}" if done else f"filling up to offset {start}")
-        if copy.announced[copy.newest_epoch].kind in (EpochKind.FIRST_COPY, EpochKind.RESET):
+        elif kind in (EpochKind.FIRST_COPY, EpochKind.RESET):
             raise append_error(copy, f"the remote partition has records before offset {start}; {FROM_SCRATCH}")
         await self._holes.write(copy, node, log_end, start)
         return AskAgain(f"markers were written up to offset {start}")

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from mirrorless.batches.exact_intake import Hole, take_exactly
 from mirrorless.batches.header import SEQUENCES, FormatError, scan
 from mirrorless.batches.rebuild import records_of
+from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.batches.stamp import body_of
+from mirrorless.copy.identical.reserve import RESERVED_OFFSETS
 from mirrorless.copy.partition.errors import cut_at, ends_before, fetch_error
 from mirrorless.copy.resume.source_walk import count
 from mirrorless.errors import GapKind
+from mirrorless.log_walk import LogEnd, RecordsGone, committed
 from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_for
 from mirrorless.protocol.leaders import NotNow, leader_of
@@ -102,6 +105,45 @@ async def compare_count(source: ClusterClient, copy: PartitionCopy, *, sequence:
             offset=start,
             records=records - held,
         )
+
+
+async def compare_turn(
+    source: ClusterClient, target: ClusterClient, copy: PartitionCopy, *, log_end: int, start: int
+) -> None:
+    """Compare how many records both sides have where a turn begins; raises `Gap` where these differ.
+
+    The target's log ends at `log_end`, and markers are about to take its offsets up to `start`. On the source these
+    were reserved when applications moved; the target may have markers of producers there that were late.
+    """
+    first = max(0, min(log_end, start - RESERVED_OFFSETS))
+    for client, place in ((source, copy.place), (target, copy.remote_place)):
+        begins = (await client.offsets(leader_of(client, place), [place], at=cluster_client.EARLIEST))[place]
+        if begins.error_code:
+            raise error_for(begins.error_code)
+        first = max(first, begins.offset)
+    ours = await count(source, copy, start=first, end=start) if first < start else 0
+    theirs = await _count_on_target(target, copy, start=first, end=log_end) if first < log_end else 0
+    if ours != theirs:
+        raise copy.gap(
+            f"the source has {ours} records from offset {first} to {start}, where the turn begins, "
+            f"{copy.row.remote_topic}-{copy.row.partition} has {theirs} up to its end {log_end}: the copy is not "
+            "identical",
+            GapKind.MISPLACED,
+            offset=first,
+            records=abs(ours - theirs),
+        )
+
+
+async def _count_on_target(target: ClusterClient, copy: PartitionCopy, *, start: int, end: int) -> int:
+    counter = RecordCounter(start, [end])
+    try:
+        async for batch in committed(target, copy.remote_place, counter, until=end):
+            if isinstance(batch, LogEnd):
+                raise NotNow(f"offset {end - 1} of the remote partition cannot be read yet: a transaction is open")
+            counter.add(batch)
+    except (RecordsGone, FormatError) as error:
+        raise NotNow(f"the remote partition cannot be read: {error}") from None
+    return counter.counts.get(end, counter.records)
 
 
 async def _record_of_source(

@@ -25,6 +25,8 @@ class EpochKind(Enum):
     """It starts after any other gap."""
     FORGOTTEN = auto()
     """The target forgot the producer of a copy with identical offsets, whose position is the end of its log."""
+    TURN = auto()
+    """A turn of a copy with identical offsets begins, after what the opposite flow has appended to its source."""
     OTHER = auto()
     """Stored by a release that knows more kinds, or fewer: no decision depends on it."""
 

@@ -48,6 +48,11 @@ def marker_id(cluster_id: str, topic: str, partition: int, *, claim: int) -> tup
     return _hashed("markers", cluster_id, topic, partition, generation), epoch
 
 
+def reserving_id(cluster_id: str, topic: str, partition: int) -> int:
+    """Return the producer id of the markers that reserve offsets when applications move to `cluster_id`."""
+    return _hashed("reserve", cluster_id, topic, partition)
+
+
 def _hashed(*parts: str | int) -> int:
     digest = hashlib.sha256("\0".join(str(part) for part in parts).encode()).digest()
     return int.from_bytes(digest[:8], "big") % _LOWEST + _LOWEST

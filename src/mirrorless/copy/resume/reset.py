@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mirrorless.copy.flow.connections import FlowConnections
@@ -34,7 +34,8 @@ class Reset:
     """One partition to reset: epoch `epoch` begins at source offset `start`; `position` is the next offset until then.
 
     `end` is the source's last stable offset, `remote_begin` and `remote_end` what the remote partition holds.
-    `stood_at` is the epoch of its last record of ours, None where the target does not remember it.
+    `stood_at` is the epoch of its last record of ours, None where the target does not remember it. `turn`: with
+    identical offsets a turn begins, at the same offset on both sides, up to which the copy fills the remote partition.
     """
 
     topic: str
@@ -48,6 +49,12 @@ class Reset:
     epoch: int
     topic_id: str | None
     stood_at: int | None = None
+    turn: bool = False
+
+    @property
+    def downstream(self) -> int:
+        """The offset of the remote partition where the epoch begins."""
+        return self.start if self.turn else self.remote_end
 
     @property
     def repeated(self) -> int:
@@ -70,17 +77,21 @@ class Resetter:
         self._ends = FlowConnections(flow)
         self._source, self._target = self._ends.source, self._ends.target
 
-    def plan(self, topic: str, to: int | Mapping[int, int], *, partitions: Collection[int] = ()) -> list[Reset]:
+    def plan(
+        self, topic: str, to: int | Mapping[int, int], *, partitions: Collection[int] = (), turn: bool = False
+    ) -> list[Reset]:
         """Plan the reset of these partitions of a source topic, of all if none is named.
 
-        `to` is `EARLIEST`, `LATEST`, an offset, or minus a time in ms; or an offset by partition. Raises
+        `to` is `EARLIEST`, `LATEST`, an offset, or minus a time in ms; or an offset by partition. `turn` is as in
+        `Reset`. Raises
         `ConfigurationError` for a topic that the flow does not replicate, and for a partition that one side does not
         have. Nothing is written.
         """
         remote = replicated(self._flow, {topic: 1}).get(topic)
         if remote is None:
             raise ConfigurationError(f"flow {self._flow.name} does not replicate this topic", key="topic", value=topic)
-        return self._run(lambda: self._plan(topic, remote, to, partitions))
+        resets = self._run(lambda: self._plan(topic, remote, to, partitions))
+        return [replace(one, turn=True) for one in resets] if turn else resets
 
     def apply(self, resets: Sequence[Reset]) -> None:
         """Announce the new epochs and write the new progress; a running copy continues there at its next lease."""
@@ -91,7 +102,7 @@ class Resetter:
             where = SourcePartition(flow.source.alias, one.topic, one.partition, flow.connector_name)
             # MirrorMaker 2 would continue from here too.
             progress = Progress(
-                last_offset=one.start - 1, sequence=0, epoch=one.epoch, last_downstream=one.remote_end - 1
+                last_offset=one.start - 1, sequence=0, epoch=one.epoch, last_downstream=one.downstream - 1
             )
             progress_writer.write(where.progress_key(), progress.to_bytes())
         if not progress_writer.flush(_FLUSH_S) or progress_writer.failures:
@@ -200,9 +211,9 @@ class Resetter:
             wanted = Announcement(
                 epoch=one.epoch,
                 start=one.start,
-                downstream=one.remote_end,
-                kind=EpochKind.RESET,
-                reason=f"reset to {one.start}",
+                downstream=one.downstream,
+                kind=EpochKind.TURN if one.turn else EpochKind.RESET,
+                reason=f"{'turn from' if one.turn else 'reset to'} {one.start}",
                 topic_id=one.topic_id,
                 stood_at=one.stood_at,
                 source_end=one.end,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.copy.flow.status import status_of
+from mirrorless.copy.identical.reserve import reserve
 from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.loops import shares_topics
@@ -15,7 +16,7 @@ from mirrorless.operations.fences import BLOCKS_FLOWS
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, takes_turns
 from mirrorless.operations.switches import document, throw
-from mirrorless.operations.turns import newest_epochs, start_turn
+from mirrorless.operations.turns import newest_epochs, next_starts, reserved_starts, start_turn
 
 if TYPE_CHECKING:
     from mirrorless.operations.steps.context import OperationContext
@@ -31,16 +32,27 @@ _WAITS: Final = {
 
 
 class SwitchStep(OperationStep):
-    """Throws every switch; one that fails stops the operation, which can be continued."""
+    """Throws every switch; one that fails stops the operation, which can be continued.
+
+    With identical offsets some are reserved before, for what producers that are late add to the old cluster; `starts`
+    is where the opposite flow begins then.
+    """
 
     name = "switch clients"
 
     def plan(self, context: OperationContext) -> dict[str, Any]:
         """Record which."""
-        return {"switches": list(context.request.switches)}
+        starts = reserved_starts(context, context.operation.data("open").get("ends", {}))
+        return {"switches": list(context.request.switches), "starts": starts}
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
         """Throw them in their order."""
+        context.check()
+        starts = planned.get("starts", {})  # a release before this one recorded none
+        reserve(
+            context.forward.target,
+            {(topic, number): start for topic, some in starts.items() for number, start in enumerate(some)},
+        )
         said = document(context.operation.id, context.request, context.forward.target, dry_run=False)
         for switch in planned["switches"]:
             context.check()
@@ -99,7 +111,7 @@ class ReverseStep(OperationStep):
         if planned.get("unreachable"):
             return planned | {"runs": False}
         if takes_turns(context):
-            left_out = start_turn(flow, context.operation.data("open")["ends"], planned["epochs"])
+            left_out = start_turn(flow, next_starts(context.operation), planned["epochs"])
             context.warnings += [f"{topic} is not on both clusters, and is left out" for topic in left_out]
         elif planned["state"] != TargetState.STARTED:
             with closing(TargetStates(flow)) as states:

@@ -13,7 +13,8 @@ from mirrorless.offsets.turn_translation import progress_translator
 from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of
+from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of, takes_turns
+from mirrorless.policy import keeps_offsets, policy_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,15 +81,16 @@ def _settled_ends(context: OperationContext, places: list[TopicPartition], until
 
 def _copied(context: OperationContext, ends: Mapping[TopicPartition, int], until: float) -> bool:
     """Wait until the target has everything before these ends; returns whether this process had to copy."""
-    flow = context.forward
+    flow, policy = context.forward, policy_for(context.forward)
+    exact = {topic for topic, _ in ends if takes_turns(context) and keeps_offsets(topic, flow=flow, policy=policy)}
     copied_here = False
     with closing(progress_translator(flow, source=context.source, target=context.target)) as translator:
         best, since = -1, time.monotonic()
         trouble: str | None = None
         while True:
             left, troubles = _backlog(context, translator, ends)
-            records = sum(one.records for one in left.values())
-            if not records and len(left) == len(ends) and all(one.exact for one in left.values()):
+            lacking = [place for place, end in ends.items() if not _is_copied(left.get(place), end, place[0] in exact)]
+            if not lacking:
                 return copied_here
             reached = sum(one.copied_to for one in left.values())
             if reached > best:
@@ -100,12 +102,19 @@ def _copied(context: OperationContext, ends: Mapping[TopicPartition, int], until
             if not context.wait(until):
                 lines = [
                     f"{topic}-{partition}: {count_of(one.records, 'record')} not copied, from offset {one.copied_to} on"
-                    for (topic, partition), one in left.items()
-                    if one.records or not one.exact
+                    for topic, partition in lacking
+                    if (one := left.get((topic, partition))) is not None
                 ]
                 seconds = context.request.drain_timeout_s
                 troubles += [] if trouble is None else [trouble]
                 raise StepFailed(f"not everything was copied in {seconds:g} s", [*lines, *troubles])
+
+
+def _is_copied(left: Backlog | None, end: int, and_markers: bool) -> bool:
+    """Whether nothing is left; `and_markers`: with identical offsets both logs have to end at one offset."""
+    if left is None:
+        return False
+    return left.copied_to >= end if and_markers else left.exact and not left.records
 
 
 def _copy(context: OperationContext) -> str | None:
