@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mirrorless.clusters.acls import Acl, AclResource, create_acls
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import high_watermarks
 from mirrorless.local.broker import SecureListener
 from mirrorless.metadata.planning import Admins
+from mirrorless.offsets.checkpoint_pass import Checkpoints
+from mirrorless.operations.steps.context import StepFailed
 from mirrorless.settings import Cluster, load
 from mirrorless.verify.metadata_diff import compare_metadata
 from tests.support.applications import Clients, GroupReader, Outcome, Writer, running
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from mirrorless.local.embedded_kafka import EmbeddedCluster
+    from mirrorless.settings import Flow
     from tests.support.world import World
 
 AUTHORIZER = {
@@ -183,3 +186,14 @@ class Applications:
 
 def plain(cluster: EmbeddedCluster) -> Cluster:
     return Cluster(alias=cluster.name, bootstrap_servers=cluster.bootstrap_servers)
+
+
+def stop_here(*_: object) -> NoReturn:
+    """Fail in place of a step."""
+    raise StepFailed("stopped here")
+
+
+def checkpoint(flow: Flow) -> None:
+    """Emit the checkpoints of a flow once."""
+    with closing(Checkpoints(flow)) as passes:
+        passes.emit()

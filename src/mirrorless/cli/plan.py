@@ -78,7 +78,7 @@ def planned(flow: Flow) -> Plan:
             counts, known = planner.replicated, copied.known()
             backfill = backfill_note(flow, distance, source=admins.source, counts=counts, known=known)
         outlook = IdenticalOutlook()
-        if flow.offsets == "identical":
+        if flow.offsets == "identical" and not planner.is_waiting:
             outlook = identical_outlook(
                 flow,
                 source=admins.source,

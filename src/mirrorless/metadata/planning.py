@@ -168,6 +168,11 @@ class MetadataPlanner:
         return without_other_copies(plan, found, remote=self._remote)
 
     @property
+    def is_waiting(self) -> bool:
+        """Whether the flow waits for its turn."""
+        return self._stopped is not None
+
+    @property
     def target_brokers(self) -> list[int]:
         """Ids of the target's brokers."""
         return sorted(self._target_metadata.brokers)

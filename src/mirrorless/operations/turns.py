@@ -23,7 +23,7 @@ from mirrorless.operations.steps.context import StepFailed, places_of
 from mirrorless.policy import keeps_offsets, policy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from mirrorless.operation_log.records import OperationState
     from mirrorless.operations.steps.context import OperationContext
@@ -97,16 +97,17 @@ def newest_epochs(flow: Flow, starts: Mapping[str, list[int]]) -> Ends:
     }
 
 
-def reserved_starts(context: OperationContext, ends: Ends) -> Ends:
-    """Return where the next turn begins in topics with identical offsets: after the offsets that are reserved there."""
-    flow = context.forward
+def exact_topics(flow: Flow, topics: Iterable[str]) -> set[str]:
+    """Return the topics whose records keep their offsets from turn to turn; none if the flow takes no turns."""
     if opposite(flow) is None:
-        return {}
-    return {
-        topic: [end + RESERVED_OFFSETS for end in some]
-        for topic, some in ends.items()
-        if keeps_offsets(topic, flow=flow, policy=policy_for(flow))
-    }
+        return set()
+    policy = policy_for(flow)
+    return {topic for topic in topics if keeps_offsets(topic, flow=flow, policy=policy)}
+
+
+def reserved_starts(flow: Flow, ends: Ends) -> Ends:
+    """Return where the turn after this flow's begins in its `exact_topics`: after the reserved offsets."""
+    return {topic: [end + RESERVED_OFFSETS for end in ends[topic]] for topic in sorted(exact_topics(flow, ends))}
 
 
 def next_starts(operation: OperationState) -> Ends:
@@ -127,7 +128,7 @@ def start_turn(
     for failed in one_pass(flow, [Part.TOPICS]).failures:  # its internal topics
         raise ClusterError(f"cannot create {failed.action.topic}: {failed.error}", cluster=flow.target.alias)
     there = partition_counts(admin.metadata()).keys() & partition_counts(Admin(flow.source).metadata()).keys()
-    now, policy = newest_epochs(flow, starts), policy_for(flow)
+    now, exact = newest_epochs(flow, starts), exact_topics(flow, starts.keys() - emptied)
     with closing(Resetter(flow)) as resetter:
         for topic in sorted(starts.keys() & there):
             wanted = {
@@ -136,8 +137,7 @@ def start_turn(
                 if now[topic][number] <= before[topic][number]
             }
             if wanted:
-                turn = topic not in emptied and keeps_offsets(topic, flow=flow, policy=policy)
-                resetter.apply(resetter.plan(topic, wanted, partitions=wanted, turn=turn))
+                resetter.apply(resetter.plan(topic, wanted, partitions=wanted, turn=topic in exact))
     with closing(TargetStates(flow, admin=admin)) as states:
         if states.read() is not TargetState.STARTED:
             states.write(TargetState.STARTED)

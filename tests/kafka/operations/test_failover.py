@@ -5,25 +5,22 @@ from __future__ import annotations
 import json
 import os
 import signal
-from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import pytest
 
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
-from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations import run
 from mirrorless.operations.close import close_fence
 from mirrorless.operations.run import Terms
 from mirrorless.operations.steps import stranded_tail
-from mirrorless.operations.steps.context import StepFailed
 from mirrorless.operations.steps.preflight import PreflightStep
 from mirrorless.settings import load
 from tests.support.applications import GroupReader, running
-from tests.support.moving import GROUPS, PARTITIONS, Applications
+from tests.support.moving import GROUPS, PARTITIONS, Applications, checkpoint, stop_here
 from tests.support.offsets import commit, committed
 from tests.support.processes import Mirrorless
 from tests.support.secured import eventually
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from mirrorless.settings import Flow
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -205,12 +201,3 @@ def test_a_stranded_tail_is_left_or_the_old_topic_is_emptied(
     assert TargetStates(settings.flow(world.flow)).read() is TargetState.STOPPED
     assert close_fence(settings)[-1].endswith(f"{world.flow} is started")
     assert TargetStates(settings.flow(world.flow)).read() is TargetState.STARTED
-
-
-def stop_here(*_: object) -> NoReturn:
-    raise StepFailed("stopped here")
-
-
-def checkpoint(flow: Flow) -> None:
-    with closing(Checkpoints(flow)) as passes:
-        passes.emit()

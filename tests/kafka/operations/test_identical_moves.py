@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
+from mirrorless.cli import root
+from mirrorless.operation_log.records import OperationKind
+from mirrorless.operations import run
+from mirrorless.operations.close import close_fence
+from mirrorless.operations.run import Terms
+from mirrorless.operations.steps import stranded_tail
+from mirrorless.operations.steps.preflight import PreflightStep
+from mirrorless.settings import load
 from tests.support.identical import ends, records_at
-from tests.support.moving import PARTITIONS, Applications
+from tests.support.moving import PARTITIONS, Applications, checkpoint, stop_here
+from tests.support.offsets import commit, committed
 from tests.support.secured import eventually
-from tests.support.world import producer
+from tests.support.world import fill, producer, read
 
 if TYPE_CHECKING:
     from mirrorless.local.embedded_kafka import EmbeddedCluster
@@ -51,8 +61,73 @@ def test_there_and_back_and_there_again(world: World, fence: str) -> None:
             abort(old[target], topic, 5)  # a producer that is late
             applications.close()
             applications.write_more(300)
+        status, report, said = applications.command("drill", "--to", world.source_alias)
+        assert status == 0, (report, said)
         applications.check()
         eventually(
             lambda: all(ends(world.source, topic, one) == ends(world.target, topic, one) for one in range(PARTITIONS))
         )
         assert is_identical(world, topic)
+
+
+@pytest.mark.parametrize("how", ["topic", "reset"])
+def test_after_a_failover_the_tail_makes_room(world: World, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The live cluster has other records at its offsets, so it cannot stay. The first attempt is aborted."""
+    extra = IDENTICAL | {"mirrorless.fence.quiet.seconds": "0.2"}
+    applications = Applications(world, extra, takes_turns=True)
+    topic = applications.topic
+    fill(world.source, topic, numbered(0, 300), partitions=PARTITIONS)
+    settings = load(str(world.file))
+    world.copy_to_the_end()
+    commit(world.source, f"{topic}-0", {(topic, 0): 40})
+    checkpoint(settings.flow(world.flow))
+    fill(world.source, topic, numbered(300, 330), partitions=PARTITIONS)
+    assert run.begin(settings, OperationKind.FAILOVER, world.target_alias, Terms()).error is None
+    fill(world.target, topic, numbered(1000, 1060), partitions=PARTITIONS)
+    commit(world.target, f"{topic}-1", {(topic, 1): 310})
+    monkeypatch.setattr(stranded_tail, "_ACTIVE_S", 0.0)  # the writer of the tail has just ended
+    refused = run.begin(settings, OperationKind.FAILBACK, world.source_alias, Terms(stranded="leave"))
+    assert refused.error == "with identical offsets no tail can stay: use --stranded topic or reset"
+    with monkeypatch.context() as patched:
+        patched.setattr(PreflightStep, "act", stop_here)
+        assert run.begin(settings, OperationKind.FAILBACK, world.source_alias, Terms(stranded=how)).is_restored
+    ended = run.begin(settings, OperationKind.FAILBACK, world.source_alias, Terms(stranded=how))
+    assert ended.error is None, ended
+    assert is_identical(world, topic)
+    found = records_at(world.source, topic)
+    assert [[one.offset for one in found[number]] for number in range(PARTITIONS)] == [
+        [*range(100), *range(300, 320)] for _ in range(PARTITIONS)
+    ]
+    stranded = read(world.target, f"{topic}.stranded") if how == "topic" else {}
+    assert sorted(int(one.value or b"") for some in stranded.values() for one in some) == (
+        list(range(300, 330)) if how == "topic" else []
+    )
+    assert committed(world.source, f"{topic}-0")[topic, 0] == 40
+    assert committed(world.source, f"{topic}-1")[topic, 1] == 310
+    close_fence(settings)
+    fill(world.source, topic, numbered(2000, 2030), partitions=PARTITIONS)
+    world.copy_to_the_end()
+    assert is_identical(world, topic)
+
+
+def test_a_failover_without_a_tail_continues_where_it_ended(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    applications = Applications(world, IDENTICAL | {"mirrorless.fence.quiet.seconds": "0.2"}, takes_turns=True)
+    topic = applications.topic
+    fill(world.source, topic, numbered(0, 300), partitions=PARTITIONS)
+    settings = load(str(world.file))
+    world.copy_to_the_end()
+    abort(world.source, topic, 10)  # nothing that anybody reads
+    planned = CliRunner().invoke(root, ["plan", str(world.file)])
+    assert "problem" not in planned.output, planned.output
+    assert run.begin(settings, OperationKind.FAILOVER, world.target_alias, Terms()).error is None
+    fill(world.target, topic, numbered(1000, 1060), partitions=PARTITIONS)
+    monkeypatch.setattr(stranded_tail, "_ACTIVE_S", 0.0)
+    ended = run.begin(settings, OperationKind.FAILBACK, world.source_alias, Terms())
+    assert ended.error is None, ended
+    assert is_identical(world, topic)
+    found = records_at(world.source, topic)
+    assert [one.offset for one in found[0]] == [*range(100), *range(300, 320)]
+
+
+def numbered(first: int, end: int) -> list[bytes]:
+    return [b"%d" % number for number in range(first, end)]

@@ -42,7 +42,7 @@ class SwitchStep(OperationStep):
 
     def plan(self, context: OperationContext) -> dict[str, Any]:
         """Record which."""
-        starts = reserved_starts(context, context.operation.data("open").get("ends", {}))
+        starts = reserved_starts(context.forward, context.operation.data("open").get("ends", {}))
         return {"switches": list(context.request.switches), "starts": starts}
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:

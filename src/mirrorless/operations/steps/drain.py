@@ -13,8 +13,8 @@ from mirrorless.offsets.turn_translation import progress_translator
 from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of, takes_turns
-from mirrorless.policy import keeps_offsets, policy_for
+from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of
+from mirrorless.operations.turns import exact_topics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,8 +81,8 @@ def _settled_ends(context: OperationContext, places: list[TopicPartition], until
 
 def _copied(context: OperationContext, ends: Mapping[TopicPartition, int], until: float) -> bool:
     """Wait until the target has everything before these ends; returns whether this process had to copy."""
-    flow, policy = context.forward, policy_for(context.forward)
-    exact = {topic for topic, _ in ends if takes_turns(context) and keeps_offsets(topic, flow=flow, policy=policy)}
+    flow = context.forward
+    exact = exact_topics(flow, {topic for topic, _ in ends})
     copied_here = False
     with closing(progress_translator(flow, source=context.source, target=context.target)) as translator:
         best, since = -1, time.monotonic()

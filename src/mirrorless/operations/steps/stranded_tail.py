@@ -1,7 +1,9 @@
 """The stranded tail of flows that take turns: what the old cluster has after the last record that was replicated.
 
 It stays in the old log, in front of what the opposite flow copies there. What is to become of it is the operator's
-decision: `topic` copies it to the live cluster, `leave` does not, `reset` empties the old topics first.
+decision: `topic` copies it to the live cluster, `leave` does not, `reset` empties the old topics first. With identical
+offsets the live cluster has other records at the tail's offsets: `topic` empties the old topics too, and nothing can be
+left.
 """
 
 from __future__ import annotations
@@ -33,11 +35,11 @@ from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import StepFailed, places_of
 from mirrorless.operations.steps.stranded_topics import copy_tails, empty_topics, ends_of_tails
-from mirrorless.operations.turns import newest_epochs, start_turn
+from mirrorless.operations.turns import exact_topics, newest_epochs, next_starts, start_turn
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.operation_log.records import OperationState
@@ -68,18 +70,19 @@ def plan_tail(context: OperationContext) -> dict[str, Any]:
     cluster.
     """
     failover = _failover(context)
-    starts: Ends = failover.data("open")["ends"]
+    starts = next_starts(failover)
     there = partition_counts(context.target.metadata())
     if gone := sorted(starts.keys() - there):
         context.warnings += [f"{topic} is not on {context.forward.target.alias} any more" for topic in gone]
         starts = {topic: offsets for topic, offsets in starts.items() if topic in there}
+    ends = {topic: failover.data("open")["ends"][topic] for topic in starts}
     _warn_of_others(context, starts)
     counts = {topic: len(some) for topic, some in starts.items()}
     places = places_of(counts)
     since_ms = int((time.time() - _ACTIVE_S) * 1000)
     producers = active_producers(context.forward.target, context.target.metadata(), places)
     before = _epochs_before(context, failover, starts)
-    tails, again = _tails(context, starts, places, before)
+    tails, again = _tails(context, ends, places, before)
     writing = [one for one in producers if one.last_ms >= since_ms and tails[one.place][1] > tails[one.place][0]]
     if writing:
         raise StepFailed(
@@ -87,19 +90,26 @@ def plan_tail(context: OperationContext) -> dict[str, Any]:
             [one.text for one in writing],
         )
     records = _counted(context, tails)
-    found = [place for place, number in sorted(records.items()) if number]
+    exact = exact_topics(context.forward, starts) - set(again)
+    in_exact = [place for place in places if place[0] in exact]
+    _refuse_open_transactions(context, in_exact)
+    beyond = {place for place in in_exact if tails[place][1] > starts[place[0]][place[1]]}
+    found = sorted({place for place, number in records.items() if number} | beyond)
     times = _timestamps(context, {place: tails[place] for place in found})
     how = context.request.stranded
     named = sorted({topic for topic, _ in found})
-    ids = topic_ids(context.target, named)[0] if how == RESET else {}
+    emptied = [topic for topic in named if how == RESET or (how == TOPIC and topic in exact)]
+    if how == LEAVE and (kept := exact.intersection(named)):
+        raise StepFailed("with identical offsets no tail can stay: use --stranded topic or reset", sorted(kept))
+    ids, _ = topic_ids(context.target, emptied)
     return {
         "how": how,
         "starts": starts,
         "epochs": before,
         "again": again,
-        "partitions": [[*place, records[place], *tails[place], *times[place]] for place in found],
+        "partitions": [[*place, records.get(place, 0), *tails[place], *times[place]] for place in found],
         "ends": ends_of_tails(context, {topic: counts[topic] for topic in named}) if how == TOPIC else {},
-        "ids": {topic: ids.get(topic, "") for topic in named} if how == RESET else {},
+        "ids": {topic: ids.get(topic, "") for topic in emptied},
     }
 
 
@@ -116,14 +126,13 @@ def settle_tail(context: OperationContext, planned: dict[str, Any]) -> dict[str,
         copy_tails(context, partitions, planned["ends"])
     emptied = frozenset(planned["ids"])
     counts = {topic: len(offsets) for topic, offsets in planned["starts"].items()}
-    if how == RESET:
-        empty_topics(context, planned["ids"], counts)
+    empty_topics(context, planned["ids"], counts)
     context.check()
     starts = {
         topic: [0] * len(offsets) if topic in emptied or topic in planned["again"] else offsets
         for topic, offsets in planned["starts"].items()
     }
-    left_out = start_turn(context.forward, starts, planned["epochs"])
+    left_out = start_turn(context.forward, starts, planned["epochs"], emptied=emptied.union(planned["again"]))
     context.warnings += [f"{topic} is not on both clusters, and is left out" for topic in left_out]
     counts = {topic: count for topic, count in counts.items() if topic not in left_out}
     _catch_up(context, places_of(counts))
@@ -139,7 +148,7 @@ def tail_text(one: list[Any]) -> str:
 
 def undo_emptied(context: OperationContext, planned: dict[str, Any]) -> None:
     """Create topics again that were deleted to be emptied; their records are gone, as was asked for."""
-    if planned["how"] == RESET and planned["ids"]:
+    if planned["ids"]:
         counts = {topic: len(offsets) for topic, offsets in planned["starts"].items()}
         for topic in empty_topics(context, planned["ids"], counts, deletes=False):
             context.warnings.append(f"{topic} stays emptied on {context.forward.target.alias}")
@@ -188,7 +197,7 @@ def _warn_of_others(context: OperationContext, starts: Ends) -> None:
 
 
 def _tails(
-    context: OperationContext, starts: Ends, places: list[TopicPartition], before: Ends
+    context: OperationContext, ends_of_copies: Ends, places: list[TopicPartition], before: Ends
 ) -> tuple[dict[TopicPartition, tuple[int, int]], list[str]]:
     """The first offset and the end of each tail on the old cluster; and topics there that were emptied since."""
     assert context.reverse is not None
@@ -202,7 +211,7 @@ def _tails(
     again: set[str] = set()
     with closing(InverseTranslator(context.reverse, source=context.target, target=context.source)) as inverse:
         inverse.refresh(places)
-        wanted = {(topic, partition): [starts[topic][partition]] for topic, partition in places}
+        wanted = {(topic, partition): [ends_of_copies[topic][partition]] for topic, partition in places}
         answers = inverse.translate(wanted, deadline=time.monotonic() + _WALKING_S)
         again |= {place[0] for place in places if inverse.translator.why_not(place) is not None}
     for place in places:
@@ -214,6 +223,14 @@ def _tails(
         since = [each.downstream for number, each in one.announced.items() if number > newest] if one else []
         found[place] = (first, first if place[0] in again else max(first, min([ends[place], *since])))
     return found, sorted(again)
+
+
+def _refuse_open_transactions(context: OperationContext, places: Sequence[TopicPartition]) -> None:
+    """Raise `StepFailed` while one is open on the old cluster: its records would be at offsets that are reserved."""
+    ends, _ = high_watermarks(context.target, places)
+    stable, _ = last_stable_offsets(context.target, places)
+    if open_in := [f"{topic}-{number}" for (topic, number), end in stable.items() if end < ends[topic, number]]:
+        raise StepFailed(f"transactions are still open on {context.forward.target.alias}; try again", open_in)
 
 
 def _counted(context: OperationContext, tails: Mapping[TopicPartition, tuple[int, int]]) -> dict[TopicPartition, int]:
