@@ -22,6 +22,7 @@ from mirrorless.doctor.probes import NotSaid
 from mirrorless.doctor.replicas import enough_replicas
 from mirrorless.errors import ClusterError
 from mirrorless.metadata.expected_configs import Target, Unread, topic_pairs
+from mirrorless.metadata.fences import FENCED_BYTES, MAX_BYTES
 from mirrorless.metadata.retention import compare_retention
 from mirrorless.metadata.serverless import target_filter
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 SIZE, TIMESTAMPS, REPLICAS, RETENTION = "message size", "timestamps", "in-sync replicas", "retention"
 LIMITS: Final = (SIZE, TIMESTAMPS, REPLICAS, RETENTION)
-_MAX_BYTES: Final = "max.message.bytes"
 _TYPE: Final = "message.timestamp.type"
 _BEFORE: Final = "message.timestamp.before.max.ms"
 _AFTER: Final = "message.timestamp.after.max.ms"
@@ -193,13 +193,21 @@ def _sizes(pairs: Sequence[TopicPair], alias: str) -> Finding:
     small = [
         (one, theirs, ours)
         for one in pairs
-        if (theirs := one.source_limit(_MAX_BYTES)) is not None
-        and (ours := one.limit(_MAX_BYTES)) is not None
+        if (theirs := one.source_limit(MAX_BYTES)) is not None
+        and (ours := one.limit(MAX_BYTES)) is not None
         and ours < theirs
     ]
     if not small:
         text = f"{_topics(pairs)}: the target accepts the largest batches of the source"
         return Finding(check=SIZE, status=Status.OK, text=text, cluster=alias)
+    if fenced := [one.remote for one, _, ours in small if ours == int(FENCED_BYTES)]:
+        return Finding(
+            check=SIZE,
+            status=Status.WARNING,
+            text=f"the fence of an operation is up ({MAX_BYTES}={FENCED_BYTES}): {some_of(fenced)}",
+            cluster=alias,
+            fix="when no client writes to these topics any more, run `mirrorless operation FILE close`",
+        )
     told = [f"{one.remote} accepts {ours:,} bytes, {one.topic} {theirs:,}" for one, theirs, ours in small]
     most = max(theirs for _, theirs, _ in small)
     return Finding(
@@ -207,7 +215,7 @@ def _sizes(pairs: Sequence[TopicPair], alias: str) -> Finding:
         status=Status.FAILED,
         text=some_of(told),
         cluster=alias,
-        fix=f"set {_MAX_BYTES} of these remote topics, or message.max.bytes of {alias}'s brokers, to {most}",
+        fix=f"set {MAX_BYTES} of these remote topics, or message.max.bytes of {alias}'s brokers, to {most}",
     )
 
 

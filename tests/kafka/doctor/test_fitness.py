@@ -136,6 +136,17 @@ def test_records_that_are_too_large_for_the_target(world: World, there: bool) ->
     assert failed.fix.endswith("to 2000000")
 
 
+def test_the_fence_of_an_operation_is_not_to_be_removed_by_hand(world: World) -> None:
+    topic = world.topic()
+    make(world.target, world.remote(topic), **{"max.message.bytes": "78"})
+
+    found = findings(world)[world.target_alias, "message size"]
+
+    assert found.status is Status.WARNING
+    assert found.text == f"the fence of an operation is up (max.message.bytes=78): {world.remote(topic)}"
+    assert "operation FILE close" in (found.fix or "")
+
+
 def test_records_that_are_too_old_for_the_target(world: World) -> None:
     topic = world.topic(partitions=2)
     for partition, hours in enumerate((-50, 0)):

@@ -14,7 +14,7 @@ from mirrorless.offsets.turn_translation import progress_translator
 from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of, takes_turns
-from mirrorless.operations.steps.stranded_tail import SAID, plan_tail, settle_tail, undo_emptied
+from mirrorless.operations.steps.stranded_tail import SAID, TOPIC, plan_tail, settle_tail, undo_emptied
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ class StrandedStep(OperationStep):
             return "nothing was stranded"
         where = count_of(len(data["partitions"]), "partition")
         if "how" in data:
-            return f"{count_of(number, 'record')} in {where}: {SAID[data['how']]}"
+            emptied = ", and the old topics are emptied" if data["how"] == TOPIC and data["ids"] else ""
+            return f"{count_of(number, 'record')} in {where}: {SAID[data['how']]}{emptied}"
         return f"{count_of(number, 'record')} in {where} had not been replicated, and are now"
 
 
