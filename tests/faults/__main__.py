@@ -77,7 +77,9 @@ class Progress:
                 self.longest_s, self.longest_from_s = now - moved, moved - self._began
 
 
-def build(folder: Path, clusters: dict[str, EmbeddedCluster], proxies: dict[str, list[Proxy]]) -> World:
+def build(
+    folder: Path, clusters: dict[str, EmbeddedCluster], proxies: dict[str, list[Proxy]], *, offsets: str
+) -> World:
     """Create the topics, and a configuration whose clients go through the proxies."""
     source, target = clusters["source"], clusters["target"]
     for name, cluster in clusters.items():
@@ -98,7 +100,7 @@ def build(folder: Path, clusters: dict[str, EmbeddedCluster], proxies: dict[str,
     }
     world.write_settings(
         **{f"{alias}.bootstrap.servers": servers for alias, servers in addresses.items()},
-        **{"mirrorless.lease.seconds": "10"},
+        **{"mirrorless.lease.seconds": "10", "mirrorless.offsets": offsets},
     )
     return world
 
@@ -109,6 +111,7 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=32)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--per-second", type=int, default=3_000, help="records a second, all topics together")
+    parser.add_argument("--offsets", choices=["dense", "identical"], default="dense")
     arguments = parser.parse_args()
     console = Console(width=120)
     proxies = {name: [Proxy() for _ in range(3)] for name in ("source", "target")}
@@ -127,7 +130,7 @@ def main() -> None:
     ]
     scratch = tempfile.TemporaryDirectory(prefix="mirrorless-faults-", ignore_cleanup_errors=True)
     with scratch as folder, start_clusters(specs) as clusters:
-        world = build(Path(folder), clusters, proxies)
+        world = build(Path(folder), clusters, proxies, offsets=arguments.offsets)
         load = Load(world.source, per_second=arguments.per_second)
         injection = Injection(world, proxies, seed=arguments.seed)
         load.start()
@@ -153,7 +156,7 @@ def main() -> None:
             }
         )
         world.copy_to_the_end()
-        verdict = judge(world, load)
+        verdict = judge(world, load, identical=arguments.offsets == "identical")
     table = Table("fault", "times", title=f"{sum(done.values())} faults in {time.monotonic() - began:,.0f} s")
     for kind, times in sorted(done.items()):
         table.add_row(kind, str(times))
@@ -161,8 +164,8 @@ def main() -> None:
     console.print(
         f"records {verdict.records:,} (transactions: {load.committed} committed, {load.aborted} aborted), "
         f"duplicates {verdict.duplicates}, losses {verdict.losses}, out of order {verdict.disordered}, "
-        f"not from the source {verdict.strangers}\nlongest time without progress {progress.longest_s:.1f} s, "
-        f"from {progress.longest_from_s:.0f} s on",
+        f"not from the source {verdict.strangers}, at another offset {verdict.moved}\n"
+        f"longest time without progress {progress.longest_s:.1f} s, from {progress.longest_from_s:.0f} s on",
         highlight=False,
     )
     for error in load.errors:

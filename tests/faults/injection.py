@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import psutil
+import pytest
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 from kafka.protocol.admin.topics import ElectionType
@@ -148,6 +149,6 @@ class Injection:
                 process.resume()
         time.sleep(_BOTH_S)
         stopped.process.send_signal(signal.SIGTERM)
-        with suppress(AssertionError):
+        with suppress(pytest.fail.Exception):
             stopped.wait(30)
         stopped.kill()

@@ -116,7 +116,7 @@ def zookeeper_settings(*, port: int, zookeeper_port: int) -> dict[str, str]:
 def start_release(release: str, **more: str) -> Iterator[EmbeddedCluster]:
     """Start a cluster of one broker of a release, with `more` settings, and stop it at the end."""
     spec = ClusterSpec(name=f"kafka-{release}", settings={**_SETTINGS, **more})
-    if release not in OLD:
+    if release == CURRENT:
         with start_clusters([spec]) as started:
             yield started[spec.name]
         return

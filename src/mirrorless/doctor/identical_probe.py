@@ -21,7 +21,7 @@ from mirrorless.policy import policy_for
 from mirrorless.protocol.broker_errors import error_name
 from mirrorless.protocol.cluster_client import ClusterClient
 from mirrorless.protocol.leaders import NotNow, leader_of
-from mirrorless.protocol.markers import delete_records, write_markers
+from mirrorless.protocol.markers import RIGHT, delete_records, write_markers
 
 if TYPE_CHECKING:
     from mirrorless.clusters.topic_partition import TopicPartition
@@ -55,8 +55,7 @@ def probe_identical_offsets(flow: Flow) -> Finding | None:
     except (MirrorlessError, kafka_errors.KafkaError) as error:
         return _finding(alias, Status.NOT_CHECKED, str(error))
     if wrong is not None:
-        rights = "ALTER on the cluster (Kafka 2.8: CLUSTER_ACTION) and DELETE on remote topics"
-        fix = f"on {alias}, allow the flow's user {rights}, or set mirrorless.offsets=dense"
+        fix = f"on {alias}, allow the flow's user {RIGHT} and DELETE on remote topics, or set mirrorless.offsets=dense"
         return _finding(alias, Status.FAILED, wrong, fix=fix)
     text = f"a topic began at offset {_BEGIN}, and {_MARKERS} markers took as many offsets"
     if left is not None:

@@ -1,7 +1,7 @@
 """Requests that move a partition's log end without a record that consumers see, and that delete what is before it.
 
 `WriteTxnMarkers` is the request that a transaction coordinator sends to partition leaders: each marker is one control
-record. It needs ALTER or CLUSTER_ACTION on the cluster. A leader appends the markers of a request one by one, so some
+record. It needs `RIGHT`. A leader appends the markers of a request one by one, so some
 of them may be refused; the answer has one error code for all, so the log end has to be read after it.
 """
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MARKERS_AT_ONCE = 1_000
 """More in one request would keep the leader from other requests of the connection for longer than some tens of ms."""
+RIGHT = "ALTER on the cluster (before Kafka 3.8: CLUSTER_ACTION)"
+"""KIP-1037."""
 _LEGACY_MARKERS = 1
 """From version 2 on a marker may name a newer transaction version, which has other rules for epochs (KIP-1228)."""
 _COORDINATOR_EPOCH = 0

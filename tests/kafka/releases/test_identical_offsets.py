@@ -20,11 +20,14 @@ from confluent_kafka.admin import (
 from mirrorless.batches.filler import FILLER_RECORDS, filler
 from mirrorless.protocol.cluster_client import EARLIEST, ClusterClient
 from mirrorless.protocol.markers import delete_records, write_markers
-from tests.support.identical import on_broker, records_at
+from tests.support.identical import assert_identical, delete_before, ends, on_broker, records_at
+from tests.support.offsets import transactions
 from tests.support.releases import CURRENT, start_release
-from tests.support.world import fill
+from tests.support.world import World, fill
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mirrorless.local.embedded_kafka import EmbeddedCluster
     from tests.support.releases import Releases
 
@@ -32,6 +35,7 @@ LOWER_EPOCH, NOT_AUTHORIZED, POLICY_VIOLATION = 47, 31, 44
 START: Final = 3 * FILLER_RECORDS + 17
 AUTHORIZER: Final = {
     "2.8.2": "kafka.security.authorizer.AclAuthorizer",
+    "3.6.2": "kafka.security.authorizer.AclAuthorizer",
     "3.9.1": "kafka.security.authorizer.AclAuthorizer",
 }
 
@@ -45,7 +49,7 @@ def create(cluster: EmbeddedCluster, topic: str, **config: str) -> AdminClient:
     return admin
 
 
-@pytest.mark.parametrize("release", ["2.8.2", "3.9.1", CURRENT])
+@pytest.mark.parametrize("release", ["2.8.2", "3.6.2", CURRENT])
 def test_a_log_begins_at_an_offset_and_has_holes(releases: Releases, release: str) -> None:
     cluster = releases[release]
     create(cluster, "identical")
@@ -83,6 +87,23 @@ def test_a_log_begins_at_an_offset_and_has_holes(releases: Releases, release: st
         assert found == [(START, b"first"), (START + 1_004, b"second")]
 
 
+@pytest.mark.parametrize(
+    ("here", "there"), [("2.8.2", CURRENT), (CURRENT, "2.8.2"), ("3.6.2", CURRENT), (CURRENT, "3.6.2")]
+)
+def test_every_record_has_its_offset(releases: Releases, tmp_path: Path, here: str, there: str) -> None:
+    world = World(releases[here], releases[there], tmp_path, extra={"mirrorless.offsets": "identical"})
+    topic = world.topic()
+    fill(world.source, topic, [b"%d" % number for number in range(3_000)])
+    delete_before(world.source, topic, 2_500)
+    transactions(world.source, topic, 9, records=5, aborted_every=3)
+    world.copy_to_the_end()
+    transactions(world.source, topic, 9, records=5, aborted_every=2)
+    fill(world.source, topic, [b"last"])
+    world.copy_to_the_end()
+    assert assert_identical(world, topic) > 500
+    assert ends(world.source, topic) == ends(world.target, world.remote(topic))
+
+
 @pytest.mark.parametrize(("policy", "code"), [("compact", POLICY_VIOLATION), ("compact,delete", 0)])
 def test_only_a_policy_with_delete_allows_that(releases: Releases, policy: str, code: int) -> None:
     topic = f"policy-{policy.replace(',', '-')}"
@@ -99,9 +120,9 @@ def test_only_a_policy_with_delete_allows_that(releases: Releases, policy: str, 
     on_broker(releases[CURRENT], topic, fill_and_delete)
 
 
-@pytest.mark.parametrize(("release", "code"), [("2.8.2", NOT_AUTHORIZED), ("3.9.1", 0)])
+@pytest.mark.parametrize(("release", "code"), [("2.8.2", NOT_AUTHORIZED), ("3.6.2", NOT_AUTHORIZED), ("3.9.1", 0)])
 def test_markers_need_alter_and_before_that_cluster_action(release: str, code: int) -> None:
-    """Kafka 4.3 is as 3.9: see the tests of each right."""
+    """KIP-1037. Kafka 4.3 is as 3.9: see the tests of each right."""
     more = {"authorizer.class.name": AUTHORIZER[release], "allow.everyone.if.no.acl.found": "true"}
     with start_release(release, **more) as cluster:
         admin = create(cluster, "t")

@@ -9,7 +9,7 @@ from mirrorless.copy.partition.errors import append_error, misplaced
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol.broker_errors import error_for, error_name
 from mirrorless.protocol.leaders import TROUBLE, NotNow
-from mirrorless.protocol.markers import MARKERS_AT_ONCE, write_markers
+from mirrorless.protocol.markers import MARKERS_AT_ONCE, RIGHT, write_markers
 
 if TYPE_CHECKING:
     from mirrorless.copy.identical.claims import Claims
@@ -57,7 +57,7 @@ class HoleWriter:
             if issubclass(error_for(code), TROUBLE):
                 raise NotNow(f"markers: {error_name(code)}")
             reason = f"the target refuses markers: {error_name(code)}"
-            raise append_error(copy, reason + grant(code, "ALTER on the cluster"))
+            raise append_error(copy, reason + grant(code, RIGHT))
         end = ends[place]
         if end.error_code:
             raise error_for(end.error_code)

@@ -17,7 +17,7 @@ from mirrorless.kafka_python.event_loop import EventLoop
 from mirrorless.protocol.broker_errors import error_for, error_name
 from mirrorless.protocol.cluster_client import ClusterClient
 from mirrorless.protocol.leaders import TROUBLE, NotNow, by_leader
-from mirrorless.protocol.markers import MARKERS_AT_ONCE, write_markers
+from mirrorless.protocol.markers import MARKERS_AT_ONCE, RIGHT, write_markers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -94,4 +94,4 @@ def _check(client: ClusterClient, place: TopicPartition, code: int) -> None:
     reason = f"offsets of {place[0]}-{place[1]} cannot be reserved: {error_name(code)}"
     if issubclass(error_for(code), TROUBLE):
         raise NotNow(reason)
-    raise ClusterError(reason + grant(code, "ALTER on the cluster"), cluster=client.alias)
+    raise ClusterError(reason + grant(code, RIGHT), cluster=client.alias)
