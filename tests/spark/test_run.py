@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from tests.support.both_ways import BothWays, numbered
 from tests.support.feed import Feed
+from tests.support.identical import assert_identical, delete_before, records_at
+from tests.support.offsets import transactions
 from tests.support.processes import Mirrorless
 from tests.support.world import World, fill
 
@@ -45,14 +48,19 @@ def wait_for(condition: Callable[[], bool], *, seconds: float = 150, running: Mi
 
 
 def test_available_now_twice_in_a_row_copies_nothing_the_second_time(world: World) -> None:
-    topic = world.topic(partitions=4)
-    fill(world.source, topic, (b"%d" % n for n in range(50_000)), partitions=4, compression_type="lz4")
+    """One of the topics gets identical offsets."""
+    topic, exact = world.topic(partitions=4), world.topic()
+    fill(world.source, topic, (b"%d" % n for n in range(49_910)), partitions=4, compression_type="lz4")
+    transactions(world.source, exact, 30, records=5, aborted_every=5)
+    fill(world.source, exact, [b"%d" % n for n in range(100)])
+    delete_before(world.source, exact, 130)
+    wanted = len(records_at(world.source, exact)[0])
     world.tasks_max = 2
-    world.write_settings()
+    world.write_settings(**{"mirrorless.offsets": "identical", "mirrorless.offsets.identical.topics": exact})
     with Mirrorless(world.file, "--available-now") as first:
         assert first.wait() == 0, first.text()
         (finished,) = first.lines("Finished")
-        assert (finished["records"], finished["complete"]) == (50_000, True)
+        assert (finished["records"], finished["complete"]) == (49_910 + wanted, True)
         assert first.family() == []
         assert first.strays() == []
         assert first.errors() == []
@@ -64,7 +72,20 @@ def test_available_now_twice_in_a_row_copies_nothing_the_second_time(world: Worl
         (finished,) = second.lines("Finished")
         assert (finished["records"], finished["complete"]) == (0, True)
         assert second.errors() == []
-    assert world.assert_equal(topic) == 50_000
+    assert world.assert_equal(topic) == 49_910
+    assert assert_identical(world, exact) == wanted
+
+
+def test_copies_of_the_other_direction_are_skipped(world: World) -> None:
+    both = BothWays(world)
+    fill(world.source, both.topic, numbered("a", 0, 300))
+    fill(world.target, both.topic, numbered("b", 0, 200))
+    both.copy()
+    fill(world.source, both.topic, numbered("a", 300, 500))
+    fill(world.target, both.topic, numbered("b", 200, 300))
+    with Mirrorless(world.file, "--available-now") as running:
+        assert running.wait() == 0, running.text()
+    both.check(numbered("a", 0, 500), numbered("b", 0, 300))
 
 
 @pytest.mark.alone
