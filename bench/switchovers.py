@@ -1,12 +1,12 @@
 """Applications move from one cluster to the other and back, many times; half of the commands are killed on the way.
 
     python -m bench.switchovers [--moves 25] [--fence acl --fence config] [--naming default --naming kept]
-                                [--rate 2000] [--groups 5] [--brokers 1] [--quiet 2] [--json FILE]
+                                [--naming identical] [--rate 2000] [--groups 5] [--brokers 1] [--quiet 2] [--json FILE]
     python -m bench.switchovers --shape 200x50
 
 A writer and consumer groups follow a switch file. Each move is `mirrorless switchover` in a process of its own, with a
 quiet time of two seconds; every second one is killed with SIGKILL at a random step, and continued by another process.
-With kept names the flows take turns.
+With kept names the flows take turns. The naming `identical` is kept names with identical offsets, which are compared.
 At the end every group has to have read every record once and in order. With `--shape` so many groups with offsets in so
 many topics are moved once, without applications, and the duration of each step is printed.
 """
@@ -28,13 +28,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
-from tests.support.moving import APPLICATIONS, AUTHORIZER, Applications
+from tests.support.identical import ends, records_at
+from tests.support.moving import APPLICATIONS, AUTHORIZER, PARTITIONS, Applications
 from tests.support.offsets import commit
+from tests.support.secured import eventually
 from tests.support.world import World, fill
 
 FENCES: Final = ("acl", "config")
 DEFAULT, KEPT = "default", "kept"
 NAMINGS: Final = (DEFAULT, KEPT)
+IDENTICAL: Final = "identical"
 _STEPS: Final = ("preflight", "fence", "drain", "groups", "verify fence", "open", "switch clients", "reverse")
 _BETWEEN_S: Final = 1.0
 _RECORDS: Final = 100
@@ -72,9 +75,13 @@ def moves(world: World, fence: str, naming: str, given: argparse.Namespace, chan
     """Move there and back, so many times, and compare what was written with what was read."""
     applications = Applications(
         world,
-        {"mirrorless.fence": fence, "mirrorless.fence.quiet.seconds": f"{given.quiet:g}"},
+        {
+            "mirrorless.fence": fence,
+            "mirrorless.fence.quiet.seconds": f"{given.quiet:g}",
+            "mirrorless.offsets": "identical" if naming == IDENTICAL else "dense",
+        },
         log_in=fence == "acl",
-        takes_turns=naming == KEPT,
+        takes_turns=naming != DEFAULT,
         rate=given.rate,
         groups=given.groups,
     )
@@ -85,9 +92,10 @@ def moves(world: World, fence: str, naming: str, given: argparse.Namespace, chan
             found.append(move(applications, target, chance.choice(_STEPS) if number % 4 in (1, 2) else None))
             print(f"fence {fence}, {naming} names, move {number + 1} to {target}: {found[-1]}", flush=True)
             time.sleep(_BETWEEN_S)
-            if naming == KEPT:
+            if naming != DEFAULT:
                 applications.close()
         outcomes = applications.outcomes()
+        moved = at_other_offsets(world, applications.topic) if naming == IDENTICAL else 0
     alone = [one["blocked_s"] for one in found if one["killed_at"] is None and one["blocked_s"] is not None]
     return {
         "fence": fence,
@@ -99,11 +107,21 @@ def moves(world: World, fence: str, naming: str, given: argparse.Namespace, chan
         "lost": sum(one.lost for one in outcomes),
         "repeated": sum(one.repeated for one in outcomes),
         "out_of_order": sum(one.out_of_order for one in outcomes),
+        "at_other_offsets": moved,
         "blocked_median_s": statistics.median(alone),
         "blocked_max_s": max(alone),
         "writer_blocked_median_s": statistics.median(applications.writer.blocked_s),
         "writer_blocked_max_s": max(applications.writer.blocked_s),
     }
+
+
+def at_other_offsets(world: World, topic: str) -> int:
+    """Count the records that are not at the same offset on both sides, once both have all."""
+    eventually(
+        lambda: all(ends(world.source, topic, one) == ends(world.target, topic, one) for one in range(PARTITIONS))
+    )
+    ours, theirs = records_at(world.source, topic), records_at(world.target, topic)
+    return sum(len(set(map(repr, ours[one])) ^ set(map(repr, theirs[one]))) for one in ours)
 
 
 def durations(world: World, groups: int, topics: int) -> dict[str, float]:
@@ -133,7 +151,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--moves", type=int, default=25, help="for each fence and naming")
     parser.add_argument("--fence", action="append", choices=FENCES)
-    parser.add_argument("--naming", action="append", choices=NAMINGS, help="names of remote topics")
+    parser.add_argument("--naming", action="append", choices=[*NAMINGS, IDENTICAL], help="names of remote topics")
     parser.add_argument("--brokers", type=int, default=1, help="of each cluster")
     parser.add_argument("--quiet", type=float, default=2.0, help="mirrorless.fence.quiet.seconds")
     parser.add_argument("--rate", type=int, default=2_000, help="records/s")
@@ -165,12 +183,13 @@ def main() -> None:
             f"fence {one['fence']}, {one['naming']} names: {len(one['moves'])} moves, {one['records']:,} records",
             end=": ",
         )
-        print(f"lost {one['lost']}, repeated {one['repeated']}, out of order {one['out_of_order']}")
+        print(f"lost {one['lost']}, repeated {one['repeated']}, out of order {one['out_of_order']}", end="")
+        print(f", at other offsets {one['at_other_offsets']}" if one["naming"] == IDENTICAL else "")
         for what, key in (("by the report", "blocked"), ("seen by the writer, killed ones too", "writer_blocked")):
             print(f"  blocked, {what}: median {one[f'{key}_median_s']:.1f} s, maximum {one[f'{key}_max_s']:.1f} s")
     if given.json:
         given.json.write_text(json.dumps(results, indent=1) + "\n")
-    if any(one["lost"] or one["repeated"] or one["out_of_order"] for one in results):
+    if any(one[count] for one in results for count in ("lost", "repeated", "out_of_order", "at_other_offsets")):
         raise SystemExit(1)
 
 

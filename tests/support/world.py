@@ -125,9 +125,9 @@ class World:
             if (open_slot := lease_run._slots.pop(self.flow, None)) is not None:
                 open_slot.close()
 
-    def copy_to_the_end(self) -> list[Report]:
+    def copy_to_the_end(self, *, seconds: float = 120) -> list[Report]:
         """As many leases as it takes, with all reports: on a busy machine one may be over before all is copied."""
-        until = time.monotonic() + 120
+        until = time.monotonic() + seconds
         every = reports = self.copy()
         while any(report.state != "caught up" for report in reports):
             assert time.monotonic() < until, reports
