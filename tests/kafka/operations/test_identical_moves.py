@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,7 +10,7 @@ from click.testing import CliRunner
 
 from mirrorless.cli import root
 from mirrorless.operation_log.records import OperationKind
-from mirrorless.operations import run
+from mirrorless.operations import run, turns
 from mirrorless.operations.close import close_fence
 from mirrorless.operations.run import Terms
 from mirrorless.operations.steps import stranded_tail
@@ -19,7 +20,7 @@ from tests.support.identical import ends, records_at
 from tests.support.moving import PARTITIONS, Applications, checkpoint, stop_here
 from tests.support.offsets import commit, committed
 from tests.support.secured import eventually
-from tests.support.world import fill, producer, read
+from tests.support.world import delete, fill, producer, read
 
 if TYPE_CHECKING:
     from mirrorless.local.embedded_kafka import EmbeddedCluster
@@ -131,3 +132,43 @@ def test_a_failover_without_a_tail_continues_where_it_ended(world: World, monkey
 
 def numbered(first: int, end: int) -> list[bytes]:
     return [b"%d" % number for number in range(first, end)]
+
+
+def test_producers_that_took_more_than_was_reserved_halt_the_way_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is appended at a wrong offset, and a reset into an empty topic continues."""
+    monkeypatch.setattr(turns, "RESERVED_OFFSETS", 20)
+    applications = Applications(world, IDENTICAL | {"mirrorless.fence.quiet.seconds": "0.2"}, takes_turns=True)
+    topic = applications.topic
+    fill(world.source, topic, numbered(0, 300), partitions=PARTITIONS)
+    settings = load(str(world.file))
+    world.copy_to_the_end()
+    assert run.begin(settings, OperationKind.SWITCHOVER, world.target_alias, Terms()).error is None
+    abort(world.source, topic, 21)
+    fill(world.target, topic, numbered(1000, 1060), partitions=PARTITIONS)
+    close_fence(settings)
+    back = turned(world)
+    halted = back.copy()
+    assert {one.state for one in halted} == {"halted"}
+    assert "others have written to it since applications moved" in (halted[0].error or "")
+    assert {len(some) for some in records_at(world.source, topic).values()} == {100}
+
+    delete(world.source, topic)
+    back.discover()
+    done = CliRunner().invoke(
+        root, ["offsets", "reset", str(world.file), "--flow", back.flow, "--topic", topic, "--yes"]
+    )
+    assert done.exit_code == 0, done.output
+    back.copy_to_the_end()
+    assert is_identical(world, topic)
+    assert {len(some) for some in records_at(world.source, topic).values()} == {120}
+
+
+def turned(world: World) -> World:
+    """The flow back of the same file."""
+    back = copy.copy(world)
+    back.source, back.target = world.target, world.source
+    back.flow = f"{world.target_alias}->{world.source_alias}"
+    back.source_alias, back.target_alias = world.target_alias, world.source_alias
+    return back
