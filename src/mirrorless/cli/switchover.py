@@ -12,7 +12,6 @@ from mirrorless.cli.options import (
     file_argument,
     json_option,
     output_option,
-    target_option,
     topics_option,
     verbose_option,
 )
@@ -27,7 +26,13 @@ _SECONDS: Final = click.FloatRange(min=0.0)
 
 _both: Final[tuple[_Option, ...]] = (
     file_argument,
-    target_option(required=True),
+    click.option("--to", "target", required=True, metavar="ALIAS", help="The cluster that applications move to."),
+    click.option(
+        "--from",
+        "source",
+        metavar="ALIAS",
+        help="The cluster that applications leave; needed where several flows lead to the other one.",
+    ),
     topics_option,
     click.option(
         "--groups",
@@ -142,6 +147,7 @@ def _run(file: str, kind: OperationKind, given: dict[str, Any]) -> None:
         wait_groups_s=given.get("wait_groups", 0.0),
         accepted=given.get("accepted", ()),
         stranded=given.get("stranded", "list"),
+        source=given["source"],
     )
     if given["dry_run"]:
         for line in dry_run_lines(settings, kind, given["target"], terms):

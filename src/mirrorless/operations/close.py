@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Final
 from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.consumers import records_in
-from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets
 from mirrorless.errors import ClusterError, ClusterUnavailable
-from mirrorless.loops import shares_topics
 from mirrorless.operation_log import records
 from mirrorless.operation_log.records import OperationOutcome
 from mirrorless.operations.cluster_pair import ClusterPair, refuse_open
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.clients import CLOSE
-from mirrorless.operations.turns import newest_epochs, next_starts, start_turn
+from mirrorless.operations.turns import newest_epochs, next_starts, start_paused, start_turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,11 +65,10 @@ def _close(pair: ClusterPair, operation: OperationState, *, is_last: bool) -> It
     alias, reverse = pair.forward.source.alias, pair.reverse
     _lift(pair, operation)
     yield f"{operation.id}: the fence on {alias} is removed"
-    if reverse is not None and shares_topics(reverse) and operation.data("fence").get("reverse") is not None:
-        # It was paused for this fence, on the cluster with the fence, whether or not the operation completed.
-        with closing(TargetStates(reverse)) as states:
-            states.write(TargetState.STARTED)
-        yield f"{operation.id}: {reverse.name} is started"
+    if paused := operation.data("fence").get("paused"):
+        # For this fence, on the cluster with the fence, whether or not the operation completed.
+        start_paused(pair.settings, paused)
+        yield f"{operation.id}: {', '.join(paused)} started"
     elif pair.failures:
         yield f"warning: {next(iter(pair.failures))} does not answer, so no flow is started"
     elif reverse is not None and is_last and operation.data("reverse").get("waits") == CLOSE:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.errors import ClusterError, ClusterUnavailable, ConfigurationError, OperationError
-from mirrorless.loops import keeps_names, opposite, shares_topics, skips_copies
+from mirrorless.loops import keeps_names, opposite, shares_topics
 from mirrorless.operation_log.records import EVERYTHING, OperationKind, Operations
 from mirrorless.operation_log.topic import OperationTopic
 
@@ -28,24 +29,21 @@ class ClusterPair:
     failures: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def to(cls, settings: Settings, target: str) -> ClusterPair:
-        """Choose the flow to a cluster; raises ConfigurationError if there is none, or more than one."""
+    def to(cls, settings: Settings, target: str, source: str | None = None) -> ClusterPair:
+        """Choose the flow to a cluster, from `source` where several lead there; raises ConfigurationError for none."""
         flows = [flow for flow in settings.flows if flow.target.alias == target]
         if not flows:
             raise ConfigurationError(f"no enabled flow has the target {target}", file=settings.file)
-        if len(flows) > 1:
+        chosen = [flow for flow in flows if source in (None, flow.source.alias)]
+        if not chosen:
+            raise ConfigurationError(f"no enabled flow leads from {source} to {target}", file=settings.file)
+        if len(chosen) > 1:
             names = ", ".join(flow.name for flow in flows)
-            if any(skips_copies(flow) for flow in flows):
-                # With a file of two clusters, records of the third would count as those of the source.
-                raise ConfigurationError(
-                    f"several flows have the target {target}: {names}; with mirrorless.loops=skip, applications of "
-                    "three clusters are moved by hand: `mirrorless failover-plan` has the positions of groups",
-                    file=settings.file,
-                )
             raise ConfigurationError(
-                f"several flows have the target {target}: {names}; use a file with one of them", file=settings.file
+                f"several flows have the target {target}: {names}; name the one that applications leave with --from",
+                file=settings.file,
             )
-        return cls.of(settings, flows[0])
+        return cls.of(settings, chosen[0])
 
     @classmethod
     def of(cls, settings: Settings, forward: Flow) -> ClusterPair:
@@ -53,6 +51,16 @@ class ClusterPair:
         back = f"{forward.target.alias}->{forward.source.alias}"
         reverse = next((flow for flow in settings.flows if flow.name == back), None)
         return cls(settings, forward, reverse)
+
+    @property
+    def overlapping(self) -> list[Flow]:
+        """A flow for each other pair of the file that has one of the two clusters."""
+        found: dict[frozenset[str], Flow] = {}
+        for flow in self.settings.flows:
+            aliases = frozenset((flow.source.alias, flow.target.alias))
+            if aliases & self.aliases and aliases != self.aliases:
+                found.setdefault(aliases, flow)
+        return list(found.values())
 
     @property
     def aliases(self) -> frozenset[str]:
@@ -128,3 +136,26 @@ def refuse_open(operations: Operations, pair: ClusterPair) -> None:
             f"{one.request.kind} {one.id} from {one.request.source} to {one.request.target} is open{by}: run "
             f"`mirrorless operation {pair.settings.file} continue` or `abort`"
         )
+
+
+def refuse_fenced(operations: Operations, pair: ClusterPair, kind: OperationKind) -> None:
+    """Raise `OperationError` if a fence on the target blocks the flow to it, which skips copies."""
+    target = pair.forward.target.alias
+    if kind is not OperationKind.FAILOVER and shares_topics(pair.forward) and operations.fences_on(target):
+        raise OperationError(
+            f"the fence of the last move is up on {target}, and blocks {pair.forward.name}: run `mirrorless "
+            f"operation {pair.settings.file} close` first"
+        )
+
+
+def refuse_overlapping(pair: ClusterPair, kind: OperationKind) -> None:
+    """Raise `OperationError` if an operation is open that moves applications to or from one of the two clusters."""
+    for flow in pair.overlapping:
+        other = ClusterPair.of(pair.settings, flow)
+        with closing(other):
+            try:
+                operations, _ = other.read()
+            except ClusterUnavailable:
+                continue  # neither of them answers, so nothing is under way between them
+            refuse_open(operations, other)
+            refuse_fenced(operations, pair, kind)

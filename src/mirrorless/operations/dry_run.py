@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: Terms) -> Iterator[str]:
     """Yield a line for each step. Raises ConfigurationError, `OperationError`, `ClusterError`."""
-    pair = ClusterPair.to(settings, target)
+    pair = ClusterPair.to(settings, target, terms.source)
     with closing(pair):
         refuse_names(pair, kind, terms.topics)
         wants = matching(terms.topics)
@@ -49,7 +49,7 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
                 else:
                     yield f"  stranded: --stranded {terms.stranded} for what {target} has and {source} lacks"
             yield "  preflight: doctor, the checks of a drill, and a dry call of every switch"
-            fence = resolved(flow.fence, flow.source, topics)
+            fence = resolved(flow, settings, topics)
             yield f"  fence: {fence} on {count_of(len(topics), 'topic')} of {source}"
             yield f"  drain: waits for open transactions and the copy, at most {terms.drain_timeout_s:g} s"
         else:

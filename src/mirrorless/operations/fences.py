@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mirrorless.clusters.acls import Acl
     from mirrorless.clusters.admin import Refusal
     from mirrorless.kafka_python.admin import KafkaAdminClient
-    from mirrorless.settings import Cluster
+    from mirrorless.settings import Cluster, Flow, Settings
 
 COMMAND: Final = "command:"
 BLOCKS_FLOWS: Final = ("acl", "config")
@@ -60,15 +60,28 @@ class WriterFence(Protocol):
         """Return a line for each broker that still knows the fence after its removal."""
 
 
-def resolved(value: str, cluster: Cluster, topics: Iterable[str]) -> str:
-    """Return the fence that `auto` is for topics of a cluster; raises `ClusterUnavailable`.
+def resolved(flow: Flow, settings: Settings, topics: Iterable[str]) -> str:
+    """Return the fence that `auto` is for topics of a flow's source; raises `ClusterUnavailable`.
 
     Clients that log in with IAM ignore ACLs. Without ACLs, or without the right to see them, it is `config`; and where
-    a topic has none, since its first one would take READ from everybody (`allow.everyone.if.no.acl.found`).
+    a topic has none, since its first one would take READ from everybody (`allow.everyone.if.no.acl.found`). Flows to
+    other clusters do not know the operation and would sync its ACLs: with them it is `config` too, and `acl` raises
+    `OperationError`.
     """
+    value, cluster = flow.fence, flow.source
+    syncing = [
+        one.name
+        for one in settings.flows
+        if one.source.alias == cluster.alias and one.target.alias != flow.target.alias and one.sync_topic_acls_enabled
+    ]
+    if value == "acl" and syncing:
+        raise OperationError(
+            f"the fence acl cannot be used: {', '.join(syncing)} would sync its ACLs, which block writers, to other "
+            f"clusters; set mirrorless.fence=config, or sync.topic.acls.enabled=false for {' and '.join(syncing)}"
+        )
     if value != "auto":
         return value
-    if is_serverless(cluster) or logs_in_with_iam(cluster):
+    if syncing or is_serverless(cluster) or logs_in_with_iam(cluster):
         return "config"
     there = topic_acls(cluster)
     return "config" if isinstance(there, NoAcls) or without_acls(there, topics) else "acl"

@@ -13,11 +13,17 @@ from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import ClusterError, ClusterUnavailable, MirrorlessError, OperationError
-from mirrorless.loops import opposite, shares_topics
+from mirrorless.loops import opposite
 from mirrorless.metadata.plan import replicated
 from mirrorless.operation_log import records
 from mirrorless.operation_log.records import OperationKind, OperationOutcome, Request
-from mirrorless.operations.cluster_pair import ClusterPair, refuse_names, refuse_open
+from mirrorless.operations.cluster_pair import (
+    ClusterPair,
+    refuse_fenced,
+    refuse_names,
+    refuse_open,
+    refuse_overlapping,
+)
 from mirrorless.operations.drill.report import configuration_hash
 from mirrorless.operations.fences import resolved
 from mirrorless.operations.kinds import steps_of
@@ -40,8 +46,11 @@ _RETRY_S: Final = 2.0
 class Terms:
     """What the operator asked for; `accepted` are checks of the preflight that may fail. Times are in seconds.
 
-    `stranded` is what a failback does with a stranded tail: `list`, `topic`, `leave` or `reset`.
+    `stranded` is what a failback does with a stranded tail: `list`, `topic`, `leave` or `reset`. `source` is the
+    cluster that applications leave; it has to be named where several flows lead to the target.
     """
+
+    source: str | None = None
 
     topics: str = ".*"
     groups: str = ".*"
@@ -85,9 +94,10 @@ def begin(
     Raises `OperationError` if another one of the pair is open, ConfigurationError, `ClusterError` if nothing was begun.
     """
     client_logs.set_up()
-    pair = ClusterPair.to(settings, target)
+    pair = ClusterPair.to(settings, target, terms.source)
     with closing(pair):
         refuse_names(pair, kind, terms.topics)
+        refuse_overlapping(pair, kind)
         earlier, failures = pair.read()
         if target in failures:
             raise ClusterUnavailable(failures[target], cluster=target)
@@ -99,11 +109,7 @@ def begin(
         refuse_open(earlier, pair)
         if kind is not OperationKind.FAILBACK and opposite(pair.forward) is not None:
             refuse_other_turn(pair.forward)
-        if kind is not OperationKind.FAILOVER and shares_topics(pair.forward) and earlier.fences_on(target):
-            raise OperationError(
-                f"the fence of the last move is up on {target}, and blocks {pair.forward.name}: run `mirrorless "
-                f"operation {settings.file} close` first"
-            )
+        refuse_fenced(earlier, pair, kind)
         _close_missed(earlier, pair)
         request = _request(pair, kind, terms)
         for alias, log in pair.logs.items():
@@ -199,7 +205,7 @@ def _request(pair: ClusterPair, kind: OperationKind, terms: Terms) -> Request:
         target=flow.target.alias,
         topics=terms.topics,
         groups=terms.groups,
-        fence="none" if kind is OperationKind.FAILOVER else _fence(flow),
+        fence="none" if kind is OperationKind.FAILOVER else _fence(flow, pair.settings),
         switches=flow.switch,
         quiet_s=flow.fence_quiet_seconds,
         drain_timeout_s=terms.drain_timeout_s,
@@ -211,9 +217,9 @@ def _request(pair: ClusterPair, kind: OperationKind, terms: Terms) -> Request:
     )
 
 
-def _fence(flow: Flow) -> str:
+def _fence(flow: Flow, settings: Settings) -> str:
     topics = replicated(flow, partition_counts(Admin(flow.source).metadata()))
-    return resolved(flow.fence, flow.source, topics)
+    return resolved(flow, settings, topics)
 
 
 def _supersede(earlier: Operations, pair: ClusterPair, progress: OperationProgress) -> None:

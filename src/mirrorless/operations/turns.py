@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from mirrorless.operation_log.records import OperationState
     from mirrorless.operations.steps.context import OperationContext
-    from mirrorless.settings import Flow
+    from mirrorless.settings import Flow, Settings
 
 Ends = dict[str, list[int]]
 """Offsets by topic, one for each partition."""
@@ -62,6 +62,14 @@ def halt_flow(context: OperationContext, flow: Flow, state: TargetState) -> None
                     f"{flow.name} is {state.lower()}, but {runs[0].engine} has not ended after {_STOPPED_S:.0f} s",
                     cluster=flow.target.alias,
                 )
+
+
+def start_paused(settings: Settings, names: Iterable[str]) -> None:
+    """Start flows of a file that were paused for a fence. Raises `ClusterError`."""
+    for flow in settings.flows:
+        if flow.name in set(names):
+            with closing(TargetStates(flow)) as states:
+                states.write(TargetState.STARTED)
 
 
 def copied_ends(context: OperationContext, *, drained: bool) -> Ends:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from mirrorless.errors import ConfigurationError, MirrorlessError
+from mirrorless.errors import MirrorlessError
 from mirrorless.operations.cluster_pair import ClusterPair
 from mirrorless.operations.report import as_fields, blocked_s
 from mirrorless.operations.run import Ended
@@ -45,14 +45,11 @@ class OperationsReader(RepeatingReader):
         found: dict[str, OperationState] = {}
         for flow in self._settings.flows:
             try:
-                target = flow.target.alias
-                pair = self._pairs.get(target) or ClusterPair.to(self._settings, target)
-                self._pairs[target] = pair
+                pair = self._pairs.get(flow.name) or ClusterPair.of(self._settings, flow)
+                self._pairs[flow.name] = pair
                 pair.failures.clear()  # a cluster that did not answer once is asked again
                 operations, _ = pair.read()
                 found |= operations.by_id
-            except ConfigurationError:
-                continue  # several flows have this target: no operation can be begun between its clusters
             except MirrorlessError as error:
                 errors.append(error)
         self._found = self._found | found if errors else found

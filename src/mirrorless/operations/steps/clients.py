@@ -16,7 +16,7 @@ from mirrorless.operations.fences import BLOCKS_FLOWS
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, takes_turns
 from mirrorless.operations.switches import document, throw
-from mirrorless.operations.turns import newest_epochs, next_starts, reserved_starts, start_turn
+from mirrorless.operations.turns import newest_epochs, next_starts, reserved_starts, start_paused, start_turn
 
 if TYPE_CHECKING:
     from mirrorless.operations.steps.context import OperationContext
@@ -106,16 +106,19 @@ class ReverseStep(OperationStep):
             context.warnings.append("there is no opposite flow: what is written now cannot come back")
             return planned | {"runs": False}
         if waits := planned.get("waits"):
-            context.warnings.append(_WAITS[waits].format(flow=flow.name, old=flow.target.alias))
+            names = ", ".join(context.operation.data("fence").get("paused", {})) or flow.name
+            context.warnings.append(_WAITS[waits].format(flow=names, old=flow.target.alias))
             return planned | {"runs": False}
         if planned.get("unreachable"):
             return planned | {"runs": False}
         if takes_turns(context):
             left_out = start_turn(flow, next_starts(context.operation), planned["epochs"])
             context.warnings += [f"{topic} is not on both clusters, and is left out" for topic in left_out]
-        elif planned["state"] != TargetState.STARTED:
-            with closing(TargetStates(flow)) as states:
-                states.write(TargetState.STARTED)
+        else:
+            start_paused(context.settings, context.operation.data("fence").get("paused", {}))
+            if planned["state"] != TargetState.STARTED:
+                with closing(TargetStates(flow)) as states:
+                    states.write(TargetState.STARTED)
         try:
             status = status_of(flow, deployment=deployment_of(context.settings.file, flow.name))
         except ClusterError as error:

@@ -6,8 +6,10 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
-from mirrorless.clusters.topics import high_watermarks, last_stable_offsets
-from mirrorless.errors import FlowPaused, MirrorlessError
+from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts
+from mirrorless.errors import ClusterError, FlowPaused, MirrorlessError
+from mirrorless.loops import shares_topics, skips_copies
 from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.turn_translation import progress_translator
 from mirrorless.operations.copy_here import copy_once
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from mirrorless.offsets.backlog import Backlog
     from mirrorless.offsets.translation_service import Translator
     from mirrorless.operations.steps.context import OperationContext
+    from mirrorless.settings import Flow
 
 _PATIENCE_S: Final = 5.0
 """How long the copier may make no progress before this process copies."""
@@ -45,6 +48,7 @@ class DrainStep(OperationStep):
         ends = _settled_ends(context, places_of(counts), until)
         settled_ms = int(time.time() * 1000)
         copied_here = _copied(context, ends, until)
+        _wait_for_others(context, until)
         return {
             "ends": {topic: [ends[topic, number] for number in range(count)] for topic, count in counts.items()},
             "ms": settled_ms,
@@ -108,6 +112,46 @@ def _copied(context: OperationContext, ends: Mapping[TopicPartition, int], until
                 seconds = context.request.drain_timeout_s
                 troubles += [] if trouble is None else [trouble]
                 raise StepFailed(f"not everything was copied in {seconds:g} s", [*lines, *troubles])
+
+
+def _wait_for_others(context: OperationContext, until: float) -> None:
+    """Wait until records of other clusters, which groups have read on the source, are on the target too.
+
+    Otherwise groups read them there again: if it takes too long, that is a warning.
+    """
+    target = context.forward.target.alias
+    if not shares_topics(context.forward):
+        return
+    for flow in context.settings.flows:
+        if flow.target.alias != target or flow.name == context.forward.name or not skips_copies(flow):
+            continue
+        try:
+            is_there = _has_all(context, flow, until)
+        except ClusterError as error:
+            is_there = False
+            context.say(str(error))
+        if not is_there:
+            origin, source = flow.source.alias, context.forward.source.alias
+            context.warnings.append(
+                f"{flow.name} has not copied everything: groups may read records of {origin} again on {target} that "
+                f"they have read on {source}"
+            )
+
+
+def _has_all(context: OperationContext, flow: Flow, until: float) -> bool:
+    """Whether a flow has copied what its source has now, within the time left."""
+    source, counts = Admin(flow.source), context.recorded_counts()
+    there = partition_counts(source.metadata())
+    ends, _ = last_stable_offsets(source, places_of({topic: there[topic] for topic in counts if topic in there}))
+    with closing(progress_translator(flow, source=source, target=context.target)) as translator:
+        while True:
+            translator.refresh(ends)
+            deadline = time.monotonic() + _WALKING_S
+            left, _ = backlogs(flow, translator, source=source, places=ends, deadline=deadline, up_to=ends)
+            if len(left) == len(ends) and not any(one.records for one in left.values()):
+                return True
+            if not context.wait(until):
+                return False
 
 
 def _is_copied(left: Backlog | None, end: int, and_markers: bool) -> bool:

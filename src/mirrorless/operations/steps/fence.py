@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.clusters.consumers import records_in
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import high_watermarks
-from mirrorless.loops import shares_topics
+from mirrorless.loops import shares_topics, skips_copies
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
@@ -25,8 +25,8 @@ _SEEN_S: Final = 30.0
 class FenceStep(OperationStep):
     """Puts the fence up, and waits until every broker knows it. `topics` are what the operation moves.
 
-    An opposite flow that copies to the same topics (`mirrorless.loops=skip`) is paused before, as the fence would block
-    it too; `reverse` is its state, else None.
+    Flows that copy to the same topics (`mirrorless.loops=skip`) are paused before, as the fence would block them too;
+    `paused` has the state of each.
     """
 
     name = "fence"
@@ -43,13 +43,13 @@ class FenceStep(OperationStep):
             "fence": fence,
             "planned": planned,
             "began_ms": int(time.time() * 1000),
-            "reverse": _reverse_state(context),
+            "paused": _states_of_blocked(context),
         }
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
         """Put it up."""
-        if planned.get("reverse") is not None and context.reverse is not None:
-            halt_flow(context, context.reverse, TargetState.PAUSED)
+        for name in planned["paused"]:
+            halt_flow(context, context.settings.flow(name), TargetState.PAUSED)
         fence = fence_of(planned["fence"], context.forward.source, context.source)
         fence.apply(planned["planned"])
         until = time.monotonic() + _SEEN_S
@@ -61,9 +61,9 @@ class FenceStep(OperationStep):
     def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
         """Take it down."""
         fence_of(data["fence"], context.forward.source, context.source).remove(data["planned"])
-        if data.get("reverse") is not None and context.reverse is not None:
-            with closing(TargetStates(context.reverse)) as states:
-                states.write(TargetState(data["reverse"]))
+        for name, state in data["paused"].items():
+            with closing(TargetStates(context.settings.flow(name))) as states:
+                states.write(TargetState(state))
 
     def text(self, data: dict[str, Any]) -> str:
         """Return the result in one line."""
@@ -73,11 +73,15 @@ class FenceStep(OperationStep):
         return f"{what} on {count_of(len(data['topics']), 'topic')}"
 
 
-def _reverse_state(context: OperationContext) -> str | None:
-    if context.reverse is None or not shares_topics(context.forward):
-        return None
-    with closing(TargetStates(context.reverse)) as states:
-        return states.read()
+def _states_of_blocked(context: OperationContext) -> dict[str, str]:
+    """Return the states of flows that copy to the topics of the source; raises `ClusterUnavailable`."""
+    found: dict[str, str] = {}
+    if shares_topics(context.forward):
+        for flow in context.settings.flows:
+            if flow.target.alias == context.forward.source.alias and skips_copies(flow):
+                with closing(TargetStates(flow, admin=context.source)) as states:
+                    found[flow.name] = states.read()
+    return found
 
 
 class QuietStep(OperationStep):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -11,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.clusters.acls import Acl, AclResource, NoAcls, acls_of, create_acls
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.side_by_side import each
-from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for
-from mirrorless.loops import keeps_names, shares_topics
+from mirrorless.loops import keeps_names
 from mirrorless.metadata.actions import CreateTopic
 from mirrorless.metadata.config_plan import creation_config
 from mirrorless.metadata.fences import MAX_BYTES, deny_write
@@ -25,7 +23,7 @@ from mirrorless.operation_log.records import only
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, StepFailed, ends_forward_flow
-from mirrorless.operations.turns import copied_ends, stop_flow
+from mirrorless.operations.turns import copied_ends, start_paused, stop_flow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -77,10 +75,7 @@ class OpenStep(OperationStep):
             ends = copied_ends(context, drained="drain" in context.operation.steps)
         for fence in planned["lift"].values():
             fence_of(fence["fence"], context.forward.target, context.target).remove(fence["planned"])
-        if planned["lift"] and shares_topics(context.forward):
-            # It was paused for that fence.
-            with closing(TargetStates(context.forward, admin=context.target)) as states:
-                states.write(TargetState.STARTED)
+            start_paused(context.settings, fence.get("paused", {}))
         self._create(context, planned["create"])
         for kind, some in planned["acls"].items():
             answers = create_acls(context.target, [Acl(**one) for one in some], AclResource[kind])
@@ -204,7 +199,12 @@ def _to_lift(context: OperationContext, topics: Iterable[str]) -> dict[str, dict
     for one in context.earlier.fences_on(context.forward.target.alias):
         fence = one.standing_fence
         if shared := sorted(wanted & fence["topics"].keys()):
-            found[one.id] = {"fence": fence["fence"], "topics": shared, "planned": only(fence["planned"], shared)}
+            found[one.id] = {
+                "fence": fence["fence"],
+                "topics": shared,
+                "planned": only(fence["planned"], shared),
+                "paused": fence.get("paused", {}),
+            }
     return found
 
 

@@ -1,0 +1,55 @@
+"""Which fence is used: flows to other clusters would sync the ACLs of `acl`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mirrorless.errors import ConfigurationError, OperationError
+from mirrorless.operations.cluster_pair import ClusterPair
+from mirrorless.operations.fences import resolved
+from mirrorless.settings import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mirrorless.settings import Settings
+
+BASE = """
+clusters = old, new, third
+old.bootstrap.servers = old:1
+new.bootstrap.servers = new:1
+third.bootstrap.servers = third:1
+old->new.enabled = true
+old->third.enabled = true
+third->new.enabled = true
+"""
+
+
+def loaded(folder: Path, more: str = "") -> Settings:
+    path = folder / "mm2.properties"
+    path.write_text(BASE + more)
+    return load(path)
+
+
+def test_acls_that_another_flow_would_sync_are_not_used(tmp_path: Path) -> None:
+    settings = loaded(tmp_path)
+    assert resolved(settings.flow("old->new"), settings, ["orders"]) == "config"
+    settings = loaded(tmp_path, "mirrorless.fence = acl\n")
+    with pytest.raises(OperationError, match="old->third would sync its ACLs"):
+        resolved(settings.flow("old->new"), settings, ["orders"])
+    settings = loaded(tmp_path, "mirrorless.fence = acl\nold->third.sync.topic.acls.enabled = false\n")
+    assert resolved(settings.flow("old->new"), settings, ["orders"]) == "acl"
+
+
+def test_the_cluster_to_leave_is_named_where_there_are_several(tmp_path: Path) -> None:
+    settings = loaded(tmp_path)
+    with pytest.raises(ConfigurationError, match="old->new, third->new; name the one that applications leave with"):
+        ClusterPair.to(settings, "new")
+    with pytest.raises(ConfigurationError, match="no enabled flow leads from new to third"):
+        ClusterPair.to(settings, "third", "new")
+    assert ClusterPair.to(settings, "third").forward.name == "old->third"
+    pair = ClusterPair.to(settings, "new", "third")
+    assert pair.forward.name == "third->new"
+    assert [flow.name for flow in pair.overlapping] == ["old->new", "old->third"]
