@@ -86,6 +86,9 @@ def copied_ends(context: OperationContext, *, drained: bool) -> Ends:
     if drained:
         with closing(Translator(flow, source=context.source, target=context.target)) as translator:
             translator.refresh(places)
+            if unknown := set(places) - translator.target_ends.keys():
+                topic, number = min(unknown)
+                raise StepFailed(f"the end of the copy of {topic}-{number} is not known; try again")
             for place in places:
                 if runs := translator.line(place).runs:
                     ends[place] = min(ends[place], runs[-1].end_downstream)

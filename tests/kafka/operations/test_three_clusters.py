@@ -41,7 +41,9 @@ def test_it_is_left_and_the_others_copy_on(world: World) -> None:
             **{f"{flow}.enabled": "true" for flow in flows},
             **{f"{flow}.topics": topic for flow in flows},
         )
-        AdminClient({"bootstrap.servers": third.bootstrap_servers}).create_topics([NewTopic(topic, PARTITIONS, 1)])
+        admin = AdminClient({"bootstrap.servers": third.bootstrap_servers})
+        admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
+        eventually(lambda: topic in admin.list_topics(timeout=10).topics)
         write(third, topic, 0, 200)
         with applications.running():
             eventually(lambda: all(len(one.read[KEY]) == 200 for one in applications.readers))

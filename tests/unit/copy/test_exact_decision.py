@@ -7,6 +7,7 @@ import pytest
 from mirrorless.copy.identical.decision import (
     Append,
     Begin,
+    BeginTurn,
     ExactDecision,
     Fill,
     Forgotten,
@@ -41,6 +42,7 @@ FIRST = epoch(0, 1_000)
 GAP = epoch(1, 1_500, kind=EpochKind.GAP)
 RESET = epoch(1, 1_500, 0, EpochKind.RESET)
 TURN = epoch(1, 1_500, kind=EpochKind.TURN)
+BEGUN = epoch(2, 1_300, kind=EpochKind.FORGOTTEN)
 
 
 @pytest.mark.parametrize(
@@ -55,8 +57,8 @@ TURN = epoch(1, 1_500, kind=EpochKind.TURN)
         (progress(1_100, sequence=50), [FIRST], state(1_200, 0, 99), Append(epoch=0, sequence=100, offset=1_200)),
         # Forgotten by the target: the progress has the sequence if it is of this log end.
         (progress(1_200, sequence=50), [FIRST], state(1_200), Append(epoch=0, sequence=50, offset=1_200)),
-        (progress(1_100, sequence=50), [FIRST], state(1_200), Forgotten()),
-        (None, [FIRST], state(1_200), Forgotten()),
+        (progress(1_100, sequence=50), [FIRST], state(1_200), Forgotten(since=1_100)),
+        (None, [FIRST], state(1_200), Forgotten(since=1_000)),
         # A newer epoch begins where it was announced.
         (progress(1_200, sequence=50), [FIRST, GAP], state(1_200, 0, 49), Fill(epoch=1, start=1_500, log_end=1_200)),
         (progress(1_200, sequence=50), [FIRST, GAP], state(1_500, 0, 49), Append(epoch=1, sequence=0, offset=1_500)),
@@ -72,26 +74,20 @@ TURN = epoch(1, 1_500, kind=EpochKind.TURN)
             state(1_510, 1, 9),
             Append(epoch=1, sequence=10, offset=1_510),
         ),
-        # A turn begins after offsets that are reserved; its first progress is written with the announcement.
+        # A turn begins at the target's log end, wherever that is; its epoch is announced then.
+        *(
+            (progress(1_500, sequence=0, number=1), [FIRST, TURN], state(end, 0, 49), BeginTurn())
+            for end in (1_300, 1_500, 1_501)
+        ),
+        (None, [TURN], state(0), BeginTurn()),
         (
             progress(1_500, sequence=0, number=1),
-            [FIRST, TURN],
+            [FIRST, TURN, BEGUN],
             state(1_300, 0, 49),
-            Fill(epoch=1, start=1_500, log_end=1_300),
+            Append(epoch=2, sequence=0, offset=1_300),
         ),
-        (
-            progress(1_500, sequence=0, number=1),
-            [FIRST, TURN],
-            state(1_500, 0, 49),
-            Append(epoch=1, sequence=0, offset=1_500),
-        ),
-        (progress(1_500, sequence=0, number=1), [TURN], state(0), Fill(epoch=1, start=1_500, log_end=0)),
-        (
-            progress(1_500, sequence=0, number=1),
-            [FIRST, TURN],
-            state(1_510, 1, 9),
-            Append(epoch=1, sequence=10, offset=1_510),
-        ),
+        (None, [FIRST, TURN, BEGUN], state(1_303, 0, 49), Forgotten(since=1_300)),
+        (None, [FIRST, TURN, BEGUN], state(1_310, 2, 9), Append(epoch=2, sequence=10, offset=1_310)),
     ],
 )
 def test_it_continues(
@@ -111,9 +107,6 @@ def test_it_continues(
         (None, [], state(1_000, 0, 5), Unexplained),
         (None, [FIRST], state(1_200, 3, 5), Unexplained),
         (progress(1_200, sequence=50), [], state(1_200), Unexplained),
-        (progress(1_600, sequence=50, number=1), [FIRST, TURN], state(1_550), Lost),
-        # Producers that were late took more than is reserved for them.
-        (progress(1_500, sequence=0, number=1), [FIRST, TURN], state(1_501, 0, 49), NotIdentical),
         # Dense copies, and those of MirrorMaker 2.
         (None, [], state(7), NotIdentical),
         (Progress(last_offset=5), [], state(7), NotIdentical),

@@ -45,9 +45,19 @@ class Begin:
     """Announce the first epoch: the remote partition is empty, and nothing was announced."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
-    """Announce an epoch that begins at the target's log end: the target has forgotten the producer's sequence."""
+    """Announce an epoch that begins at the target's log end: the target has forgotten the producer's sequence.
+
+    From offset `since` on, both sides have to have as many records up to there.
+    """
+
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
+class BeginTurn:
+    """The announced epoch is a turn that has not begun: announce one that begins at the target's log end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +67,7 @@ class NotIdentical:
     reason: str
 
 
-ExactDecision = Append | Fill | Begin | Forgotten | NotIdentical | Wait | Lost | Unexplained
+ExactDecision = Append | Fill | Begin | BeginTurn | Forgotten | NotIdentical | Wait | Lost | Unexplained
 
 
 def decide_exactly(
@@ -80,8 +90,9 @@ def decide_exactly(
     if target.epoch is not None and target.epoch > newest.epoch:
         return Unexplained(epoch=target.epoch)
     own = progress if progress is not None and progress.epoch == newest.epoch else None
-    begins_turn = newest.kind is EpochKind.TURN and (own is None or not own.sequence)
-    held = 0 if own is None or own.last_downstream is None or begins_turn else own.last_downstream + 1
+    if newest.kind is EpochKind.TURN:
+        return BeginTurn()
+    held = 0 if own is None or own.last_downstream is None else own.last_downstream + 1
     if held > target.log_end:
         return Lost(
             reason=f"the remote partition ends at {target.log_end}, before the acknowledged offset {held - 1}: the "
@@ -96,15 +107,10 @@ def decide_exactly(
         return Fill(epoch=newest.epoch, start=newest.start, log_end=target.log_end)
     if own is not None and own.sequence is not None and held == target.log_end:
         return Append(epoch=newest.epoch, sequence=own.sequence, offset=held)
-    if begins_turn and target.log_end > newest.start:
-        return NotIdentical(
-            f"the remote partition ends at {target.log_end}, and the turn begins at {newest.start}: others have "
-            f"written to it since applications moved; {FROM_SCRATCH}"
-        )
     begun = own is not None and own.sequence
     if target.log_end == newest.start and not begun:
         return Append(epoch=newest.epoch, sequence=0, offset=target.log_end)
-    return Forgotten()
+    return Forgotten(since=newest.start if own is None else own.last_offset + 1)
 
 
 def is_identical(known: Known | None) -> bool:

@@ -8,14 +8,16 @@ from mirrorless.copy.identical.decision import (
     FROM_SCRATCH,
     Append,
     Begin,
+    BeginTurn,
     ExactDecision,
     Fill,
     Forgotten,
     NotIdentical,
     decide_exactly,
 )
+from mirrorless.copy.identical.reserve import RESERVED_OFFSETS
 from mirrorless.copy.identical.seed import holds_only_filler, seed
-from mirrorless.copy.identical.source_log import compare_count, compare_tail, compare_turn, first_record
+from mirrorless.copy.identical.source_log import compare_count, compare_records, compare_tail, first_record
 from mirrorless.copy.partition.errors import another_topic, append_error, unannounced
 from mirrorless.copy.progress.epoch_kind import LEFT_OUT_TEXT, EpochKind, kind_of_gap, text_of_gap
 from mirrorless.copy.progress.records import Announcement
@@ -26,7 +28,7 @@ from mirrorless.copy.resume.target_logs import states_of
 from mirrorless.errors import Gap
 from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_for
-from mirrorless.protocol.leaders import NotNow
+from mirrorless.protocol.leaders import NotNow, leader_of
 from mirrorless.protocol.markers import MARKERS_AT_ONCE
 
 if TYPE_CHECKING:
@@ -114,7 +116,10 @@ class ExactResolver:
                 return await self._begin(copy)
             case Fill(start=start, log_end=log_end):
                 return await self._fill(copy, node, start=start, log_end=log_end)
-            case Forgotten():
+            case BeginTurn():
+                return await self._begin_turn(copy, state)
+            case Forgotten(since=since):
+                await compare_records(self._source, self._target, copy, start=since, end=state.log_end)
                 reason = "the target has forgotten the producer; the copy continues at the end of its log"
                 return await self._next_epoch(copy, state, start=state.log_end, kind=EpochKind.FORGOTTEN, reason=reason)
             case Append():
@@ -155,15 +160,36 @@ class ExactResolver:
         )
         return AskAgain(f"the copy begins at offset {announced.start} of both logs")
 
+    async def _begin_turn(self, copy: PartitionCopy, state: RemoteLogState) -> AskAgain:
+        """Continue at the end of the remote log: before it both have the same, or nothing that anybody reads.
+
+        Producers that were late may have taken some of the offsets that are reserved on the source, and the remote log
+        may lack records that the opposite flow copied from it: those come back.
+        """
+        end = state.log_end
+        since = max(0, min(end, copy.announced[copy.newest_epoch].start - RESERVED_OFFSETS))
+        places = [copy.place]
+        latest = (await self._source.offsets(leader_of(self._source, copy.place), places, at=cluster_client.LATEST))[
+            copy.place
+        ]
+        if latest.error_code:
+            raise error_for(latest.error_code)
+        if latest.offset < end:
+            remote = f"{copy.row.remote_topic}-{copy.row.partition}"
+            raise NotNow(
+                f"{remote} ends at {end}, the source at {latest.offset}: others have written to {remote} since "
+                "applications moved"
+            )
+        await compare_records(self._source, self._target, copy, start=since, end=end)
+        reason = "a turn begins at the end of the remote log"
+        return await self._next_epoch(copy, state, start=end, kind=EpochKind.FORGOTTEN, reason=reason)
+
     async def _fill(self, copy: PartitionCopy, node: int, *, start: int, log_end: int) -> AskAgain:
-        """Have the target's log end at `start`: by filler where a copy begins, else by markers."""
-        kind = copy.announced[copy.newest_epoch].kind
-        if kind is EpochKind.TURN:
-            await compare_turn(self._source, self._target, copy, log_end=log_end, start=start)
-        elif await holds_only_filler(self._target, node, copy, log_end):
+        """Have the target's log end at `start`: by filler where it has nothing else, else by markers."""
+        if await holds_only_filler(self._target, node, copy, log_end):
             done = await seed(self._target, node, copy, log_end=log_end, start=start, over=lambda: self._over)
             return AskAgain(f"filled up to offset {start}" if done else f"filling up to offset {start}")
-        elif kind in (EpochKind.FIRST_COPY, EpochKind.RESET):
+        if copy.announced[copy.newest_epoch].kind in (EpochKind.FIRST_COPY, EpochKind.RESET):
             raise append_error(copy, f"the remote partition has records before offset {start}; {FROM_SCRATCH}")
         await self._holes.write(copy, node, log_end, start)
         return AskAgain(f"markers were written up to offset {start}")

@@ -9,7 +9,6 @@ from mirrorless.batches.header import SEQUENCES, FormatError, scan
 from mirrorless.batches.rebuild import records_of
 from mirrorless.batches.record_counter import RecordCounter
 from mirrorless.batches.stamp import body_of
-from mirrorless.copy.identical.reserve import RESERVED_OFFSETS
 from mirrorless.copy.partition.errors import cut_at, ends_before, fetch_error
 from mirrorless.copy.resume.source_walk import count
 from mirrorless.errors import GapKind
@@ -107,27 +106,28 @@ async def compare_count(source: ClusterClient, copy: PartitionCopy, *, sequence:
         )
 
 
-async def compare_turn(
-    source: ClusterClient, target: ClusterClient, copy: PartitionCopy, *, log_end: int, start: int
+async def compare_records(
+    source: ClusterClient, target: ClusterClient, copy: PartitionCopy, *, start: int, end: int
 ) -> None:
-    """Compare how many records both sides have where a turn begins; raises `Gap` where these differ.
+    """Compare how many records both sides have from `start` to the end of the target's log; raises `Gap` if not equal.
 
-    The target's log ends at `log_end`, and markers are about to take its offsets up to `start`. On the source these
-    were reserved when applications moved; the target may have markers of producers there that were late.
+    Offsets that one side has deleted are left out.
     """
-    first = max(0, min(log_end, start - RESERVED_OFFSETS))
+    first = start
     for client, place in ((source, copy.place), (target, copy.remote_place)):
         begins = (await client.offsets(leader_of(client, place), [place], at=cluster_client.EARLIEST))[place]
         if begins.error_code:
             raise error_for(begins.error_code)
         first = max(first, begins.offset)
-    ours = await count(source, copy, start=first, end=start) if first < start else 0
-    theirs = await _count_on_target(target, copy, start=first, end=log_end) if first < log_end else 0
+    if first >= end:
+        return
+    ours = await count(source, copy, start=first, end=end)
+    theirs = await _count_on_target(target, copy, start=first, end=end)
     if ours != theirs:
+        remote = f"{copy.row.remote_topic}-{copy.row.partition}"
         raise copy.gap(
-            f"the source has {ours} records from offset {first} to {start}, where the turn begins, "
-            f"{copy.row.remote_topic}-{copy.row.partition} has {theirs} up to its end {log_end}: the copy is not "
-            "identical",
+            f"the source has {ours} records from offset {first} to {end}, where {remote} ends, {remote} has {theirs}: "
+            "the copy is not identical",
             GapKind.MISPLACED,
             offset=first,
             records=abs(ours - theirs),

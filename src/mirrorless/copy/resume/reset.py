@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mirrorless.copy.flow.connections import FlowConnections
@@ -90,8 +90,7 @@ class Resetter:
         remote = replicated(self._flow, {topic: 1}).get(topic)
         if remote is None:
             raise ConfigurationError(f"flow {self._flow.name} does not replicate this topic", key="topic", value=topic)
-        resets = self._run(lambda: self._plan(topic, remote, to, partitions))
-        return [replace(one, turn=True) for one in resets] if turn else resets
+        return self._run(lambda: self._plan(topic, remote, to, partitions, turn=turn))
 
     def apply(self, resets: Sequence[Reset]) -> None:
         """Announce the new epochs and write the new progress; a running copy continues there at its next lease."""
@@ -119,7 +118,9 @@ class Resetter:
         except kafka_errors.KafkaError as error:
             raise ClusterError(str(error), cluster=f"{self._flow.source.alias} or {self._flow.target.alias}") from error
 
-    async def _plan(self, topic: str, remote: str, to: int | Mapping[int, int], wanted: Collection[int]) -> list[Reset]:
+    async def _plan(
+        self, topic: str, remote: str, to: int | Mapping[int, int], wanted: Collection[int], *, turn: bool
+    ) -> list[Reset]:
         await self._ends.connect(self._flow, topics={topic}, remote_topics={remote})
         partitions = self._source.partition_count(topic)
         if not partitions:
@@ -162,13 +163,15 @@ class Resetter:
                     partition=place[1],
                     remote_topic=remote,
                     position=None if now.progress is None else now.progress.last_offset + 1,
-                    start=min(max(start, first[place]), end[place]),
+                    # A turn that begins before what retention left has a gap, which the copy reports.
+                    start=min(start if turn else max(start, first[place]), end[place]),
                     end=end[place],
                     remote_begin=begins[there],
                     remote_end=ends[there],
                     epoch=max(epochs) + 1,
                     topic_id=None if topic_id is None else str(topic_id),
                     stood_at=stood_at,
+                    turn=turn,
                 )
             )
         return resets

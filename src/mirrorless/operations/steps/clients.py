@@ -72,7 +72,7 @@ class ReverseStep(OperationStep):
 
     Of flows that take turns it begins where the copies of this one end on the target. A fence by ACLs or configs would
     block it too, and without the fence a client that is late could still write to the source: so the flow waits for
-    `operation close`. After a failover it waits for `failback`.
+    `operation close`, with identical offsets whatever the fence is. After a failover it waits for `failback`.
     """
 
     name = "reverse"
@@ -84,6 +84,9 @@ class ReverseStep(OperationStep):
         if takes_turns(context) and context.request.kind is OperationKind.FAILOVER:
             return {"flow": context.reverse.name, "waits": FAILBACK}
         if context.forward.source.alias in context.unreachable:
+            if takes_turns(context):
+                alias = context.forward.source.alias
+                raise ClusterUnavailable("the opposite flow cannot begin; continue when it is back", cluster=alias)
             return _copies_later(context, context.reverse)
         try:
             with closing(TargetStates(context.reverse)) as states:
@@ -91,7 +94,8 @@ class ReverseStep(OperationStep):
             if takes_turns(context):
                 planned["epochs"] = newest_epochs(context.reverse, context.operation.data("open")["ends"])
             waits = takes_turns(context) or shares_topics(context.forward)
-            if waits and context.operation.data("fence").get("fence") in BLOCKS_FLOWS:
+            exact = bool(context.operation.data("switch clients").get("starts"))
+            if waits and (exact or context.operation.data("fence").get("fence") in BLOCKS_FLOWS):
                 planned["waits"] = CLOSE
             return planned
         except ClusterUnavailable:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.clusters.consumers import records_in
 from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
 from mirrorless.clusters.topics import high_watermarks
+from mirrorless.copy.identical.reserve import RESERVED_OFFSETS
 from mirrorless.filters import group_filter_for
 from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.checkpoint_pass import Checkpoints, GroupSyncReport
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     Packed = dict[str, dict[str, dict[str, Any]]]
 
 _FEW: Final = 100
+"""Offsets of a partition in which records are counted: the others are markers, such as those that are reserved."""
 
 
 class GroupsStep(OperationStep):
@@ -187,7 +189,7 @@ def _unread(context: OperationContext, groups: Iterable[str]) -> dict[str, int]:
                 spans[place] = (some[place].offset, end)
             left = {place: span for place, span in spans.items() if span[1] > span[0]}
             number = sum(end - begin for begin, end in left.values())
-            if 0 < number <= _FEW:
+            if 0 < number <= len(left) * (_FEW + RESERVED_OFFSETS):
                 number = sum(records_in(context.forward.source, left).values())
             if number:
                 found[group] = number

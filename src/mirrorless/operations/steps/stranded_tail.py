@@ -21,6 +21,7 @@ from mirrorless.clusters.topics import (
     partition_counts,
     topic_ids,
 )
+from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.log_walk import Walk, Walker
 from mirrorless.metadata.plan import replicated
@@ -102,6 +103,10 @@ def plan_tail(context: OperationContext) -> dict[str, Any]:
     if how == LEAVE and (kept := exact.intersection(named)):
         raise StepFailed("with identical offsets no tail can stay: use --stranded topic or reset", sorted(kept))
     ids, _ = topic_ids(context.target, emptied)
+    if how == TOPIC:
+        _refuse_never_copied(context, places_of({topic: counts[topic] for topic in emptied}))
+    # An attempt before this one may have begun a turn in what is emptied now.
+    before |= newest_epochs(context.forward, {topic: starts[topic] for topic in emptied})
     return {
         "how": how,
         "starts": starts,
@@ -220,9 +225,30 @@ def _tails(
         # What the flow to the old cluster has appended since, before an attempt was aborted, is no tail.
         one = known.get(place)
         newest = before[place[0]][place[1]]
-        since = [each.downstream for number, each in one.announced.items() if number > newest] if one else []
+        epochs = one.announced.items() if one else ()
+        since = [each.downstream for number, each in epochs if number > newest and each.kind is not EpochKind.TURN]
         found[place] = (first, first if place[0] in again else max(first, min([ends[place], *since])))
     return found, sorted(again)
+
+
+def _refuse_never_copied(context: OperationContext, places: Sequence[TopicPartition]) -> None:
+    """Raise `StepFailed` for records before the first that was ever copied: they would be deleted with the topic."""
+    assert context.reverse is not None
+    with closing(ProgressTopic(context.reverse, context.source, must_exist=False)) as progress:
+        known = progress.read()
+    begins, _ = log_starts(context.target, places)
+    lost = []
+    for (topic, number), begin in begins.items():
+        announced = known[topic, number].announced if (topic, number) in known else {}
+        if announced and begin < (first := announced[min(announced)].start):
+            lost.append(f"{topic}-{number}: offsets {begin} to {first - 1}")
+    if lost:
+        old = context.forward.target.alias
+        raise StepFailed(
+            f"records on {old} that were never to be copied would be deleted with its topics; if they may be, use "
+            "--stranded reset",
+            lost,
+        )
 
 
 def _refuse_open_transactions(context: OperationContext, places: Sequence[TopicPartition]) -> None:
