@@ -161,7 +161,7 @@ class ExactResolver:
         return AskAgain(f"the copy begins at offset {announced.start} of both logs")
 
     async def _begin_turn(self, copy: PartitionCopy, state: RemoteLogState) -> AskAgain:
-        """Continue at the end of the remote log: before it both have the same, or nothing that anybody reads.
+        """Continue at the end of the remote log: before it both have the same, or nothing that a consumer reads.
 
         Producers that were late may have taken some of the offsets that are reserved on the source, and the remote log
         may lack records that the opposite flow copied from it: those come back.
