@@ -88,6 +88,12 @@ async def find(source: ClusterClient, copy: PartitionCopy, record: bytes, *, sta
 
 async def count(source: ClusterClient, copy: PartitionCopy, *, start: int, end: int) -> int:
     """Return how many committed records the source has from offset `start` up to `end`."""
+    counter = await counted(source, copy, start=start, end=end)
+    return counter.counts.get(end, counter.records)
+
+
+async def counted(source: ClusterClient, copy: PartitionCopy, *, start: int, end: int) -> RecordCounter:
+    """Count the committed records that the source has from offset `start` up to `end`."""
     counter = RecordCounter(start, [end], producers=copy.local)
     with _copy_errors(copy):
         async for batch in committed(source, copy.place, counter, until=end):
@@ -95,7 +101,7 @@ async def count(source: ClusterClient, copy: PartitionCopy, *, start: int, end: 
                 _check_end(copy, batch, end)
                 continue
             counter.add(batch)
-    return counter.counts.get(end, counter.records)
+    return counter
 
 
 def _check_end(copy: PartitionCopy, found: LogEnd, end: int) -> None:
