@@ -15,7 +15,7 @@ from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.operation_log import records
 from mirrorless.operation_log.records import OperationOutcome
 from mirrorless.operations.cluster_pair import ClusterPair, refuse_open
-from mirrorless.operations.fences import fence_of
+from mirrorless.operations.fences import BLOCKS_FLOWS, fence_of
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.clients import CLOSE
 from mirrorless.operations.turns import newest_epochs, next_starts, start_paused, start_turn
@@ -65,13 +65,14 @@ def _close(pair: ClusterPair, operation: OperationState, *, is_last: bool) -> It
     alias, reverse = pair.forward.source.alias, pair.reverse
     _lift(pair, operation)
     yield f"{operation.id}: the fence on {alias} is removed"
-    if paused := operation.data("fence").get("paused"):
+    fence, done = operation.data("fence"), operation.data("reverse")
+    if (paused := fence.get("paused")) and (fence["fence"] in BLOCKS_FLOWS or not done):
         # For this fence, on the cluster with the fence, whether or not the operation completed.
         start_paused(pair.settings, paused)
         yield f"{operation.id}: {', '.join(paused)} started"
     elif pair.failures:
         yield f"warning: {next(iter(pair.failures))} does not answer, so no flow is started"
-    elif reverse is not None and is_last and operation.data("reverse").get("waits") == CLOSE:
+    elif reverse is not None and is_last and done.get("waits") == CLOSE and "epochs" in done:
         yield from _begin_turn(pair, operation, reverse)
     entry = records.lifted(
         operation.id, operation.standing_fence["topics"], by="operation close", ms=int(time.time() * 1000)

@@ -149,13 +149,23 @@ def refuse_fenced(operations: Operations, pair: ClusterPair, kind: OperationKind
 
 
 def refuse_overlapping(pair: ClusterPair, kind: OperationKind) -> None:
-    """Raise `OperationError` if an operation is open that moves applications to or from one of the two clusters."""
+    """Raise `OperationError` for open operations and standing fences of other pairs that have one of the clusters.
+
+    A failover does not wait for an operation that cannot be continued, since the cluster that decides is down.
+    """
+    target = pair.forward.target.alias
     for flow in pair.overlapping:
         other = ClusterPair.of(pair.settings, flow)
         with closing(other):
             try:
-                operations, _ = other.read()
+                operations, failures = other.read()
             except ClusterUnavailable:
                 continue  # neither of them answers, so nothing is under way between them
-            refuse_open(operations, other)
-            refuse_fenced(operations, pair, kind)
+            one = operations.open(other.aliases)
+            if one is not None and not (kind is OperationKind.FAILOVER and one.request.target in failures):
+                refuse_open(operations, other)
+            if operations.fences_on(target):
+                raise OperationError(
+                    f"the fence of a move to another cluster is up on {target}: run `mirrorless operation "
+                    f"{pair.settings.file} close` first"
+                )

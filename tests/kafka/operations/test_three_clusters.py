@@ -55,7 +55,7 @@ def test_it_is_left_and_the_others_copy_on(world: World) -> None:
             assert status == 0, (report, said)
             write(third, topic, 200, 300)  # the fence keeps these from the old cluster
             status, _, said = applications.command("switchover", "--to", world.source_alias, "--from", "third", "--yes")
-            assert (status, "operation" in said and "close` first" in said) == (2, True), said
+            assert (status, "is up on" in said and "close` first" in said) == (2, True), said
             applications.close()
             write(third, topic, 300, 400)
             eventually(lambda: all(len(one.read[KEY]) >= 400 for one in applications.readers))

@@ -28,7 +28,7 @@ from mirrorless.copy.resume.target_logs import states_of
 from mirrorless.errors import Gap
 from mirrorless.protocol import cluster_client
 from mirrorless.protocol.broker_errors import error_for
-from mirrorless.protocol.leaders import NotNow, leader_of
+from mirrorless.protocol.leaders import NotNow
 from mirrorless.protocol.markers import MARKERS_AT_ONCE
 
 if TYPE_CHECKING:
@@ -166,22 +166,19 @@ class ExactResolver:
         Producers that were late may have taken some of the offsets that are reserved on the source, and the remote log
         may lack records that the opposite flow copied from it: those come back.
         """
-        end = state.log_end
-        since = max(0, min(end, copy.announced[copy.newest_epoch].start - RESERVED_OFFSETS))
-        places = [copy.place]
-        latest = (await self._source.offsets(leader_of(self._source, copy.place), places, at=cluster_client.LATEST))[
-            copy.place
-        ]
-        if latest.error_code:
-            raise error_for(latest.error_code)
-        if latest.offset < end:
+        end, turn = state.log_end, copy.announced[copy.newest_epoch].start
+        since = max(0, min(end, turn - RESERVED_OFFSETS))
+        if not await compare_records(self._source, self._target, copy, start=since, end=end):
             remote = f"{copy.row.remote_topic}-{copy.row.partition}"
             raise NotNow(
-                f"{remote} ends at {end}, the source at {latest.offset}: others have written to {remote} since "
-                "applications moved"
+                f"{remote} ends at {end}, up to which the source's records are not known: a transaction is open, or "
+                f"others have written to {remote} since applications moved"
             )
-        await compare_records(self._source, self._target, copy, start=since, end=end)
         reason = "a turn begins at the end of the remote log"
+        earliest = await self._epochs.first_offset(copy.place, at=cluster_client.EARLIEST)
+        if end < earliest <= turn:
+            reason = f"a turn begins at {earliest}: retention has deleted what is reserved before"
+            end = earliest
         return await self._next_epoch(copy, state, start=end, kind=EpochKind.FORGOTTEN, reason=reason)
 
     async def _fill(self, copy: PartitionCopy, node: int, *, start: int, log_end: int) -> AskAgain:

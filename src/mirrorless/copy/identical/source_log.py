@@ -108,10 +108,11 @@ async def compare_count(source: ClusterClient, copy: PartitionCopy, *, sequence:
 
 async def compare_records(
     source: ClusterClient, target: ClusterClient, copy: PartitionCopy, *, start: int, end: int
-) -> None:
+) -> bool:
     """Compare how many records both sides have from `start` to the end of the target's log; raises `Gap` if not equal.
 
-    Offsets that one side has deleted are left out, and nothing is compared where compaction removed records.
+    Offsets that one side has deleted are left out, and nothing is compared where compaction removed records. Returns
+    False where the source's records are not all known: a transaction is open, or its log ends before.
     """
     first = start
     for client, place in ((source, copy.place), (target, copy.remote_place)):
@@ -120,11 +121,13 @@ async def compare_records(
             raise error_for(begins.error_code)
         first = max(first, begins.offset)
     if first >= end:
-        return
+        return True
     counters = (
         await counted(source, copy, start=first, end=end),
         await _counted_on_target(target, copy, start=first, end=end),
     )
+    if counters[0].offset < end:
+        return False
     ours, theirs = (one.counts.get(end, one.records) for one in counters)
     if ours != theirs and not any(one.cleaned for one in counters):
         remote = f"{copy.row.remote_topic}-{copy.row.partition}"
@@ -135,6 +138,7 @@ async def compare_records(
             offset=first,
             records=abs(ours - theirs),
         )
+    return True
 
 
 async def _counted_on_target(target: ClusterClient, copy: PartitionCopy, *, start: int, end: int) -> RecordCounter:

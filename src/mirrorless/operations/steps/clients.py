@@ -110,7 +110,7 @@ class ReverseStep(OperationStep):
             context.warnings.append("there is no opposite flow: what is written now cannot come back")
             return planned | {"runs": False}
         if waits := planned.get("waits"):
-            names = ", ".join(context.operation.data("fence").get("paused", {})) or flow.name
+            names = ", ".join(context.operation.data("fence").get("paused", [])) or flow.name
             context.warnings.append(_WAITS[waits].format(flow=names, old=flow.target.alias))
             return planned | {"runs": False}
         if planned.get("unreachable"):
@@ -119,7 +119,12 @@ class ReverseStep(OperationStep):
             left_out = start_turn(flow, next_starts(context.operation), planned["epochs"])
             context.warnings += [f"{topic} is not on both clusters, and is left out" for topic in left_out]
         else:
-            start_paused(context.settings, context.operation.data("fence").get("paused", {}))
+            fence = context.operation.data("fence")
+            paused = fence.get("paused", [])
+            if fence.get("fence") not in BLOCKS_FLOWS:
+                start_paused(context.settings, paused)
+            elif paused:
+                context.warnings.append(_WAITS[CLOSE].format(flow=", ".join(paused), old=flow.target.alias))
             if planned["state"] != TargetState.STARTED:
                 with closing(TargetStates(flow)) as states:
                     states.write(TargetState.STARTED)

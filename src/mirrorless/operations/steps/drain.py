@@ -10,6 +10,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts
 from mirrorless.errors import ClusterError, FlowPaused, MirrorlessError
 from mirrorless.loops import shares_topics, skips_copies
+from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.turn_translation import progress_translator
 from mirrorless.operations.copy_here import copy_once
@@ -142,7 +143,8 @@ def _has_all(context: OperationContext, flow: Flow, until: float) -> bool:
     """Whether a flow has copied what its source has now, within the time left."""
     source, counts = Admin(flow.source), context.recorded_counts()
     there = partition_counts(source.metadata())
-    ends, _ = last_stable_offsets(source, places_of({topic: there[topic] for topic in counts if topic in there}))
+    common = {topic: there[topic] for topic in replicated(flow, there) if topic in counts}
+    ends, _ = last_stable_offsets(source, places_of(common))
     with closing(progress_translator(flow, source=source, target=context.target)) as translator:
         while True:
             translator.refresh(ends)

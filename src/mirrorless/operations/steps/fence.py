@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.clusters.consumers import records_in
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import high_watermarks
-from mirrorless.loops import shares_topics, skips_copies
+from mirrorless.loops import keeps_names, shares_topics, skips_copies
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of
-from mirrorless.operations.turns import halt_flow
+from mirrorless.operations.turns import halt_flow, start_paused
+from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mirrorless.operations.steps.context import OperationContext
+    from mirrorless.settings import Flow
 
 _SEEN_S: Final = 30.0
 
@@ -25,8 +29,8 @@ _SEEN_S: Final = 30.0
 class FenceStep(OperationStep):
     """Puts the fence up, and waits until every broker knows it. `topics` are what the operation moves.
 
-    Flows that copy to the same topics (`mirrorless.loops=skip`) are paused before, as the fence would block them too;
-    `paused` has the state of each.
+    Flows that append to these topics are paused before, as the fence would block them too: with `mirrorless.loops=skip`
+    those that copy to the same topics, else those whose remote topics are replicated on. `paused` are those that ran.
     """
 
     name = "fence"
@@ -43,7 +47,7 @@ class FenceStep(OperationStep):
             "fence": fence,
             "planned": planned,
             "began_ms": int(time.time() * 1000),
-            "paused": _states_of_blocked(context),
+            "paused": _blocked(context, counts),
         }
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
@@ -61,9 +65,7 @@ class FenceStep(OperationStep):
     def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
         """Take it down."""
         fence_of(data["fence"], context.forward.source, context.source).remove(data["planned"])
-        for name, state in data["paused"].items():
-            with closing(TargetStates(context.settings.flow(name))) as states:
-                states.write(TargetState(state))
+        start_paused(context.settings, data["paused"])
 
     def text(self, data: dict[str, Any]) -> str:
         """Return the result in one line."""
@@ -73,15 +75,22 @@ class FenceStep(OperationStep):
         return f"{what} on {count_of(len(data['topics']), 'topic')}"
 
 
-def _states_of_blocked(context: OperationContext) -> dict[str, str]:
-    """Return the states of flows that copy to the topics of the source; raises `ClusterUnavailable`."""
-    found: dict[str, str] = {}
-    if shares_topics(context.forward):
-        for flow in context.settings.flows:
-            if flow.target.alias == context.forward.source.alias and skips_copies(flow):
-                with closing(TargetStates(flow, admin=context.source)) as states:
-                    found[flow.name] = states.read()
+def _blocked(context: OperationContext, topics: Iterable[str]) -> list[str]:
+    """Return the flows that append to topics of the source, and are not paused; raises `ClusterUnavailable`."""
+    found: list[str] = []
+    for flow in context.settings.flows:
+        if flow.target.alias == context.forward.source.alias and _appends_to(flow, context, set(topics)):
+            with closing(TargetStates(flow, admin=context.source)) as states:
+                if states.read() is TargetState.STARTED:
+                    found.append(flow.name)
     return found
+
+
+def _appends_to(flow: Flow, context: OperationContext, topics: set[str]) -> bool:
+    if shares_topics(context.forward):
+        return skips_copies(flow)
+    policy = policy_for(flow)
+    return any(policy.topic_source(topic) == flow.source.alias for topic in topics) and not keeps_names(flow)
 
 
 class QuietStep(OperationStep):

@@ -75,7 +75,7 @@ class OpenStep(OperationStep):
             ends = copied_ends(context, drained="drain" in context.operation.steps)
         for fence in planned["lift"].values():
             fence_of(fence["fence"], context.forward.target, context.target).remove(fence["planned"])
-            start_paused(context.settings, fence.get("paused", {}))
+            start_paused(context.settings, fence.get("paused", []))
         self._create(context, planned["create"])
         for kind, some in planned["acls"].items():
             answers = create_acls(context.target, [Acl(**one) for one in some], AclResource[kind])
@@ -203,7 +203,7 @@ def _to_lift(context: OperationContext, topics: Iterable[str]) -> dict[str, dict
                 "fence": fence["fence"],
                 "topics": shared,
                 "planned": only(fence["planned"], shared),
-                "paused": fence.get("paused", {}),
+                "paused": fence.get("paused", []),
             }
     return found
 

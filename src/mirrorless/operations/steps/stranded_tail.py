@@ -237,11 +237,16 @@ def _refuse_never_copied(context: OperationContext, places: Sequence[TopicPartit
     with closing(ProgressTopic(context.reverse, context.source, must_exist=False)) as progress:
         known = progress.read()
     begins, _ = log_starts(context.target, places)
-    lost = []
-    for (topic, number), begin in begins.items():
-        announced = known[topic, number].announced if (topic, number) in known else {}
-        if announced and begin < (first := announced[min(announced)].start):
-            lost.append(f"{topic}-{number}: offsets {begin} to {first - 1}")
+    firsts = {place: one.announced[min(one.announced)] for place, one in known.items() if one.announced}
+    firsts = {place: one for place, one in firsts.items() if one.kind is not EpochKind.TURN}
+    wanted = [Wanted(place, begin, 1) for place, begin in begins.items() if place in firsts]
+    slices = read_slices(context.forward.target, context.target, wanted)
+    lost = [
+        f"{one.place[0]}-{one.place[1]}: from offset {record.offset} to {firsts[one.place].start - 1}"
+        for one, some in slices.items()
+        for record in some.records
+        if record.offset < firsts[one.place].start
+    ]
     if lost:
         old = context.forward.target.alias
         raise StepFailed(
