@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.clusters.consumers import records_in
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import high_watermarks
-from mirrorless.loops import keeps_names, shares_topics, skips_copies
+from mirrorless.loops import keeps_names
+from mirrorless.metadata.plan import replicated
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
@@ -29,8 +30,8 @@ _SEEN_S: Final = 30.0
 class FenceStep(OperationStep):
     """Puts the fence up, and waits until every broker knows it. `topics` are what the operation moves.
 
-    Flows that append to these topics are paused before, as the fence would block them too: with `mirrorless.loops=skip`
-    those that copy to the same topics, else those whose remote topics are replicated on. `paused` are those that ran.
+    Flows that append to these topics are paused before, as the fence would block them too: those that keep names, such
+    as with `mirrorless.loops=skip`, and those whose remote topics are replicated on. `paused` are those that ran.
     """
 
     name = "fence"
@@ -79,18 +80,19 @@ def _blocked(context: OperationContext, topics: Iterable[str]) -> list[str]:
     """Return the flows that append to topics of the source, and are not paused; raises `ClusterUnavailable`."""
     found: list[str] = []
     for flow in context.settings.flows:
-        if flow.target.alias == context.forward.source.alias and _appends_to(flow, context, set(topics)):
+        if flow.target.alias == context.forward.source.alias and appends_to(flow, topics):
             with closing(TargetStates(flow, admin=context.source)) as states:
                 if states.read() is TargetState.STARTED:
                     found.append(flow.name)
     return found
 
 
-def _appends_to(flow: Flow, context: OperationContext, topics: set[str]) -> bool:
-    if shares_topics(context.forward):
-        return skips_copies(flow)
+def appends_to(flow: Flow, topics: Iterable[str]) -> bool:
+    """Whether some of these topics of a flow's target are, or may be, its remote topics."""
+    if keeps_names(flow):
+        return bool(replicated(flow, dict.fromkeys(topics, 1)))
     policy = policy_for(flow)
-    return any(policy.topic_source(topic) == flow.source.alias for topic in topics) and not keeps_names(flow)
+    return any(policy.topic_source(topic) == flow.source.alias for topic in topics)
 
 
 class QuietStep(OperationStep):
