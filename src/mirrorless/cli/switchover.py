@@ -12,6 +12,7 @@ from mirrorless.cli.options import (
     file_argument,
     json_option,
     output_option,
+    target_option,
     topics_option,
     verbose_option,
 )
@@ -26,7 +27,7 @@ _SECONDS: Final = click.FloatRange(min=0.0)
 
 _both: Final[tuple[_Option, ...]] = (
     file_argument,
-    click.option("--to", "target", required=True, metavar="ALIAS", help="The cluster that applications move to."),
+    target_option(required=True),
     click.option(
         "--from",
         "source",
