@@ -28,12 +28,7 @@ _SECONDS: Final = click.FloatRange(min=0.0)
 _both: Final[tuple[_Option, ...]] = (
     file_argument,
     target_option(required=True),
-    click.option(
-        "--from",
-        "source",
-        metavar="ALIAS",
-        help="The cluster that applications leave; needed where several flows lead to the other one.",
-    ),
+    click.option("--from", "source", metavar="ALIAS", help="Only flows from this cluster."),
     topics_option,
     click.option(
         "--groups",
