@@ -66,13 +66,16 @@ def _close(pair: ClusterPair, operation: OperationState, *, is_last: bool) -> It
     _lift(pair, operation)
     yield f"{operation.id}: the fence on {alias} is removed"
     fence, done = operation.data("fence"), operation.data("reverse")
-    if (paused := fence.get("paused")) and (fence["fence"] in BLOCKS_FLOWS or not done):
+    paused = fence.get("paused", []) if fence["fence"] in BLOCKS_FLOWS or not done else []
+    if paused:
         # For this fence, on the cluster with the fence, whether or not the operation completed.
         start_paused(pair.settings, paused)
         yield f"{operation.id}: {', '.join(paused)} started"
-    elif pair.failures:
-        yield f"warning: {next(iter(pair.failures))} does not answer, so no flow is started"
-    elif reverse is not None and is_last and done.get("waits") == CLOSE and "epochs" in done:
+    begins_turn = is_last and done.get("waits") == CLOSE and "epochs" in done
+    if pair.failures and (begins_turn or not paused):
+        reason = f"{next(iter(pair.failures))} does not answer"
+        yield f"warning: {reason}, so {'the opposite' if paused else 'no'} flow is {'not ' if paused else ''}started"
+    elif begins_turn and reverse is not None:
         yield from _begin_turn(pair, operation, reverse)
     entry = records.lifted(
         operation.id, operation.standing_fence["topics"], by="operation close", ms=int(time.time() * 1000)

@@ -50,14 +50,13 @@ class Terms:
     cluster that applications leave; it has to be named where several flows lead to the target.
     """
 
-    source: str | None = None
-
     topics: str = ".*"
     groups: str = ".*"
     drain_timeout_s: float = 90.0
     wait_groups_s: float = 10.0
     accepted: tuple[str, ...] = ()
     stranded: str = "list"
+    source: str | None = None
 
 
 def _ignore(*_: str) -> None:

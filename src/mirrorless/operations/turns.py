@@ -133,7 +133,7 @@ def start_turn(
     """Let a flow copy from these offsets of its source on; returns topics that one side lacks, which are left out.
 
     `before` are the `newest_epochs` as they were: partitions with a later one were started by an earlier attempt, and
-    continue where they are. `emptied` are topics whose copies begin anew. Raises `ClusterError`.
+    continue where they are. `emptied` are topics whose copies begin from scratch. Raises `ClusterError`.
     """
     admin = Admin(flow.target)
     for failed in one_pass(flow, [Part.TOPICS]).failures:  # its internal topics

@@ -35,7 +35,7 @@ class Reset:
 
     `end` is the source's last stable offset, `remote_begin` and `remote_end` what the remote partition holds.
     `stood_at` is the epoch of its last record of ours, None where the target does not remember it. `turn`: with
-    identical offsets a turn begins, at the same offset on both sides, up to which the copy fills the remote partition.
+    identical offsets a turn begins, at the same offset on both sides.
     """
 
     topic: str
@@ -83,9 +83,8 @@ class Resetter:
         """Plan the reset of these partitions of a source topic, of all if none is named.
 
         `to` is `EARLIEST`, `LATEST`, an offset, or minus a time in ms; or an offset by partition. `turn` is as in
-        `Reset`. Raises
-        `ConfigurationError` for a topic that the flow does not replicate, and for a partition that one side does not
-        have. Nothing is written.
+        `Reset`. Raises `ConfigurationError` for a topic that the flow does not replicate, and for a partition that one
+        side does not have. Nothing is written.
         """
         remote = replicated(self._flow, {topic: 1}).get(topic)
         if remote is None:

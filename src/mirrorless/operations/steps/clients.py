@@ -106,28 +106,27 @@ class ReverseStep(OperationStep):
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
         """Resume it if it was paused, and look whether something copies it."""
         flow = context.reverse
+        fence = context.operation.data("fence")
+        paused = fence.get("paused", [])
+        if paused and fence.get("fence") not in BLOCKS_FLOWS:
+            start_paused(context.settings, paused)
+        elif paused:
+            context.warnings.append(_WAITS[CLOSE].format(flow=", ".join(paused), old=context.forward.source.alias))
         if flow is None:
             context.warnings.append("there is no opposite flow: what is written now cannot come back")
             return planned | {"runs": False}
         if waits := planned.get("waits"):
-            names = ", ".join(context.operation.data("fence").get("paused", [])) or flow.name
-            context.warnings.append(_WAITS[waits].format(flow=names, old=flow.target.alias))
+            if flow.name not in paused:
+                context.warnings.append(_WAITS[waits].format(flow=flow.name, old=flow.target.alias))
             return planned | {"runs": False}
         if planned.get("unreachable"):
             return planned | {"runs": False}
         if takes_turns(context):
             left_out = start_turn(flow, next_starts(context.operation), planned["epochs"])
             context.warnings += [f"{topic} is not on both clusters, and is left out" for topic in left_out]
-        else:
-            fence = context.operation.data("fence")
-            paused = fence.get("paused", [])
-            if fence.get("fence") not in BLOCKS_FLOWS:
-                start_paused(context.settings, paused)
-            elif paused:
-                context.warnings.append(_WAITS[CLOSE].format(flow=", ".join(paused), old=flow.target.alias))
-            if planned["state"] != TargetState.STARTED:
-                with closing(TargetStates(flow)) as states:
-                    states.write(TargetState.STARTED)
+        elif planned["state"] != TargetState.STARTED:
+            with closing(TargetStates(flow)) as states:
+                states.write(TargetState.STARTED)
         try:
             status = status_of(flow, deployment=deployment_of(context.settings.file, flow.name))
         except ClusterError as error:
