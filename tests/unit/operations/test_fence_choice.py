@@ -1,4 +1,4 @@
-"""Which fence is used: flows to other clusters would sync the ACLs of `acl`."""
+"""Which fence is used, and what it blocks: flows to other clusters would sync the ACLs of `acl`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from mirrorless.errors import ConfigurationError, OperationError
 from mirrorless.operations.cluster_pair import ClusterPair
 from mirrorless.operations.fences import resolved
+from mirrorless.operations.steps.fence import appends_to
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ old->new.enabled = true
 old->third.enabled = true
 third->new.enabled = true
 """
+BACK = "third->old.enabled = true\nthird->old.topics = orders, clicks\n"
+KEPT = "replication.policy.class = IdentityReplicationPolicy\nheartbeats.replication.enabled = false\n"
 
 
 def loaded(folder: Path, more: str = "") -> Settings:
@@ -53,3 +56,18 @@ def test_the_cluster_to_leave_is_named_where_there_are_several(tmp_path: Path) -
     pair = ClusterPair.to(settings, "new", "third")
     assert pair.forward.name == "third->new"
     assert [flow.name for flow in pair.overlapping] == ["old->new", "old->third"]
+
+
+@pytest.mark.parametrize(
+    ("more", "topics", "blocked"),
+    [
+        ("", ["orders", "payments"], False),
+        ("", ["orders", "third.orders"], True),
+        (KEPT, ["orders"], True),
+        (KEPT, ["payments"], False),
+    ],
+)
+def test_a_flow_that_appends_to_fenced_topics_is_blocked(
+    tmp_path: Path, more: str, topics: list[str], blocked: bool
+) -> None:
+    assert appends_to(loaded(tmp_path, BACK + more).flow("third->old"), topics) is blocked
