@@ -12,7 +12,7 @@ from confluent_kafka import KafkaException, Producer
 
 from mirrorless.client_logs import LIBRDKAFKA
 from mirrorless.clusters.client_settings import for_confluent
-from mirrorless.clusters.connection_errors import unwritten
+from mirrorless.clusters.connection_errors import grant, unwritten
 from mirrorless.errors import ClusterError, ClusterUnavailable
 
 if TYPE_CHECKING:
@@ -102,6 +102,31 @@ class TopicProducer:
     def flush(self, seconds: float) -> int:
         """Wait until everything queued was written or dropped, at most so long; returns how many records are left."""
         return self._producer.flush(seconds)
+
+    def fence_others(self, seconds: float) -> None:
+        """Fence the producers with this transactional id that began before, and end their transactions (KIP-98).
+
+        Raises `ClusterError`.
+        """
+        self._in_transaction(lambda: self._producer.init_transactions(seconds))
+
+    def begin(self) -> None:
+        """Begin a transaction; raises `ClusterError`."""
+        self._in_transaction(self._producer.begin_transaction)
+
+    def commit(self, topic: str, seconds: float) -> None:
+        """Wait until everything queued for a topic was written, and commit it; raises `ClusterError`."""
+        self.confirm(topic, seconds)
+        self._in_transaction(lambda: self._producer.commit_transaction(seconds))
+
+    def _in_transaction(self, do: Callable[[], None]) -> None:
+        try:
+            do()
+        except KafkaException as error:
+            reason = error.args[0]
+            kind = ClusterUnavailable if reason.retriable() else ClusterError
+            right = grant(reason.code(), "WRITE on transactional ids that begin with mirrorless-stranded-")
+            raise kind(f"transaction: {reason.str()}{right}", cluster=self.alias) from error
 
     def confirm(self, topic: str, seconds: float, *, refused: type[ClusterError] = ClusterUnavailable) -> None:
         """Wait until everything queued for a topic was written; raises in one line that names cluster and topic.

@@ -4,6 +4,9 @@ The key is `target-state-<connector>`, the value JSON without a schema: `state` 
 (KIP-875) can also be STOPPED and takes precedence. A running MirrorMaker 2 reads what is written here and vice
 versa. The topic has one partition, so the last record of the key is the state. Without a record it is STARTED; of two
 flows that take turns (`loops.opposite`), the one to the active cluster is STOPPED then.
+
+What an operation writes also has its number and term, which Connect ignores. A process that was suspended may write
+for an operation after a later one has: readers ignore such a record, so the log decides, not the time of the write.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.internal_topics import InternalTopic, ensure, internal_topic
@@ -40,10 +43,34 @@ def key(connector: str) -> bytes:
     return (_PREFIX + connector).encode()
 
 
-def value(state: TargetState) -> bytes:
+class OperationWriter(NamedTuple):
+    """Which operation writes a state, and in which term of it: a lower one is late."""
+
+    number: int
+    term: int
+
+
+_NOBODY: Final = OperationWriter(0, 0)
+"""Before the first operation."""
+_BY: Final = "mirrorless.by"
+
+
+def value(state: TargetState, by: OperationWriter | None = None) -> bytes:
     """Value of a target state, as Connect's JsonConverter writes it (`serializeTargetState`)."""
     old = TargetState.PAUSED if state is TargetState.STOPPED else state
-    return json.dumps({"state": old, "state.v2": state}, separators=(",", ":")).encode()
+    said: dict[str, object] = {"state": old, "state.v2": state}
+    if by is not None:
+        said[_BY] = [*by]
+    return json.dumps(said, separators=(",", ":")).encode()
+
+
+def written_by(content: bytes | None) -> OperationWriter | None:
+    """Return the operation that wrote a value, or had written the one before it; None for Connect."""
+    try:
+        number, term = json.loads(content or b"")[_BY]
+        return OperationWriter(int(number), int(term))
+    except (ValueError, TypeError, KeyError):
+        return None
 
 
 def parse(content: bytes | None) -> TargetState | None:
@@ -75,45 +102,64 @@ class TargetStates:
         self._admin = admin or Admin(flow.target)
         self._takes_turns = opposite(flow) is not None
         self._state = self._initial = TargetState.STOPPED if begins_stopped(flow) else TargetState.STARTED
+        self._by = _NOBODY
         self._replay = Replay(topic=self._topic.name, cluster=flow.target, admin=self._admin)
 
     def read(self) -> TargetState:
         """Return the state as it is now; raises `ClusterUnavailable`."""
         for entry in self._replay.read(self._forget):
             if entry.key == self._key and (state := parse(entry.value)) is not None:
-                self._state = state
+                by = written_by(entry.value)
+                if by is None or by >= self._by:
+                    self._state, self._by = state, by or self._by
         if self._takes_turns and self._replay.refused is not None:
             # Without it both of two flows that take turns might copy.
             raise ClusterUnavailable(self._replay.refused, cluster=self._topic.cluster.alias)
         return self._state
 
-    def write(self, state: TargetState) -> None:
-        """Set the state and wait for the acknowledgement; creates the topic if it is missing. Raises `ClusterError`."""
+    @property
+    def writer(self) -> OperationWriter:
+        """The last operation that wrote a state, as read last."""
+        return self._by
+
+    def write(self, state: TargetState, *, by: OperationWriter | None = None) -> None:
+        """Set the state and wait for the acknowledgement; creates the topic if it is missing. Raises `ClusterError`.
+
+        `by` is the operation that does; one that is late changes nothing, and the state before is written again, since
+        compaction keeps only the last record.
+        """
         topic = self._topic
         if (reason := ensure(self._admin, topic)) is not None:
             raise ClusterError(f"cannot create topic {topic.name}: {reason}", cluster=topic.cluster.alias)
         producer = TopicProducer(topic.cluster, creator="the next call", gives_up_after_s=_FLUSH_S)
-        producer.send(topic.name, key=self._key, value=value(state), partition=0)
+        producer.send(topic.name, key=self._key, value=value(state, by), partition=0)
         producer.confirm(topic.name, _FLUSH_S + 1)
+        if by is None:
+            return
+        now = self.read()
+        if by < self._by:
+            producer.send(topic.name, key=self._key, value=value(now, self._by), partition=0)
+            producer.confirm(topic.name, _FLUSH_S + 1)
 
     def close(self) -> None:
         """Close the connection."""
         self._replay.close()
 
     def _forget(self) -> None:
-        self._state = self._initial
+        self._state, self._by = self._initial, _NOBODY
 
 
 def set_target_state(flow: Flow, state: TargetState) -> TargetState:
     """Pause a flow, or let it run, for an operator; returns its state then. Raises `ClusterError`.
 
-    A flow that waits for its turn stays STOPPED: with the opposite one it would be a loop.
+    A flow that waits for its turn stays STOPPED: with the opposite one it would be a loop. So it does if an operation
+    stops it before this is written.
     """
     with closing(TargetStates(flow)) as states:
-        if opposite(flow) is not None and states.read() is TargetState.STOPPED:
+        if states.read() is TargetState.STOPPED and opposite(flow) is not None:
             return TargetState.STOPPED
-        states.write(state)
-    return state
+        states.write(state, by=states.writer)
+        return states.read()
 
 
 def waits_for_its_turn(flow: Flow, admin: Admin) -> str | None:

@@ -105,6 +105,8 @@ USED: Final[Mapping[str, str]] = {
     "kafka.net.connection:KafkaConnection().in_flight_requests": "requests, each with its future and when it was sent",
     "kafka.net.connection:KafkaConnection().paused": "the reasons why it does not send",
     "kafka.net.connection:KafkaConnection().transport": "the socket's owner, None before it is open",
+    "kafka.net.connection:KafkaConnection().connected": "whether it is open",
+    "kafka.net.connection:KafkaConnection.send_request(request)": "sends a request over this connection only",
     "kafka.net.connection:KafkaConnection.close(error)": "ends a connection",
     "kafka.net.inet:KafkaNetSocket.dns_lookup(host, port)": "the addresses of a broker",
     "kafka.net.inet:KafkaNetSocket.socket(family, sock_type, proto)": "opens a socket",
@@ -123,6 +125,7 @@ USED: Final[Mapping[str, str]] = {
     "kafka.protocol.parser:KafkaProtocol._validate_frame_size(nbytes)": "refuses an impossible length",
     "kafka.protocol.api_message:ApiMessage()._header": "a request's header",
     "kafka.admin:KafkaAdminClient()._manager": "sends requests that the admin client has no method for",
+    "kafka.admin:KafkaAdminClient._refresh_controller_id()": "asks for the controller",
     "kafka.admin:KafkaAdminClient._send_request_to_controller(request, get_errors_fn, raise_errors)": "the same",
     "kafka.net.sasl.oauth:AbstractTokenProvider.register": "makes a class a token provider",
 }

@@ -15,6 +15,7 @@ from kafka.admin import (
 )
 
 from mirrorless.kafka_python import sockets
+from mirrorless.kafka_python.errors import NodeNotReadyError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +31,9 @@ __all__ = [
     "ask_any_broker",
     "ask_broker",
     "ask_controller",
+    "ask_without_reconnecting",
     "connect",
+    "controller",
 ]
 
 sockets.close_unused()
@@ -58,6 +61,22 @@ def ask_any_broker(client: Any, request: Any) -> Any:  # noqa: ANN401 -- the lib
 def ask_broker(client: Any, node: int, request: Any) -> Any:  # noqa: ANN401 -- the library's messages
     """Send any request to one broker and return the response; raises kafka-python's errors."""
     return client._manager.run(client._manager.send, request, node)
+
+
+def controller(client: Any) -> int:  # noqa: ANN401 -- the library's client
+    """Return the broker that takes requests for the controller; raises kafka-python's errors."""
+    return client._manager.run(client._refresh_controller_id)  # type: ignore[no-any-return]
+
+
+def ask_without_reconnecting(client: Any, node: int, request: Any) -> Any:  # noqa: ANN401 -- the library's messages
+    """Send any request over the connection that is open, and return the response.
+
+    Raises `NodeNotReadyError` if it was closed since the last request to this broker, and kafka-python's errors.
+    """
+    connection = client._manager._conns.get(node)
+    if connection is None or not connection.connected:
+        raise NodeNotReadyError(node)
+    return client._manager.run(connection.send_request, request)
 
 
 def ask_controller(client: Any, request: Any) -> Any:  # noqa: ANN401 -- the library's messages

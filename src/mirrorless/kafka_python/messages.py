@@ -6,7 +6,12 @@ from kafka.protocol.admin.acl import DescribeAclsRequest
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeQuorumRequest
 from kafka.protocol.admin.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from kafka.protocol.admin.groups import DescribeGroupsRequest
-from kafka.protocol.admin.topics import CreatePartitionsRequest, CreateTopicsRequest, DeleteRecordsRequest
+from kafka.protocol.admin.topics import (
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteRecordsRequest,
+    DeleteTopicsRequest,
+)
 from kafka.protocol.admin.transactions import DescribeProducersRequest
 from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 from kafka.protocol.consumer.group import HeartbeatRequest
@@ -19,6 +24,7 @@ __all__ = [
     "CreatePartitionsRequest",
     "CreateTopicsRequest",
     "DeleteRecordsRequest",
+    "DeleteTopicsRequest",
     "DescribeAclsRequest",
     "DescribeClusterRequest",
     "DescribeConfigsRequest",

@@ -1,4 +1,8 @@
-"""Leaves the fences of operations out of what is synced: they concern writers of the source, not the remote topics."""
+"""The fences of operations as others see them.
+
+They are left out of what is synced, since they concern writers of the source, not the remote topics. And they are
+looked for on topics that no operation fences: an operator would find writers blocked without a reason.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,11 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.clusters.acls import Acl
+from mirrorless.clusters.acls import Acl, NoAcls, topic_acls
+from mirrorless.clusters.configs import topic_configs
+from mirrorless.clusters.topics import partition_counts
+from mirrorless.filters import replicated_topics
+from mirrorless.operation_log.records import merged
 from mirrorless.operation_log.topic import OperationTopic
 
 if TYPE_CHECKING:
@@ -14,6 +22,7 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.configs import Configs
+    from mirrorless.operation_log.records import Operations
     from mirrorless.settings import Flow
 
 FENCED_BYTES: Final = "78"
@@ -55,3 +64,41 @@ def standing_fences(flow: Flow, target: Admin) -> StandingFences:
         standing = log.read().fences_on(flow.source.alias)
     planned = [one.standing_fence["planned"] for one in standing]
     return StandingFences(frozenset(deny_write(topic) for one in planned for topic in one.get("denied", ())))
+
+
+def unexplained_fences(flow: Flow, ends: Mapping[str, Admin]) -> list[str]:
+    """Return a line for each fence on topics of a flow that no operation explains, with the command that removes it.
+
+    `ends` are clients by alias, of both clusters or of the one that answers. Writes nothing. Raises
+    `ClusterUnavailable`.
+    """
+    found: dict[str, Operations] = {}
+    clusters = [cluster for cluster in (flow.source, flow.target) if cluster.alias in ends]
+    for cluster in clusters:
+        with closing(OperationTopic(flow, cluster, ends[cluster.alias])) as log:
+            found[cluster.alias] = log.read()
+    operations, selects = merged(found), replicated_topics(flow)
+    # Those of other files, which may have other aliases for a cluster, explain fences too.
+    others = {one.request.source for one in operations.by_id.values()} - {flow.source.alias, flow.target.alias}
+    lines: list[str] = []
+    for cluster in clusters:
+        explained = {topic for alias in (cluster.alias, *others) for topic in operations.fenced_on(alias)}
+        admin = ends[cluster.alias]
+        topics = {topic for topic in partition_counts(admin.metadata()) if selects(topic)} - explained
+        configs, _ = topic_configs(admin, topics)
+        acls = topic_acls(cluster)
+        for topic in sorted(topics):
+            value = configs[topic].get(MAX_BYTES) if topic in configs else None
+            if value is not None and value.value == FENCED_BYTES:
+                lines.append(
+                    f"{topic} on {cluster.alias} has {MAX_BYTES}={FENCED_BYTES}, which blocks writers, and no "
+                    "operation explains it: remove it with `kafka-configs.sh --alter --entity-type topics "
+                    f"--entity-name {topic} --delete-config {MAX_BYTES}`, or set the value of before"
+                )
+            if not isinstance(acls, NoAcls) and deny_write(topic) in acls:
+                lines.append(
+                    f"{topic} on {cluster.alias} has the ACL DENY WRITE for {_EVERYBODY}, which blocks writers, and no "
+                    "operation explains it: remove it with `kafka-acls.sh --remove --deny-principal "
+                    f"'{_EVERYBODY}' --operation Write --topic {topic}`"
+                )
+    return lines

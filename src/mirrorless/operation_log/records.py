@@ -1,9 +1,10 @@
 """Records of the operations topic, and the state that they add up to. No I/O.
 
 An operation is in the records of its steps, so any machine can continue it. Records are judged in the order of the
-log: an operation begins only if none of its pair of clusters is open, a term is taken by the first claim of it, and
-steps count only from the owner of the current term. So of two operators that write at once, each reader of the log
-sees the same one win. Every record but a renewal has a key of its own: compaction changes nothing.
+log: an operation begins only if none of its pair of clusters is open and its number is higher than every earlier one, a
+term is taken by the first claim of it, and steps count only from the owner of the current term. So of two operators
+that write at once, each reader of the log sees the same one win. The clocks of the operators' machines decide nothing.
+Every record but a renewal has a key of its own: compaction changes nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 FENCE: Final = "fence"
 """The step that blocks writers on the source; its data has the topics and what was before."""
@@ -106,14 +107,17 @@ class StepRecord:
 
 @dataclass(slots=True, kw_only=True)
 class OperationState:
-    """One operation, as its records say. `renewals` grows while its owner is alive; `owner` is None before a claim.
+    """One operation, as its records say. `renewals` grows while its owner is alive.
 
+    `owner` is None before a claim, and once it has said that it stopped. `number` is higher than that of every operation
+    that began before it on one of its clusters. `created_ms` is a time of the machine that began it, for people.
     `lifted` are the topics from which its fence was removed after its end.
     """
 
     id: str
     request: Request
     created_ms: int
+    number: int = 0
     term: int = 0
     owner: str | None = None
     owner_text: str = ""
@@ -151,10 +155,11 @@ class OperationState:
 
 
 class Operations:
-    """All operations that a log has; `take` its records in order."""
+    """All operations that a log has; `take` its records in order. `highest` is the highest number of them."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, OperationState] = {}
+        self.highest = 0
 
     def open(self, pair: frozenset[str]) -> OperationState | None:
         """The open operation of a pair of clusters, in either direction."""
@@ -162,14 +167,42 @@ class Operations:
 
     def of(self, pair: frozenset[str]) -> list[OperationState]:
         """The operations of a pair, the oldest first."""
-        return sorted((one for one in self.by_id.values() if one.request.pair == pair), key=lambda one: one.created_ms)
+        return sorted((one for one in self.by_id.values() if one.request.pair == pair), key=lambda one: one.number)
+
+    def last_completed(self, pair: frozenset[str]) -> OperationState | None:
+        """The last operation of a pair that completed.
+
+        None also if two have its number: each was done while the cluster of the other one was down.
+        """
+        completed = [one for one in self.of(pair) if one.outcome is OperationOutcome.COMPLETED]
+        last = [one for one in completed if one.number == completed[-1].number]
+        return last[0] if len(last) == 1 else None
 
     def fences_on(self, cluster: str) -> list[OperationState]:
         """The operations whose fence is on a cluster now, the oldest first."""
         return sorted(
             (one for one in self.by_id.values() if one.request.source == cluster and one.standing_fence),
-            key=lambda one: one.created_ms,
+            key=lambda one: one.number,
         )
+
+    def fenced_on(self, cluster: str, *, besides: str = "") -> set[str]:
+        """The topics of a cluster that operations fence now, without the one that is named.
+
+        A fence that another operation is removing, since applications return, does not count any more.
+        """
+        removed = {
+            (number, topic)
+            for one in self.by_id.values()
+            for number, fence in one.data("open").get("lift", {}).items()
+            for topic in fence["topics"]
+        }
+        return {
+            topic
+            for one in self.fences_on(cluster)
+            if one.id != besides
+            for topic in one.standing_fence["topics"]
+            if (one.id, topic) not in removed
+        }
 
     def take(self, key: bytes | None, value: bytes | None) -> None:
         """Process the next record; what is not this program's, or makes no sense, is ignored."""
@@ -181,13 +214,20 @@ class Operations:
         except (ValueError, KeyError, TypeError, AttributeError):
             return
 
-    def _take(self, number: str, record: str, names: dict[str, Any], said: dict[str, Any]) -> None:
-        if record == "begin":
-            request = Request.read(said["request"])
-            if number not in self.by_id and self.open(request.pair) is None:
-                self.by_id[number] = OperationState(id=number, request=request, created_ms=int(said["ms"]))
+    def _begin(self, operation_id: str, request: Request, number: int, said: dict[str, Any]) -> None:
+        if operation_id in self.by_id or self.open(request.pair) is not None or number <= self.highest:
             return
-        operation = self.by_id.get(number)
+        self.highest = number
+        self.by_id[operation_id] = OperationState(
+            id=operation_id, request=request, created_ms=int(said["ms"]), number=number
+        )
+
+    def _take(self, operation_id: str, record: str, names: dict[str, Any], said: dict[str, Any]) -> None:
+        if record == "begin":
+            # A release before this one wrote no number: the order of the log is that of its operations.
+            self._begin(operation_id, Request.read(said["request"]), int(said.get("number", self.highest + 1)), said)
+            return
+        operation = self.by_id.get(operation_id)
         if operation is not None and record == "lifted":
             operation.lifted |= set(said["topics"])
         if operation is None or not operation.is_open:
@@ -204,6 +244,8 @@ class Operations:
             return
         elif record == "renewal":
             operation.renewals += 1
+        elif record == "released":
+            operation.owner = None
         elif record == "step":
             ended = said.get("endedMs")
             operation.steps[str(names["step"])] = StepRecord(
@@ -217,6 +259,23 @@ class Operations:
             operation.ended_ms, operation.reason = int(said["ms"]), str(said.get("reason", ""))
 
 
+def merged(found: Mapping[str, Operations], pair: frozenset[str] | None = None) -> Operations:
+    """Combine the logs of clusters, by alias, for all operations or those of a pair.
+
+    Of each operation the log of its target decides, or another one that has it. A log that missed some counts fewer: of
+    operations without a number of their own the higher one is right.
+    """
+    combined = Operations()
+    for alias, operations in found.items():
+        for one in operations.by_id.values() if pair is None else operations.of(pair):
+            known = combined.by_id.get(one.id)
+            if known is None or alias == one.request.target:
+                combined.by_id[one.id] = one
+            if known is not None:
+                combined.by_id[one.id].number = max(one.number, known.number)
+    return combined
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A record to append."""
@@ -225,9 +284,9 @@ class Entry:
     value: bytes
 
 
-def begin(operation: str, request: Request, *, ms: int) -> Entry:
-    """Begin an operation."""
-    return _entry(operation, "begin", {}, {"ms": ms, "request": asdict(request)})
+def begin(operation: str, request: Request, *, number: int, ms: int) -> Entry:
+    """Begin an operation; of several with one number the first in the log does."""
+    return _entry(operation, "begin", {}, {"ms": ms, "number": number, "request": asdict(request)})
 
 
 def claim(operation: str, *, owner: str, term: int, text: str, ms: int) -> Entry:
@@ -238,6 +297,11 @@ def claim(operation: str, *, owner: str, term: int, text: str, ms: int) -> Entry
 def renewal(operation: str, *, owner: str, term: int, ms: int) -> Entry:
     """Show that the owner is alive."""
     return _entry(operation, "renewal", {"owner": owner}, {"term": term, "ms": ms})
+
+
+def released(operation: str, *, owner: str, term: int) -> Entry:
+    """Say that the owner of a term has stopped, and does nothing more."""
+    return _entry(operation, "released", {"owner": owner, "term": term}, {"term": term})
 
 
 def step(operation: str, name: str, record: StepRecord, *, owner: str, term: int) -> Entry:

@@ -30,7 +30,7 @@ class OperationTopic:
 
     def __init__(self, flow: Flow, cluster: Cluster, admin: Admin) -> None:
         self._topic = operations_topic(flow, cluster)
-        self._admin = admin
+        self.admin = admin
         self._replay = Replay(topic=self._topic.name, cluster=cluster, admin=admin)
         self._producer: TopicProducer | None = None
         self.operations = Operations()
@@ -48,7 +48,7 @@ class OperationTopic:
 
     def create(self) -> None:
         """Create the topic if it is missing; raises `ClusterError`."""
-        if (reason := ensure(self._admin, self._topic)) is not None:
+        if (reason := ensure(self.admin, self._topic)) is not None:
             raise ClusterError(f"cannot create topic {self._topic.name}: {reason}", cluster=self.alias)
 
     def append(self, *entries: Entry) -> None:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Final
 from mirrorless import client_logs
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.consumers import records_in
+from mirrorless.clusters.target_state import OperationWriter, TargetState, TargetStates
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets
-from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.errors import ClusterError, ClusterUnavailable, OperationError
+from mirrorless.loops import opposite
+from mirrorless.metadata.fences import unexplained_fences
 from mirrorless.operation_log import records
-from mirrorless.operation_log.records import OperationOutcome
 from mirrorless.operations.cluster_pair import ClusterPair, refuse_open
-from mirrorless.operations.fences import BLOCKS_FLOWS, fence_of
+from mirrorless.operations.fences import BLOCKS_FLOWS, fence_of, settle
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.clients import CLOSE
 from mirrorless.operations.turns import newest_epochs, next_starts, start_paused, start_turn
@@ -24,18 +26,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.operation_log.records import Operations, OperationState
+    from mirrorless.operation_log.records import OperationState
     from mirrorless.settings import Flow, Settings
 
 _GONE_S: Final = 30.0
 _LOOK_S: Final = 0.2
+_CLOSING: Final = 1 << 30
 
 
 def close_fence(settings: Settings) -> list[str]:
     """Remove the fences that completed operations left, without moving anything; returns a line for each.
 
-    Of flows that take turns the opposite one begins now, unless the live cluster does not answer. Raises
-    `OperationError` if an operation is open, `ClusterUnavailable` if a cluster with a fence does not answer.
+    Of flows that take turns the opposite one begins now, unless the live cluster does not answer; lines say which one
+    copies from now on, and name fences that no operation explains. Raises `OperationError` if an operation is open, or
+    none of two flows that take turns copies; `ClusterUnavailable` if a cluster with a fence does not answer.
     """
     client_logs.set_up()
     lines: list[str] = []
@@ -50,15 +54,37 @@ def close_fence(settings: Settings) -> list[str]:
                     continue
                 if flow.source.alias in failures:
                     raise ClusterUnavailable(failures[flow.source.alias], cluster=flow.source.alias)
-                lines += _close(pair, one, is_last=one.id == _last(operations, pair))
+                lines += _close(pair, one, is_last=one is operations.last_completed(pair.aliases))
                 done.add(one.id)
-    return lines
+            if not failures:
+                lines += unexplained_fences(flow, {alias: log.admin for alias, log in pair.logs.items()})
+    return [*dict.fromkeys([*lines, *(line for flow in settings.flows for line in _which_copies(flow, lines))])]
 
 
-def _last(operations: Operations, pair: ClusterPair) -> str | None:
-    """The id of the last operation of the pair that completed."""
-    completed = [one.id for one in operations.of(pair.aliases) if one.outcome is OperationOutcome.COMPLETED]
-    return completed[-1] if completed else None
+def _which_copies(flow: Flow, lines: list[str]) -> Iterator[str]:
+    """Yield a line on the flow of two that take turns that copies now; raises `OperationError` if none does."""
+    other = opposite(flow)
+    if other is None:
+        return
+    states: dict[str, TargetState] = {}
+    for one in (flow, other):
+        with closing(TargetStates(one)) as topic:
+            try:
+                states[one.name] = topic.read()
+            except ClusterUnavailable:
+                return
+    started = [name for name, state in states.items() if state is TargetState.STARTED]
+    paused = [name for name, state in states.items() if state is TargetState.PAUSED]
+    if started:
+        yield f"{min(started)} copies from now on"
+    elif paused:
+        yield f"warning: nothing is replicated while {min(paused)} is paused: run `mirrorless resume`"
+    else:
+        trouble = (
+            f"nothing is replicated between {flow.source.alias} and {flow.target.alias}, since both flows are stopped: "
+            "run `mirrorless failback FILE --to` with the cluster that applications are to return to"
+        )
+        raise OperationError("; ".join([*lines, trouble]))
 
 
 def _close(pair: ClusterPair, operation: OperationState, *, is_last: bool) -> Iterator[str]:
@@ -69,7 +95,7 @@ def _close(pair: ClusterPair, operation: OperationState, *, is_last: bool) -> It
     paused = fence.get("paused", []) if fence["fence"] in BLOCKS_FLOWS or not done else []
     if paused:
         # For this fence, on the cluster with the fence, whether or not the operation completed.
-        start_paused(pair.settings, paused)
+        start_paused(pair.settings, paused, by=_closing(operation))
         yield f"{operation.id}: {', '.join(paused)} started"
     begins_turn = is_last and done.get("waits") == CLOSE and "epochs" in done
     if pair.failures and (begins_turn or not paused):
@@ -85,20 +111,29 @@ def _close(pair: ClusterPair, operation: OperationState, *, is_last: bool) -> It
             log.append(entry)
 
 
+def _closing(operation: OperationState) -> OperationWriter:
+    """After every term of the operation, and before the next one."""
+    return OperationWriter(operation.number, _CLOSING)
+
+
 def _begin_turn(pair: ClusterPair, operation: OperationState, reverse: Flow) -> Iterator[str]:
     """Start the flow that takes turns with that of the operation."""
     before = operation.data("reverse")["epochs"]
     if newest_epochs(reverse, before) == before:
         yield from _written_since(pair, operation)
-    for topic in start_turn(reverse, next_starts(operation), before):
+    for topic in start_turn(reverse, next_starts(operation), before, by=_closing(operation)):
         yield f"warning: {topic} is not on both clusters, and is left out"
     yield f"{operation.id}: {reverse.name} is started"
 
 
 def _lift(pair: ClusterPair, operation: OperationState) -> None:
-    planned = operation.standing_fence["planned"]
+    planned, alias = operation.standing_fence["planned"], pair.forward.source.alias
     fence = fence_of(operation.standing_fence["fence"], pair.forward.source)
     fence.remove(planned)
+    if fenced := pair.fenced_topics(alias, besides=operation.id) & operation.standing_fence["topics"].keys():
+        # An operation that began meanwhile, since this command read the logs.
+        settle(fence, planned, lambda: pair.fenced_topics(alias, besides=operation.id))
+        raise OperationError(f"another operation fences {min(fenced)} on {alias}: see `mirrorless operation FILE`")
     until = time.monotonic() + _GONE_S
     while left := fence.left(planned):
         if time.monotonic() > until:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.clusters.admin import Admin
 from mirrorless.errors import ClusterError, ClusterUnavailable, ConfigurationError, OperationError
 from mirrorless.loops import keeps_names, opposite, shares_topics
-from mirrorless.operation_log.records import EVERYTHING, OperationKind, Operations
+from mirrorless.operation_log.records import EVERYTHING, OperationKind, merged
 from mirrorless.operation_log.topic import OperationTopic
 
 if TYPE_CHECKING:
+    from mirrorless.operation_log.records import Operations
     from mirrorless.settings import Flow, Settings
 
 _ANSWER_S: Final = 5.0
@@ -88,22 +89,27 @@ class ClusterPair:
                 self.failures[cluster.alias] = str(error)
         if not found:
             raise ClusterUnavailable(next(iter(self.failures.values())), cluster=self.forward.target.alias)
-        return _merged(found, self.aliases), self.failures
+        return merged(found, self.aliases), self.failures
+
+    def fenced_topics(self, alias: str, *, besides: str = "") -> set[str]:
+        """The topics of a cluster that are fenced now, as the logs say, by operations of any pair but one.
+
+        Raises `ClusterUnavailable`.
+        """
+        found = {name: log.read() for name, log in self.logs.items() if name not in self.failures}
+        return merged(found).fenced_on(alias, besides=besides)
+
+    def next_number(self) -> int:
+        """The number of the next operation: one more than the highest in the logs that were read last.
+
+        Logs have the operations of every pair with their cluster, so connected clusters share one sequence.
+        """
+        return 1 + max(log.operations.highest for alias, log in self.logs.items() if alias not in self.failures)
 
     def close(self) -> None:
         """Close the connections."""
         for log in self.logs.values():
             log.close()
-
-
-def _merged(found: dict[str, Operations], pair: frozenset[str]) -> Operations:
-    """Of each operation the state of the cluster that decides, which is its target; of the other one if need be."""
-    merged = Operations()
-    for alias, operations in found.items():
-        for one in operations.of(pair):
-            if one.id not in merged.by_id or alias == one.request.target:
-                merged.by_id[one.id] = one
-    return merged
 
 
 def refuse_names(pair: ClusterPair, kind: OperationKind, topics: str) -> None:

@@ -23,6 +23,7 @@ from mirrorless.clusters.topics import partition_counts
 from mirrorless.errors import ClusterError, ClusterUnavailable, OperationError
 from mirrorless.kafka_python.errors import KafkaError
 from mirrorless.metadata.fences import FENCED_BYTES, MAX_BYTES, deny_write
+from mirrorless.operation_log.records import only
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -103,6 +104,27 @@ def fence_of(value: str, cluster: Cluster, admin: Admin | None = None) -> Writer
         return NoFence()
     admin = admin or Admin(cluster)
     return AclFence(cluster, admin) if value == "acl" else ConfigFence(cluster, admin)
+
+
+_ATTEMPTS: Final = 5
+
+
+def settle(fence: WriterFence, planned: dict[str, Any], fenced: Callable[[], set[str]]) -> None:
+    """Let a fence be as the operations' logs say, after it was changed by a process that does not own it any more.
+
+    All fences look alike: it is taken back from topics that no operation fences now, and put up again on the others.
+    `fenced` reads the logs; they are read again afterwards, since another operation may begin meanwhile. Raises
+    `ClusterError`.
+    """
+    topics = {topic for part in planned.values() for topic in part}
+    for _ in range(_ATTEMPTS):
+        kept = fenced() & topics
+        if kept:
+            fence.apply(only(planned, kept))
+        if topics - kept:
+            fence.remove(only(planned, topics - kept))
+        if fenced() & topics == kept:
+            return
 
 
 class NoFence:

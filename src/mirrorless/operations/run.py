@@ -27,8 +27,8 @@ from mirrorless.operations.cluster_pair import (
 from mirrorless.operations.drill.report import configuration_hash
 from mirrorless.operations.fences import resolved
 from mirrorless.operations.kinds import steps_of
-from mirrorless.operations.runner import Ownership, OwnershipLost, failure_of, may_be_undone, run_steps, undo_steps
-from mirrorless.operations.steps.context import OperationContext, StepFailed, matching
+from mirrorless.operations.runner import Ownership, failure_of, may_be_undone, run_steps, undo_steps
+from mirrorless.operations.steps.context import OperationContext, OwnershipLost, StepFailed, matching
 from mirrorless.operations.turns import refuse_other_turn
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS: Final = 3
 _RETRY_S: Final = 2.0
+_AT_ONCE: Final = "another operation began at the same time; try again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,13 +116,14 @@ def begin(
             if alias not in failures:
                 log.create()
         number = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{uuid.uuid4().hex[:6]}"
-        now_ms = int(time.time() * 1000)
-        pair.logs[target].append(records.begin(number, request, ms=now_ms))
+        begun = records.begin(number, request, number=pair.next_number(), ms=int(time.time() * 1000))
+        pair.logs[target].append(begun)
         operations = pair.logs[target].read()
         if number not in operations.by_id:
             refuse_open(operations, pair)
+            raise OperationError(_AT_ONCE)
         if source not in failures:
-            _begin_at_mirror(pair, number, records.begin(number, request, ms=now_ms))
+            _begin_at_mirror(pair, number, begun)
         return _run(pair, operations.by_id[number], progress or OperationProgress(), failures)
 
 
@@ -188,7 +190,7 @@ def show(settings: Settings) -> tuple[list[OperationState], dict[str, str]]:
             operations, failures = pair.read()
             unreachable |= failures
             found |= operations.by_id
-    return sorted(found.values(), key=lambda one: one.created_ms), unreachable
+    return sorted(found.values(), key=lambda one: one.number), unreachable
 
 
 def _request(pair: ClusterPair, kind: OperationKind, terms: Terms) -> Request:
@@ -257,7 +259,7 @@ def _begin_at_mirror(pair: ClusterPair, number: str, entry: Entry) -> None:
         log = pair.logs[pair.forward.target.alias]
         log.append(records.closed(number, OperationOutcome.ABORTED, ms=int(time.time() * 1000)))
         refuse_open(there, pair)
-        raise OperationError("another operation began at the same time; try again")
+        raise OperationError(_AT_ONCE)
 
 
 def _steps(operation: OperationState) -> tuple[OperationStep, ...]:
@@ -278,6 +280,9 @@ def _context(pair: ClusterPair, ownership: Ownership, progress: OperationProgres
         check=ownership.check,
         say=progress.say,
         earlier=pair.read()[0],
+        writer=ownership.writer,
+        fenced=pair.fenced_topics,
+        follows_suspect=ownership.follows_suspect,
         unreachable=frozenset(pair.failures),
     )
 

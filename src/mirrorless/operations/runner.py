@@ -7,12 +7,14 @@ import socket
 import threading
 import time
 import uuid
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.clusters.target_state import OperationWriter
 from mirrorless.errors import ClusterError, MirrorlessError, OperationError
 from mirrorless.operation_log import records
 from mirrorless.operation_log.records import WARNED, OperationOutcome, StepRecord, StepState
-from mirrorless.operations.steps.context import StepFailed
+from mirrorless.operations.steps.context import OwnershipLost, StepFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,10 +22,6 @@ if TYPE_CHECKING:
     from mirrorless.operation_log.records import Entry, OperationState
     from mirrorless.operation_log.topic import OperationTopic
     from mirrorless.operations.steps.context import OperationContext, OperationStep
-
-
-class OwnershipLost(OperationError):
-    """Another process runs the operation, or may: this one must not change anything any more."""
 
 
 RENEW_S: Final = 2.0
@@ -38,7 +36,8 @@ class Ownership:
     """The current term of an operation, kept by renewals until `release`.
 
     `log` is the topic of the cluster that applications move to, which decides; `mirror` that of the other one, None if
-    it does not answer: what cannot be written there is left out.
+    it does not answer: what cannot be written there is left out. `follows_suspect`: the owner before may be suspended,
+    and do once more what it was about to, since it has not said that it stopped.
     """
 
     def __init__(self, operation: OperationState, log: OperationTopic, mirror: OperationTopic | None) -> None:
@@ -51,6 +50,7 @@ class Ownership:
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self.follows_suspect = False
 
     def claim(self, *, take_over: bool = False, say: Callable[[str], None] = lambda _: None) -> None:
         """Take the next term once the last owner is dead; with `take_over` at once.
@@ -69,7 +69,7 @@ class Ownership:
                         f"{self.operation.request.kind} {number} is run by {self.operation.owner_text}; wait for it, "
                         "or give --take-over"
                     )
-        self._term = self.operation.term + 1
+        self._term, self.follows_suspect = self.operation.term + 1, self.operation.owner is not None and not take_over
         text = f"process {os.getpid()} on {socket.gethostname()}"
         self.write(records.claim(number, owner=self._owner, term=self._term, text=text, ms=_now_ms()))
         if self._read().owner != self._owner:
@@ -77,6 +77,11 @@ class Ownership:
         self._renewed = time.monotonic()
         self._thread = threading.Thread(target=self._renew, name="operation owner", daemon=True)
         self._thread.start()
+
+    @property
+    def writer(self) -> OperationWriter:
+        """What this term's writes of target states carry."""
+        return OperationWriter(self.operation.number, self._term)
 
     def check(self) -> None:
         """Raise `OwnershipLost` unless this process still owns the operation; `ClusterError` if that is not known."""
@@ -113,11 +118,15 @@ class Ownership:
                 self._mirror = None
 
     def release(self) -> None:
-        """Stop renewing."""
+        """Stop renewing, and say so: the next owner need not wait."""
         self._over.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        if self._thread is None:
+            return
+        self._thread.join()
+        self._thread = None
+        if self.operation.is_open and self.operation.owner == self._owner:
+            with suppress(MirrorlessError):
+                self.write(records.released(self.operation.id, owner=self._owner, term=self._term))
 
     def _read(self) -> OperationState:
         with self._lock:

@@ -25,6 +25,7 @@ from mirrorless.policy import keeps_offsets, policy_for
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from mirrorless.clusters.target_state import OperationWriter
     from mirrorless.operation_log.records import OperationState
     from mirrorless.operations.steps.context import OperationContext
     from mirrorless.settings import Flow, Settings
@@ -42,19 +43,18 @@ def stop_flow(context: OperationContext) -> None:
 
 
 def halt_flow(context: OperationContext, flow: Flow, state: TargetState) -> None:
-    """Set a flow's target state, and wait until no process copies it. Raises `ClusterError`."""
+    """Set a flow's target state, and wait until no process copies it, or is about to. Raises `ClusterError`.
+
+    A run reads the state after its mark is written: one that has read the state of before has a mark here.
+    """
     with closing(TargetStates(flow)) as states:
-        states.write(state)
+        states.write(state, by=context.writer)
     until = time.monotonic() + _STOPPED_S
     with closing(MarkReader(flow)) as reader:
         while True:
-            now_ms, now = int(time.time() * 1000), time.monotonic()
-            deployment = deployment_of(context.settings.file, flow.name)
-            runs = [
-                mark
-                for mark in reader.read().valid(flow, now_ms=now_ms, now=now, deployment=deployment)
-                if mark.is_ready
-            ]
+            runs = reader.read().watched(
+                flow, now=time.monotonic(), deployment=deployment_of(context.settings.file, flow.name)
+            )
             if not runs:
                 return
             if not context.wait(until):
@@ -64,12 +64,12 @@ def halt_flow(context: OperationContext, flow: Flow, state: TargetState) -> None
                 )
 
 
-def start_paused(settings: Settings, names: Iterable[str]) -> None:
+def start_paused(settings: Settings, names: Iterable[str], *, by: OperationWriter) -> None:
     """Start flows of a file that were paused for a fence. Raises `ClusterError`."""
     for flow in settings.flows:
         if flow.name in set(names):
             with closing(TargetStates(flow)) as states:
-                states.write(TargetState.STARTED)
+                states.write(TargetState.STARTED, by=by)
 
 
 def copied_ends(context: OperationContext, *, drained: bool) -> Ends:
@@ -128,7 +128,12 @@ def next_starts(operation: OperationState) -> Ends:
 
 
 def start_turn(
-    flow: Flow, starts: Mapping[str, list[int]], before: Ends, *, emptied: Collection[str] = frozenset()
+    flow: Flow,
+    starts: Mapping[str, list[int]],
+    before: Ends,
+    *,
+    by: OperationWriter,
+    emptied: Collection[str] = frozenset(),
 ) -> list[str]:
     """Let a flow copy from these offsets of its source on; returns topics that one side lacks, which are left out.
 
@@ -151,7 +156,7 @@ def start_turn(
                 resetter.apply(resetter.plan(topic, wanted, partitions=wanted, turn=topic in exact))
     with closing(TargetStates(flow, admin=admin)) as states:
         if states.read() is not TargetState.STARTED:
-            states.write(TargetState.STARTED)
+            states.write(TargetState.STARTED, by=by)
     return sorted(starts.keys() - there)
 
 

@@ -31,7 +31,7 @@ class OperationsReader(RepeatingReader):
     @property
     def rows(self) -> tuple[OperationRow, ...]:
         """A row for each operation, the newest first."""
-        newest_first = sorted(self._found.values(), key=lambda one: -one.created_ms)
+        newest_first = sorted(self._found.values(), key=lambda one: -one.number)
         return tuple(_row(one, self._settings.file) for one in newest_first)
 
     def find(self, number: str) -> Ended | None:

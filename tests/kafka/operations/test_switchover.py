@@ -22,7 +22,7 @@ from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations import run
 from mirrorless.operations.kinds import steps_of
 from mirrorless.operations.run import Terms
-from mirrorless.operations.runner import OwnershipLost
+from mirrorless.operations.steps.context import OwnershipLost
 from mirrorless.settings import load
 from tests.support.applications import GroupReader
 from tests.support.moving import GROUPS, PARTITIONS, Applications, plain

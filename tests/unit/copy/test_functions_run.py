@@ -60,6 +60,9 @@ class Run:
         self.log.append("plans")
         return self.plans.pop(0)
 
+    def refuse_paused(self) -> None:
+        self.log.append("looks")
+
     def connect(self, rows: list[LeaseRow]) -> None:
         self.log.append(f"connects {len(rows)}")
 
@@ -84,7 +87,7 @@ class Run:
 def test_the_first_run_copies_at_once() -> None:
     one = Run(plans=[[ROW]], earlier=[[]])
     result = one.run()
-    assert one.log == ["plans", "connects 1", "ready", "begins", "measures", "copies"]
+    assert one.log == ["plans", "connects 1", "ready", "looks", "begins", "measures", "copies"]
     assert (result.copied, result.records, result.copied_bytes) == (True, 3, 30)
     assert result.note == "the next invocation takes over"
 
@@ -93,7 +96,7 @@ def test_the_next_run_plans_and_connects_before_its_turn_and_reads_the_progress_
     one = Run(plans=[[replace(ROW, is_first=False)]], earlier=[[BEFORE], [BEFORE], []])
     one.run()
     assert one.log[:5] == ["plans", "connects 1", "ready", "waits", "waits"]
-    assert one.log[5:] == ["begins", "reads", "measures", "copies"]
+    assert one.log[5:] == ["looks", "begins", "reads", "measures", "copies"]
 
 
 def test_the_progress_is_read_again_also_if_the_run_before_ended_during_the_plan() -> None:
@@ -106,7 +109,7 @@ def test_the_progress_is_read_again_also_if_the_run_before_ended_during_the_plan
 
     one.rows = plans  # type: ignore[method-assign]
     one.run()
-    assert one.log == ["connects 1", "ready", "begins", "reads", "measures", "copies"]
+    assert one.log == ["connects 1", "ready", "looks", "begins", "reads", "measures", "copies"]
 
 
 def test_a_run_that_cannot_plan_is_not_ready_while_another_one_copies() -> None:
@@ -115,7 +118,7 @@ def test_a_run_that_cannot_plan_is_not_ready_while_another_one_copies() -> None:
     assert one.log[:6] == ["plans", "waits", "plans", "waits", "plans", "connects 1"]
     alone = Run(plans=[None], earlier=[[]])
     alone.run()
-    assert alone.log == ["plans", "connects 0", "ready", "begins", "measures"]
+    assert alone.log == ["plans", "connects 0", "ready", "looks", "begins", "measures"]
 
 
 def test_a_run_whose_time_is_over_while_it_plans_ends_no_other_run() -> None:

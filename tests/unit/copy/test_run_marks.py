@@ -86,6 +86,17 @@ def test_a_mark_that_is_renewed_counts_whatever_its_clock_says() -> None:
     assert first(marks, now=1.0 + VALID_MS / 1000) is None
 
 
+@pytest.mark.parametrize("renewed_ms", [NOW_MS, NOW_MS - 120_000, NOW_MS + 120_000])
+def test_who_stops_a_flow_watches_each_mark_for_its_validity_whatever_clocks_say(renewed_ms: int) -> None:
+    """Also that of a run that is not ready yet, and plans still."""
+    marks = RunMarks("A")
+    take(marks, "one", 5, renewed_ms=renewed_ms, is_news=False)
+    assert [mark.run for mark in marks.watched(FLOW, now=VALID_MS / 1000 - 1)] == ["one"]
+    assert marks.watched(FLOW, now=VALID_MS / 1000) == []
+    assert marks.take(key_of(FLOW, "one"), None, 6, now=0.0, is_news=True)
+    assert marks.watched(FLOW, now=0.0) == []
+
+
 def test_marks_count_among_runs_that_copy_the_same() -> None:
     marks = RunMarks("A")
     take(marks, "one", 5)

@@ -49,7 +49,7 @@ def end(owner: str, term: int, operation: str = "1") -> Entry:
     return records.end(operation, OperationOutcome.COMPLETED, owner=owner, term=term, ms=9)
 
 
-BEGIN = records.begin("1", REQUEST, ms=1)
+BEGIN = records.begin("1", REQUEST, number=1, ms=1)
 
 
 def test_a_request_is_read_as_it_was_written() -> None:
@@ -57,12 +57,12 @@ def test_a_request_is_read_as_it_was_written() -> None:
 
 
 def test_of_two_operations_of_a_pair_the_first_is_open() -> None:
-    found = fold([BEGIN, records.begin("2", BACK, ms=2)])
+    found = fold([BEGIN, records.begin("2", BACK, number=2, ms=2)])
     assert list(found.by_id) == ["1"]
 
 
 def test_another_one_begins_after_the_end() -> None:
-    found = fold([BEGIN, claim("1", "x", 1), end("x", 1), records.begin("2", BACK, ms=2)])
+    found = fold([BEGIN, claim("1", "x", 1), end("x", 1), records.begin("2", BACK, number=2, ms=2)])
     assert list(found.by_id) == ["1", "2"]
     open_one = found.open(frozenset("ab"))
     assert open_one is not None
@@ -71,7 +71,56 @@ def test_another_one_begins_after_the_end() -> None:
 
 def test_another_pair_has_its_own() -> None:
     other = Request(kind=OperationKind.FAILOVER, source="a", target="c")
-    assert list(fold([BEGIN, records.begin("2", other, ms=2)]).by_id) == ["1", "2"]
+    assert list(fold([BEGIN, records.begin("2", other, number=2, ms=2)]).by_id) == ["1", "2"]
+
+
+def test_an_operation_begins_with_a_higher_number_than_those_before() -> None:
+    """Whatever the clocks of the machines say: one that was suspended since it read the log is late."""
+    ended = [BEGIN, claim("1", "x", 1), end("x", 1)]
+    found = fold([*ended, records.begin("late", BACK, number=1, ms=999), records.begin("2", BACK, number=2, ms=0)])
+    assert [(one.id, one.number) for one in found.of(REQUEST.pair)] == [("1", 1), ("2", 2)]
+    assert found.highest == 2
+
+
+def test_the_last_operation_is_the_one_with_the_highest_number() -> None:
+    ends = [claim("2", "x", 1), end("x", 1, "2")]
+    found = fold([BEGIN, claim("1", "x", 1), end("x", 1), records.begin("2", BACK, number=2, ms=0), *ends])
+    last = found.last_completed(REQUEST.pair)
+    assert last is not None
+    assert last.id == "2"
+    # Each on one cluster while the other one was down: which one applies is not known.
+    apart = fold([records.begin("3", BACK, number=1, ms=5), claim("3", "x", 1), end("x", 1, "3")])
+    both = records.merged({"a": apart, "b": fold([BEGIN, claim("1", "x", 1), end("x", 1)])})
+    assert both.last_completed(REQUEST.pair) is None
+
+
+def test_operations_of_a_release_without_numbers_are_in_the_order_of_the_longer_log() -> None:
+    def old(operation: str, request: Request) -> list[Entry]:
+        entry = records.begin(operation, request, number=0, ms=1)
+        began = Entry(entry.key, entry.value.replace(b'"number":0,', b""))
+        return [began, claim(operation, "x", 1), end("x", 1, operation)]
+
+    failover, failback = old("f", REQUEST), old("g", BACK)
+    both = records.merged({"a": fold(failback), "b": fold([*failover, *failback])})
+    assert [(one.id, one.number) for one in both.of(REQUEST.pair)] == [("f", 1), ("g", 2)]
+
+
+def test_an_owner_that_said_that_it_stopped_is_not_waited_for() -> None:
+    released = records.released("1", owner="x", term=1)
+    found = fold([BEGIN, claim("1", "x", 1), released, step("x", 1)]).by_id["1"]
+    assert (found.owner, found.steps) == (None, {})
+    assert fold([BEGIN, claim("1", "x", 1), released, claim("1", "y", 2)]).by_id["1"].owner == "y"
+
+
+def test_a_fence_that_is_being_removed_since_applications_return_does_not_count() -> None:
+    fence = step("x", 1, topics={"t": 1, "u": 2}, planned={"denied": ["t", "u"]})
+    back = records.begin("2", BACK, number=2, ms=1)
+    lifting = StepRecord(state=StepState.BEGUN, began_ms=1, data={"lift": {"1": {"topics": ["t"]}}})
+    opens = records.step("2", "open", lifting, owner="y", term=1)
+    entries = [BEGIN, claim("1", "x", 1), fence, end("x", 1), back, claim("2", "y", 1)]
+    assert fold(entries).fenced_on("a") == {"t", "u"}
+    assert fold([*entries, opens]).fenced_on("a") == {"u"}
+    assert fold([*entries, opens]).fenced_on("a", besides="1") == set()
 
 
 def test_the_first_claim_of_a_term_wins() -> None:
@@ -110,7 +159,7 @@ def test_a_fence_is_there_until_it_is_lifted() -> None:
 
 
 def test_an_operation_whose_end_a_log_has_missed_can_be_closed_there() -> None:
-    entries = [BEGIN, records.closed("1", OperationOutcome.COMPLETED, ms=1), records.begin("2", BACK, ms=2)]
+    entries = [BEGIN, records.closed("1", OperationOutcome.COMPLETED, ms=1), records.begin("2", BACK, number=2, ms=2)]
     found = fold(entries)
     assert [one.is_open for one in found.by_id.values()] == [False, True]
 
@@ -150,9 +199,10 @@ def test_compaction_changes_nothing(seed: int) -> None:
         entries.append(
             chance.choice(
                 [
-                    records.begin(operation, chance.choice([REQUEST, BACK]), ms=1),
+                    records.begin(operation, chance.choice([REQUEST, BACK]), number=chance.randint(1, 5), ms=1),
                     claim(operation, owner, term),
                     records.renewal(operation, owner=owner, term=term, ms=1),
+                    records.released(operation, owner=owner, term=term),
                     records.step(
                         operation,
                         chance.choice(["fence", "drain"]),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import http.server
 import json
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -13,7 +14,8 @@ import pytest
 from moto import mock_aws
 
 from mirrorless.errors import AwsError, MirrorlessError, OperationError
-from mirrorless.operation_log.records import OperationKind, Request
+from mirrorless.operation_log.records import OperationKind, OperationState, Request
+from mirrorless.operations import switches
 from mirrorless.operations.switches import document, throw
 from mirrorless.settings import Cluster
 
@@ -25,8 +27,9 @@ SERVERS = "b-1.example.org:9098,b-2.example.org:9098"
 REQUEST = Request(kind=OperationKind.SWITCHOVER, source="a", target="b")
 
 
-def said(*, dry_run: bool = False) -> dict[str, Any]:
-    return document("1", REQUEST, Cluster(alias="b", bootstrap_servers=SERVERS), dry_run=dry_run)
+def said(*, dry_run: bool = False, number: int = 7) -> dict[str, Any]:
+    operation = OperationState(id="1", request=REQUEST, created_ms=1, number=number)
+    return document(operation, Cluster(alias="b", bootstrap_servers=SERVERS), dry_run=dry_run)
 
 
 @pytest.fixture
@@ -69,6 +72,49 @@ def test_a_name_points_to_the_first_server() -> None:
         assert names() == {"kafka.example.org.": "b-1.example.org"}
 
 
+def test_a_late_operation_does_not_replace_what_a_later_one_wrote(tmp_path: Path) -> None:
+    file = tmp_path / "bootstrap"
+    throw(f"file:{file}", said(number=8))
+    file.write_text("of operation 8\n")
+    with pytest.raises(OperationError, match="a later operation has thrown it"):
+        throw(f"file:{file}", said(number=7))
+    assert file.read_text() == "of operation 8\n"
+    throw(f"file:{file}", said(number=9))
+    assert file.read_text() == f"{SERVERS}\n"
+
+
+def test_a_file_that_a_suspended_process_is_replacing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switches, "_LOCK_S", 0.0)
+    file = tmp_path / "bootstrap"
+    with (tmp_path / ".bootstrap.operation").open("w") as beside:
+        fcntl.flock(beside, fcntl.LOCK_EX)
+        with pytest.raises(OperationError, match="end that process"):
+            throw(f"file:{file}", said())
+    assert not file.exists()
+
+
+@pytest.mark.usefixtures("aws")
+def test_a_name_is_changed_only_if_it_is_as_it_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Route 53 refuses a batch that deletes a record with other values (moto does not)."""
+    route53 = boto3.client("route53")
+    zone = route53.create_hosted_zone(Name="example.org", CallerReference="1")["HostedZone"]["Id"].rpartition("/")[2]
+    sent: list[list[tuple[str, str]]] = []
+
+    def note(params: dict[str, Any], **_: object) -> None:
+        changes = params["ChangeBatch"]["Changes"]
+        records = [(one["Action"], one["ResourceRecordSet"]["ResourceRecords"][0]["Value"]) for one in changes]
+        sent.append(records)
+
+    route53.meta.events.register("provide-client-params.route53.ChangeResourceRecordSets", note)
+    monkeypatch.setattr(switches, "client", lambda *_, **__: nullcontext(route53))
+    switch = f"route53:{zone}/kafka.example.org"
+    throw(switch, said())
+    operation = OperationState(id="2", request=REQUEST, created_ms=1, number=8)
+    throw(switch, document(operation, Cluster(alias="a", bootstrap_servers="a-1.example.org:9098"), dry_run=False))
+    first, second = "b-1.example.org", "a-1.example.org"
+    assert sent == [[("CREATE", first)], [("DELETE", first), ("CREATE", second)]]
+
+
 def test_a_file_is_replaced(tmp_path: Path) -> None:
     file = tmp_path / "bootstrap"
     file.write_text("old:9092\n")
@@ -78,7 +124,7 @@ def test_a_file_is_replaced(tmp_path: Path) -> None:
     throw(f"file:{file}", said())
     assert file.read_text() == f"{SERVERS}\n"
     assert file.stat().st_mode & 0o777 == 0o640
-    assert [path.name for path in tmp_path.iterdir()] == ["bootstrap"]
+    assert {path.name for path in tmp_path.iterdir()} == {"bootstrap", ".bootstrap.operation"}
 
 
 def test_a_file_that_cannot_be_written_is_noticed_by_a_dry_call(tmp_path: Path) -> None:

@@ -205,7 +205,11 @@ class LeasePlanner:
     def _is_first(self, flow: Flow) -> bool:
         assert self._order is not None
         self._order.follow(flow)
-        return self._order.is_first()
+        claimed = self._order.claimed
+        is_first = self._order.is_first()
+        if self._order.claimed != claimed:
+            self.refuse_paused()  # who stops the flow now, sees the mark
+        return is_first
 
     def _note_gone(self, topics: Mapping[str, str]) -> None:
         """Report a copied topic that is not on the source any more, once until it is there again."""

@@ -52,6 +52,11 @@ class RunOrder:
         self._flow = self._writer.flow = flow
 
     @property
+    def claimed(self) -> int | None:
+        """The offset of the run's first mark; None without one."""
+        return self._writer.claimed
+
+    @property
     def is_stale(self) -> bool:
         """Whether other runs may soon take this one for dead, because its mark could not be renewed."""
         return self._writer.is_stale

@@ -148,6 +148,7 @@ class RunMarks:
         self._begins = _prefix(cluster)
         self._marks: dict[bytes, RunMark] = {}
         self._changed: dict[bytes, float] = {}
+        self._read_at: dict[bytes, float] = {}
         self._deleted: dict[bytes, int] = {}
         self._choices: dict[bytes, EngineChoice] = {}
 
@@ -170,6 +171,7 @@ class RunMarks:
         if mark is None:
             self._marks.pop(key, None)
             self._changed.pop(key, None)
+            self._read_at.pop(key, None)
             self._deleted.pop(key, None)
             self._deleted[key] = offset
             if len(self._deleted) > _DELETED:
@@ -180,6 +182,7 @@ class RunMarks:
         if is_news:
             self._changed[key] = now  # it is alive, whatever its clock says
         self._marks[key] = mark
+        self._read_at[key] = now
         return True
 
     def has(self, key: bytes) -> bool:
@@ -206,6 +209,17 @@ class RunMarks:
         """The valid marks of the flow, the earliest claim first."""
         return sorted(
             (mark for key, mark in self._of(flow, deployment) if self._is_valid(key, mark, now_ms=now_ms, now=now)),
+            key=lambda mark: mark.claim,
+        )
+
+    def watched(self, flow: Flow, *, now: float, deployment: str = "") -> list[RunMark]:
+        """The flow's marks, without those that were watched for as long as they are valid and were not renewed.
+
+        No clock of another machine decides: a mark of a run that was killed counts for as long as it is valid after it
+        was read here first.
+        """
+        return sorted(
+            (mark for key, mark in self._of(flow, deployment) if now - self._read_at[key] < mark.valid_ms / 1000),
             key=lambda mark: mark.claim,
         )
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.groups import Committed, GroupOffsets
 from mirrorless.clusters.producer import TopicProducer
+from mirrorless.clusters.target_state import OperationWriter
 from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import ClusterError, MirrorlessError
@@ -96,6 +97,7 @@ class _Direction:
             check=lambda: None,
             say=lambda _: None,
             earlier=Operations(),
+            writer=OperationWriter(0, 0),
             warnings=self.warnings,
         )
 

@@ -14,7 +14,7 @@ from mirrorless.loops import shares_topics
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations.fences import BLOCKS_FLOWS
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import OperationStep, takes_turns
+from mirrorless.operations.steps.context import OperationStep, OwnershipLost, takes_turns
 from mirrorless.operations.switches import document, throw
 from mirrorless.operations.turns import newest_epochs, next_starts, reserved_starts, start_paused, start_turn
 
@@ -53,10 +53,13 @@ class SwitchStep(OperationStep):
             context.forward.target,
             {(topic, number): start for topic, some in starts.items() for number, start in enumerate(some)},
         )
-        said = document(context.operation.id, context.request, context.forward.target, dry_run=False)
+        said = document(context.operation, context.forward.target, dry_run=False)
         for switch in planned["switches"]:
-            context.check()
-            throw(switch, said)
+            throw(switch, said, confirm=context.check)
+            try:
+                context.check()
+            except OwnershipLost as lost:
+                raise OwnershipLost(f"{lost}; switch {switch} was thrown meanwhile: look where it points") from None
         return planned
 
     def text(self, data: dict[str, Any]) -> str:
@@ -109,7 +112,7 @@ class ReverseStep(OperationStep):
         fence = context.operation.data("fence")
         paused = fence.get("paused", [])
         if paused and fence.get("fence") not in BLOCKS_FLOWS:
-            start_paused(context.settings, paused)
+            start_paused(context.settings, paused, by=context.writer)
         elif paused:
             context.warnings.append(_WAITS[CLOSE].format(flow=", ".join(paused), old=context.forward.source.alias))
         if flow is None:
@@ -122,11 +125,11 @@ class ReverseStep(OperationStep):
         if planned.get("unreachable"):
             return planned | {"runs": False}
         if takes_turns(context):
-            left_out = start_turn(flow, next_starts(context.operation), planned["epochs"])
+            left_out = start_turn(flow, next_starts(context.operation), planned["epochs"], by=context.writer)
             context.warnings += [f"{topic} is not on both clusters, and is left out" for topic in left_out]
         elif planned["state"] != TargetState.STARTED:
             with closing(TargetStates(flow)) as states:
-                states.write(TargetState.STARTED)
+                states.write(TargetState.STARTED, by=context.writer)
         try:
             status = status_of(flow, deployment=deployment_of(context.settings.file, flow.name))
         except ClusterError as error:

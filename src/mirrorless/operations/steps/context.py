@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.topics import partition_counts
+from mirrorless.errors import OperationError
 from mirrorless.loops import keeps_names, opposite, shares_topics
 from mirrorless.metadata.plan import replicated
 from mirrorless.policy import policy_for
@@ -18,6 +19,7 @@ from mirrorless.settings.patterns import compile_patterns
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from mirrorless.clusters.target_state import OperationWriter
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.operation_log.records import Operations, OperationState, Request
     from mirrorless.settings import Flow, Settings
@@ -35,13 +37,19 @@ class StepFailed(Exception):
         super().__init__(reason)
 
 
+class OwnershipLost(OperationError):
+    """Another process runs the operation, or may: this one must not change anything any more."""
+
+
 @dataclass
 class OperationContext:
-    """One operation in this process; `check` raises unless this process still owns it.
+    """One operation in this process; `check` raises `OwnershipLost` unless this process still owns it.
 
     `forward` is the flow along which applications move, `reverse` the opposite one, None if the file has none.
     `earlier` are all operations of the pair, `unreachable` the cluster that did not answer at the beginning,
-    if any. `say` reports what happens.
+    if any. `say` reports what happens. `writer` is what target states are written as. `drained_at` is when this process
+    read the ends of the source, as `time.monotonic`; None if another one did. `fenced` returns the topics of a cluster
+    that are fenced now, as the operations' logs say. `follows_suspect` is as in `Ownership`.
     """
 
     settings: Settings
@@ -51,7 +59,11 @@ class OperationContext:
     check: Callable[[], None]
     say: Callable[[str], None]
     earlier: Operations
+    writer: OperationWriter
+    fenced: Callable[[str], set[str]] = lambda _: set()
+    follows_suspect: bool = False
     unreachable: frozenset[str] = frozenset()
+    drained_at: float | None = None
     warnings: list[str] = field(default_factory=list)
 
     @property

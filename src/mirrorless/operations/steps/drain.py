@@ -47,7 +47,7 @@ class DrainStep(OperationStep):
         until = time.monotonic() + context.request.drain_timeout_s
         counts = context.recorded_counts()
         ends = _settled_ends(context, places_of(counts), until)
-        settled_ms = int(time.time() * 1000)
+        settled_ms, context.drained_at = int(time.time() * 1000), time.monotonic()
         copied_here = _copied(context, ends, until)
         _wait_for_others(context, until)
         return {

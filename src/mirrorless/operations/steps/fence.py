@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.consumers import records_in
@@ -11,18 +11,18 @@ from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import high_watermarks
 from mirrorless.loops import keeps_names
 from mirrorless.metadata.plan import replicated
-from mirrorless.operations.fences import fence_of
+from mirrorless.operations.fences import fence_of, settle
 from mirrorless.operations.producers import active_producers
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of
+from mirrorless.operations.steps.context import OperationStep, OwnershipLost, StepFailed, places_of
 from mirrorless.operations.turns import halt_flow, start_paused
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from mirrorless.operations.steps.context import OperationContext
-    from mirrorless.settings import Flow
+    from mirrorless.settings import Cluster, Flow
 
 _SEEN_S: Final = 30.0
 
@@ -56,17 +56,19 @@ class FenceStep(OperationStep):
         for name in planned["paused"]:
             halt_flow(context, context.settings.flow(name), TargetState.PAUSED)
         fence = fence_of(planned["fence"], context.forward.source, context.source)
-        fence.apply(planned["planned"])
-        until = time.monotonic() + _SEEN_S
-        while unseen := fence.unseen(planned["planned"]):
-            if not context.wait(until):
-                raise StepFailed("the fence is not known everywhere", unseen)
+        with changing_fence(context, context.forward.source, planned):
+            fence.apply(planned["planned"])
+            until = time.monotonic() + _SEEN_S
+            while unseen := fence.unseen(planned["planned"]):
+                if not context.wait(until):
+                    raise StepFailed("the fence is not known everywhere", unseen)
         return planned
 
     def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
         """Take it down."""
-        fence_of(data["fence"], context.forward.source, context.source).remove(data["planned"])
-        start_paused(context.settings, data["paused"])
+        with changing_fence(context, context.forward.source, data):
+            fence_of(data["fence"], context.forward.source, context.source).remove(data["planned"])
+        start_paused(context.settings, data["paused"], by=context.writer)
 
     def text(self, data: dict[str, Any]) -> str:
         """Return the result in one line."""
@@ -74,6 +76,22 @@ class FenceStep(OperationStep):
             data["fence"], data["fence"]
         )
         return f"{what} on {count_of(len(data['topics']), 'topic')}"
+
+
+@contextmanager
+def changing_fence(context: OperationContext, cluster: Cluster, data: dict[str, Any]) -> Iterator[None]:
+    """Change a fence on a cluster; what a process does that lost the operation before or meanwhile is reverted.
+
+    `data` has the fence and what was planned, as the step's. Brokers cannot bind the change to the operation.
+    """
+    context.check()
+    try:
+        yield
+        context.check()
+    except OwnershipLost:
+        fence = fence_of(data["fence"], cluster)
+        settle(fence, data["planned"], lambda: context.fenced(cluster.alias))
+        raise
 
 
 def _blocked(context: OperationContext, topics: Iterable[str]) -> list[str]:
@@ -85,6 +103,14 @@ def _blocked(context: OperationContext, topics: Iterable[str]) -> list[str]:
                 if states.read() is TargetState.STARTED:
                     found.append(flow.name)
     return found
+
+
+def _refuse_unfenced(context: OperationContext) -> None:
+    """Raise `StepFailed` if the fence was removed meanwhile."""
+    data = context.operation.data("fence")
+    fence = fence_of(data["fence"], context.forward.source, context.source)
+    if missing := fence.unseen(data["planned"]):
+        raise StepFailed(f"the fence on {context.forward.source.alias} was removed by another process", missing)
 
 
 def appends_to(flow: Flow, topics: Iterable[str]) -> bool:
@@ -107,11 +133,14 @@ class QuietStep(OperationStep):
         """Wait, then compare the ends of the source with those of the drain."""
         drained = context.operation.data("drain")
         quiet_s = context.request.quiet_s
-        until = time.monotonic() + max(0.0, quiet_s - (time.time() - drained["ms"] / 1000))
+        # Only this process's own clock: where another one drained, the whole time begins now.
+        began = time.monotonic() if context.drained_at is None else context.drained_at
+        until = began + quiet_s
         while True:
             more = context.wait(until)
             self._refuse_written(context, drained["ends"])
             if not more:
+                _refuse_unfenced(context)
                 return {"quiet_s": quiet_s}
 
     def text(self, data: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ from mirrorless.operation_log.records import only
 from mirrorless.operations.fences import fence_of
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, StepFailed, ends_forward_flow
+from mirrorless.operations.steps.fence import changing_fence
 from mirrorless.operations.turns import copied_ends, start_paused, stop_flow
 
 if TYPE_CHECKING:
@@ -74,8 +75,9 @@ class OpenStep(OperationStep):
             stop_flow(context)
             ends = copied_ends(context, drained="drain" in context.operation.steps)
         for fence in planned["lift"].values():
-            fence_of(fence["fence"], context.forward.target, context.target).remove(fence["planned"])
-            start_paused(context.settings, fence.get("paused", []))
+            with changing_fence(context, context.forward.target, fence):
+                fence_of(fence["fence"], context.forward.target, context.target).remove(fence["planned"])
+            start_paused(context.settings, fence.get("paused", []), by=context.writer)
         self._create(context, planned["create"])
         for kind, some in planned["acls"].items():
             answers = create_acls(context.target, [Acl(**one) for one in some], AclResource[kind])

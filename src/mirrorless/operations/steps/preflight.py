@@ -69,7 +69,7 @@ class PreflightStep(OperationStep):
         if failed:
             lines = [line for one in failed for line in _lines(one)]
             raise StepFailed(f"{count_of(len(failed), 'check')} failed", lines)
-        said = document(context.operation.id, context.request, context.forward.target, dry_run=True)
+        said = document(context.operation, context.forward.target, dry_run=True)
         for switch in context.request.switches:
             throw(switch, said)
         warnings = [f"{one.check}: {one.text}" for one in results if one.status is Status.WARNING]

@@ -62,7 +62,7 @@ class StrandedStep(OperationStep):
         with closing(TargetStates(context.reverse)) as states:
             if planned["state"] != TargetState.STARTED:
                 context.warnings.append(f"{context.reverse.name} was paused, and is resumed")
-                states.write(TargetState.STARTED)
+                states.write(TargetState.STARTED, by=context.writer)
         copied_here, patience = False, time.monotonic() + 5.0
         while left := _missing(context):
             if time.monotonic() > patience:
@@ -82,12 +82,12 @@ class StrandedStep(OperationStep):
         """Set the state that the flow had; copies stay."""
         if takes_turns(context):
             with closing(TargetStates(context.forward)) as states:
-                states.write(TargetState.STOPPED)
+                states.write(TargetState.STOPPED, by=context.writer)
             undo_emptied(context, data)
             return
         if context.reverse is not None and data["state"] != TargetState.STARTED:
             with closing(TargetStates(context.reverse)) as states:
-                states.write(TargetState(data["state"]))
+                states.write(TargetState(data["state"]), by=context.writer)
 
     def text(self, data: dict[str, Any]) -> str:
         """Return the result in one line."""

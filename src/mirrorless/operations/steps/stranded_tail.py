@@ -29,7 +29,7 @@ from mirrorless.offsets.backlog import backlogs
 from mirrorless.offsets.inverse_translation import InverseTranslator
 from mirrorless.offsets.translation import Translated
 from mirrorless.offsets.turn_translation import translator_of
-from mirrorless.operation_log.records import OperationKind, OperationOutcome
+from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations.copy_here import copy_once
 from mirrorless.operations.drill.records import Wanted, read_slices
 from mirrorless.operations.producers import active_producers
@@ -137,7 +137,9 @@ def settle_tail(context: OperationContext, planned: dict[str, Any]) -> dict[str,
         topic: [0] * len(offsets) if topic in emptied or topic in planned["again"] else offsets
         for topic, offsets in planned["starts"].items()
     }
-    left_out = start_turn(context.forward, starts, planned["epochs"], emptied=emptied.union(planned["again"]))
+    left_out = start_turn(
+        context.forward, starts, planned["epochs"], by=context.writer, emptied=emptied.union(planned["again"])
+    )
     context.warnings += [f"{topic} is not on both clusters, and is left out" for topic in left_out]
     counts = {topic: count for topic, count in counts.items() if topic not in left_out}
     _catch_up(context, places_of(counts))
@@ -162,8 +164,7 @@ def undo_emptied(context: OperationContext, planned: dict[str, Any]) -> None:
 def _failover(context: OperationContext) -> OperationState:
     """The failover by which applications came to the live cluster: the last operation that completed."""
     live, old = context.forward.source.alias, context.forward.target.alias
-    completed = [one for one in context.earlier.of(context.request.pair) if one.outcome is OperationOutcome.COMPLETED]
-    last = completed[-1] if completed else None
+    last = context.earlier.last_completed(context.request.pair)
     if last is None or last.request.kind is not OperationKind.FAILOVER or last.request.target != live:
         raise StepFailed(
             f"the last operation is no failover from {old} to {live}: use `mirrorless switchover`, which loses nothing"
@@ -175,7 +176,7 @@ def _epochs_before(context: OperationContext, failover: OperationState, starts: 
     """The newest epochs of the flow to the old cluster before the first attempt to return after the failover."""
     for one in context.earlier.of(context.request.pair):
         step = one.steps.get("stranded")
-        if one.created_ms > failover.created_ms and step is not None and one.id != context.operation.id:
+        if one.number > failover.number and step is not None and one.id != context.operation.id:
             first: Ends = step.data["epochs"]
             return {topic: first.get(topic, [-1] * len(offsets)) for topic, offsets in starts.items()}
     return newest_epochs(context.forward, starts)

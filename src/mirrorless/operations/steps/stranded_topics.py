@@ -9,8 +9,9 @@ from confluent_kafka import KafkaError
 from confluent_kafka import TopicPartition as ConfluentTopicPartition
 
 from mirrorless.clusters.configs import Origin, topic_configs
-from mirrorless.clusters.consumers import reader, waiting
+from mirrorless.clusters.consumers import reader, records_in, waiting
 from mirrorless.clusters.producer import TopicProducer
+from mirrorless.clusters.topic_deletion import delete_by_id, idle_seconds
 from mirrorless.clusters.topics import high_watermarks, partition_counts, topic_ids
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.metadata.actions import CreateTopic
@@ -38,6 +39,7 @@ _AT_ONCE: Final = 1_000
 _LARGEST: Final = 100 << 20
 """Largest record, bytes; the topic's own limit is that of the old one."""
 _POLL_S: Final = 0.5
+_IN_A_TRANSACTION: Final = 10_000
 
 
 def stranded_topic(topic: str) -> str:
@@ -59,20 +61,30 @@ def ends_of_tails(context: OperationContext, counts: Mapping[str, int]) -> Ends:
 def copy_tails(context: OperationContext, partitions: Sequence[list[Any]], ends: Ends) -> None:
     """Append each tail to its stranded topic, after the end that it had; may be repeated.
 
-    Every record of a stranded topic was written by this, so its end says how much was done.
+    Every committed record of a stranded topic was written by this, so their number says how much was done. The
+    transactional id is that of the operation: a process that owned it before, and was suspended, is fenced by the
+    brokers (KIP-98), so nothing is appended twice.
     """
     if not partitions:
         return
     _create(context, ends)
     live = context.forward.source
-    done = _ends(context, [(stranded_topic(topic), number) for topic, number, *_ in partitions])
-    producer = TopicProducer(live, creator="the next call", enable_idempotence=True, message_max_bytes=_LARGEST)
+    producer = TopicProducer(
+        live,
+        creator="the next call",
+        transactional_id=f"mirrorless-stranded-{context.operation.id}",
+        transaction_timeout_ms=int(_READ_S * 2 * 1000),
+        message_timeout_ms=int(_FLUSH_S * 1000),
+        message_max_bytes=_LARGEST,
+    )
+    producer.fence_others(_FLUSH_S)
+    begins = {(stranded_topic(topic), number): ends[topic][number] for topic, number, *_ in partitions}
+    spans = {place: (begins[place], end) for place, end in _ends(context, [*begins]).items() if end > begins[place]}
+    done = records_in(live, spans, aborted=False) if spans else {}
     for topic, number, records, first, end, *_ in partitions:
         context.check()
-        skipped = done[stranded_topic(topic), number] - ends[topic][number]
+        skipped = done.get((stranded_topic(topic), number), 0)
         _append(context, producer, (topic, number), (first, end), skipped=skipped, records=records)
-    for name in sorted({stranded_topic(topic) for topic, *_ in partitions}):
-        producer.confirm(name, _FLUSH_S)
 
 
 def _ends(context: OperationContext, places: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
@@ -102,6 +114,7 @@ def _append(
     old = context.forward.target
     consumer = reader(old, isolation_level="read_committed", client_rack="", auto_offset_reset="error")
     taken, over, until = 0, False, time.monotonic() + _READ_S
+    producer.begin()
     try:
         consumer.assign([ConfluentTopicPartition(*place, span[0])])
         while taken < records and not over:
@@ -118,10 +131,14 @@ def _append(
                 taken, until = taken + 1, time.monotonic() + _READ_S
                 if taken > skipped:
                     _send(producer, stranded_topic(place[0]), place[1], message)
+                    if (taken - skipped) % _IN_A_TRANSACTION == 0:
+                        producer.commit(stranded_topic(place[0]), _FLUSH_S)
+                        producer.begin()
             if time.monotonic() > until:
                 raise ClusterUnavailable(
                     f"{place[0]}-{place[1]} could not be read to offset {span[1]}", cluster=old.alias
                 )
+        producer.commit(stranded_topic(place[0]), _FLUSH_S)
     finally:
         consumer.close()
     if taken < records:
@@ -173,16 +190,15 @@ def empty_topics(
     """
     if not ids:
         return []
+    if not deletes:
+        _wait_for_suspect(context, ids)
     now, _ = topic_ids(context.target, ids)
     if unknown := [topic for topic, one in ids.items() if not one]:
         raise StepFailed("topics without an id cannot be emptied safely (brokers before 2.8)", unknown)
     old = [topic for topic, one in ids.items() if now.get(topic) == one] if deletes else []
     live, _ = topic_configs(context.source, ids)
-    for topic, future in (context.target.client.delete_topics(old) if old else {}).items():
-        try:
-            context.target.result(future)
-        except ClusterError as error:
-            raise StepFailed(f"{topic} cannot be deleted: {error}") from None
+    if old:
+        delete_by_id(context.forward.target, {topic: ids[topic] for topic in old}, context.check)
     until = time.monotonic() + _VISIBLE_S
     while set(old) & partition_counts(context.target.metadata()).keys():
         if not context.wait(until):
@@ -202,8 +218,33 @@ def empty_topics(
         for topic in ids
         if topic in old or topic not in now
     ]
+    context.check()
     _made(context, context.target, actions)
     return [topic for topic, one in ids.items() if deletes or now.get(topic) != one]
+
+
+def _wait_for_suspect(context: OperationContext, ids: Mapping[str, str]) -> None:
+    """Wait until a process that owned the operation before, and may be suspended, cannot delete topics any more.
+
+    Its request would arrive over a connection that was open before this process took the operation over.
+    """
+    if not context.follows_suspect:
+        return
+    seconds = idle_seconds(context.target)
+    until = time.monotonic() + seconds
+    said = False
+    while True:
+        now, _ = topic_ids(context.target, ids)
+        if all(now.get(topic) != one for topic, one in ids.items()):
+            return
+        if not said:
+            context.say(
+                f"waiting {seconds:.0f} s (connections.max.idle.ms) until the process that ran this before cannot "
+                f"delete {min(ids)} any more; --take-over does not wait, if that process is known to be dead"
+            )
+            said = True
+        if not context.wait(until):
+            return
 
 
 def _made(context: OperationContext, admin: Admin, actions: Sequence[CreateTopic]) -> None:

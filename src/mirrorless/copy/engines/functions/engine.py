@@ -156,6 +156,7 @@ class FunctionsEngine:
         try:
             self._plans.refuse_paused(flow)
             order.claim(ready=False, another=True)
+            self._plans.refuse_paused(flow)  # who stops the flow now, sees the mark
             if self._functions_in(order) >= RUNS:
                 return RunResult(note="two other invocations are running")
             run = _CurrentRun(self, flow, order, time_left, on_lease)
@@ -228,6 +229,11 @@ class FunctionsEngine:
             if is_share_of((row.topic, row.partition), *self._share)
         ]
         return [replace(mine[0], planned=planned), *mine[1:]] if mine else []
+
+    def refuse_paused(self) -> None:
+        """Raise `FlowPaused` if the flow was paused since it was planned."""
+        if self._plans.planner is not None:
+            self._plans.planner.refuse_paused()
 
     def connect(self, rows: Sequence[LeaseRow]) -> None:
         """Connect ahead of the lease of `rows`."""
@@ -323,6 +329,7 @@ class _CurrentRun:
         began = time.monotonic()
         if note := self._wait():
             return replace(self._result, note=note)
+        self._engine.refuse_paused()
         waited_s = time.monotonic() - began
         begins()
         if rows and follows:
