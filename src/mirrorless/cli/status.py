@@ -11,6 +11,7 @@ import click
 
 from mirrorless.cli.options import chosen_flows, file_argument, flow_option, json_option, print_json, verbose_option
 from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
+from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.target_state import TargetState
 from mirrorless.copy.flow.status import line_on_gone, status_of
 from mirrorless.copy.progress.records import Halt
@@ -18,6 +19,7 @@ from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.errors import MirrorlessError
 from mirrorless.heartbeats import last_heartbeat
 from mirrorless.local.listing import Listing
+from mirrorless.metadata.fences import unexplained_fences
 from mirrorless.operations.run import show
 from mirrorless.settings import load
 
@@ -44,8 +46,9 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
     last heartbeat. Asks the clusters only, so it works from anywhere: whatever copies keeps a mark in the progress
     topic. Lists copied topics that no longer exist on the source, and operations that are open, too.
 
-    Exit status 0: nothing to act on; 1: a partition is halted, a recreated source topic is not copied, or the progress
-    topic is not compacted; 2: something could not be read (a cluster does not answer, a partition has no leader).
+    Exit status 0: nothing to act on; 1: a partition is halted, a recreated source topic is not copied, the progress
+    topic is not compacted, or a fence that no operation explains blocks writers of a topic; 2: something could not be
+    read (a cluster does not answer, a partition has no leader).
     """
     settings = load(file)
     found = {flow.name: _fields(flow, settings.file) for flow in chosen_flows(settings, name)}
@@ -84,7 +87,7 @@ def _open_operations(settings: Settings) -> list[dict[str, str]]:
 def _status(flows: Iterable[Fields]) -> int:
     """What was found counts more than what could not be read."""
     found = list(flows)
-    if any(fields.get(key) for fields in found for key in ("halted", "created_again", "problems")):
+    if any(fields.get(key) for fields in found for key in ("halted", "created_again", "problems", "fences")):
         return FOUND
     return COULD_NOT if any(fields.get(key) for fields in found for key in _UNREAD) else FINE
 
@@ -122,8 +125,17 @@ def _fields(flow: Flow, location: str) -> dict[str, Any]:
         ],
         "unknown": [f"{topic}-{partition}: {reason}" for (topic, partition), reason in now.unknown.items()],
         "problems": list(now.problems),
+        "fences": _fences(flow),
         "skipped_share": now.skipped_share,
     }
+
+
+def _fences(flow: Flow) -> list[str]:
+    """Lines on fences that no operation explains; none where the operations cannot be read."""
+    try:
+        return unexplained_fences(flow, {one.alias: Admin(one) for one in (flow.source, flow.target)})
+    except MirrorlessError:
+        return []
 
 
 def _engine(flow: Flow, now: FlowStatus) -> dict[str, Any]:
@@ -196,6 +208,7 @@ def _findings(fields: Fields) -> Iterator[str]:
     if fields["skipped_share"] is not None:
         yield f"{fields['skipped_share']:.1%} of the source's offsets were skipped (mirrorless.loops=skip)"
     yield from fields["created_again"]
+    yield from fields["fences"]
     yield from (one["text"] for one in fields["gone"])
 
 

@@ -30,6 +30,7 @@ from mirrorless.doctor.serverless import serverless
 from mirrorless.doctor.socket_buffers import BUFFERS, shortest_round_trip_s, socket_buffers
 from mirrorless.errors import ClusterError, CopiedClusterIdError, LoopError, SameClusterError
 from mirrorless.filters import group_filter_for, replicated_topics
+from mirrorless.metadata.fences import unexplained_fences
 from mirrorless.metadata.loop_check import refuse_loops
 from mirrorless.metadata.plan import came_back, replicated
 from mirrorless.rights import Function, Side, functions_of, needed
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 _IDS: Final = "cluster ids"
 _LOOPS: Final = "loops"
+_FENCES: Final = "fences"
 _ENGINES: Final = frozenset({Function.COPY, Function.PARTITION_COPY})
 _COPYING: Final = _ENGINES | {Function.TOPIC_DISCOVERY, Function.CONFIG_SYNC}
 _OF_GROUPS: Final = frozenset({Function.CHECKPOINT, Function.COPY, Function.VERIFY_COPY, Function.DRILL})
@@ -107,7 +109,7 @@ class _Examination:
                 partial(self._one_end, side, probes.get(side)) for side in Side if side in self._wanted
             ]
             if self._functions & _COPYING:
-                checks += [self._loops, partial(self._limits, probes)]
+                checks += [self._loops, self._fences, partial(self._limits, probes)]
             if self._functions & _ENGINES:
                 checks += [partial(self._mirrormaker2, probes), lambda: [self._running()]]
             found += [one for some in each(checks) for one in some]
@@ -146,6 +148,16 @@ class _Examination:
             return [Finding(check=_LOOPS, status=Status.FAILED, text=text, fix=fix)]
         ways = ", ".join(one.name for one in self._flow.circle)
         return [Finding(check=_LOOPS, status=Status.OK, text=f"no topic would be replicated back by {ways}")]
+
+    def _fences(self) -> list[Finding]:
+        """Look for topics whose writers are blocked by a fence that no operation explains."""
+        try:
+            ends = {self._clusters[side].alias: admin for side, admin in self._admins.items()}
+            lines = unexplained_fences(self._flow, ends) if len(ends) == len(Side) else []
+        except ClusterError as error:
+            return [Finding(check=_FENCES, status=Status.NOT_CHECKED, text=str(error))]
+        found = [line.split(": remove it with ", maxsplit=1) for line in lines]
+        return [Finding(check=_FENCES, status=Status.WARNING, text=text, fix=fix) for text, fix in found]
 
     def _one_end(self, side: Side, probes: Probes | None) -> list[Finding]:
         alias = self._clusters[side].alias

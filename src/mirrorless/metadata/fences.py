@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.clusters.acls import Acl, NoAcls, topic_acls
 from mirrorless.clusters.configs import topic_configs
 from mirrorless.clusters.topics import partition_counts
+from mirrorless.errors import ClusterUnavailable
 from mirrorless.filters import replicated_topics
 from mirrorless.operation_log.records import merged
 from mirrorless.operation_log.topic import OperationTopic
@@ -77,6 +78,8 @@ def unexplained_fences(flow: Flow, ends: Mapping[str, Admin]) -> list[str]:
     for cluster in clusters:
         with closing(OperationTopic(flow, cluster, ends[cluster.alias])) as log:
             found[cluster.alias] = log.read()
+            if log.refused is not None:
+                raise ClusterUnavailable(log.refused, cluster=cluster.alias)
     operations, selects = merged(found), replicated_topics(flow)
     # Those of other files, which may have other aliases for a cluster, explain fences too.
     others = {one.request.source for one in operations.by_id.values()} - {flow.source.alias, flow.target.alias}

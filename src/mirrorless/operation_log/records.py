@@ -109,7 +109,7 @@ class StepRecord:
 class OperationState:
     """One operation, as its records say. `renewals` grows while its owner is alive.
 
-    `owner` is None before a claim, and once it has said that it stopped. `number` is higher than that of every operation
+    `owner` is None before a claim, and once it has said that it stopped. `number` is higher than those of operations
     that began before it on one of its clusters. `created_ms` is a time of the machine that began it, for people.
     `lifted` are the topics from which its fence was removed after its end.
     """

@@ -40,6 +40,11 @@ class OperationTopic:
         """The cluster's alias."""
         return self._topic.cluster.alias
 
+    @property
+    def refused(self) -> str | None:
+        """Why the topic was not visible when it was last read; None if it exists, or does not."""
+        return self._replay.refused
+
     def read(self) -> Operations:
         """Return the state as it is now; raises `ClusterUnavailable`."""
         for record in self._replay.read(self._forget):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
+from mirrorless.copy.progress.mark_reader import MarkReader
+from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.errors import ClusterError, ClusterUnavailable, ConfigurationError, OperationError
 from mirrorless.loops import keeps_names, opposite, shares_topics
 from mirrorless.operation_log.records import EVERYTHING, OperationKind, merged
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Flow, Settings
 
 _ANSWER_S: Final = 5.0
+_LOOK_S: Final = 0.5
 
 
 @dataclass
@@ -128,9 +132,34 @@ def refuse_names(pair: ClusterPair, kind: OperationKind, topics: str) -> None:
         )
     if topics != EVERYTHING:
         raise OperationError(
-            f"flow {name} keeps topic names, so its topics move together: remove --topics, or name them in `topics` of "
-            "a file of their own"
+            f"flow {name} keeps topic names, so its topics move together: remove --topics. A topic that is to move "
+            "alone needs a file in which both clusters have other aliases, before it is copied first"
         )
+
+
+def refuse_other_files(pair: ClusterPair) -> None:
+    """Raise `OperationError` if the flow has to stop, and another file has a flow between the same clusters that runs.
+
+    The stop is Connect's record of the connector: it holds for every file with these aliases. A mark that is there is
+    watched until it is renewed, or was valid without that. Raises `ClusterUnavailable`.
+    """
+    flow = pair.forward
+    if not keeps_names(flow) or shares_topics(flow):
+        return
+    deployment = deployment_of(pair.settings.file, flow.name)
+    with closing(MarkReader(flow)) as reader:
+        found = {mark.run: mark for mark in reader.read().of_others(flow, deployment=deployment)}
+        until = {run: time.monotonic() + mark.valid_ms / 1000 for run, mark in found.items()}
+        while left := [mark for run, mark in found.items() if time.monotonic() < until[run]]:
+            now = {mark.run: mark for mark in reader.read().of_others(flow, deployment=deployment)}
+            if any(now[run] != mark for run, mark in found.items() if run in now):
+                raise OperationError(
+                    f"another file copies other topics from {flow.source.alias} to {flow.target.alias}, and this move "
+                    "would stop them too: name all topics in one file, or give the clusters other aliases in the other "
+                    "file before it copies"
+                )
+            found = {mark.run: found[mark.run] for mark in left if mark.run in now}
+            time.sleep(_LOOK_S)
 
 
 def refuse_open(operations: Operations, pair: ClusterPair) -> None:

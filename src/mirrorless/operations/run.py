@@ -22,6 +22,7 @@ from mirrorless.operations.cluster_pair import (
     refuse_fenced,
     refuse_names,
     refuse_open,
+    refuse_other_files,
     refuse_overlapping,
 )
 from mirrorless.operations.drill.report import configuration_hash
@@ -110,6 +111,7 @@ def begin(
         if kind is not OperationKind.FAILBACK and opposite(pair.forward) is not None:
             refuse_other_turn(pair.forward)
         refuse_fenced(earlier, pair, kind)
+        refuse_other_files(pair)
         _close_missed(earlier, pair)
         request = _request(pair, kind, terms)
         for alias, log in pair.logs.items():

@@ -17,6 +17,7 @@ from mirrorless.cli import root
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.configs import Origin, topic_configs
 from mirrorless.clusters.groups import GroupOffsets, list_groups
+from mirrorless.copy.flow.status import status_of
 from mirrorless.errors import OperationError
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations import run
@@ -27,12 +28,12 @@ from mirrorless.settings import load
 from tests.support.applications import GroupReader
 from tests.support.moving import GROUPS, PARTITIONS, Applications, plain
 from tests.support.offsets import commit
+from tests.support.processes import Mirrorless
 from tests.support.secured import eventually
-from tests.support.world import fill, read
+from tests.support.world import World, fill, read
 
 if TYPE_CHECKING:
     from mirrorless.local.embedded_kafka import EmbeddedCluster
-    from tests.support.world import World
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -204,6 +205,27 @@ def test_a_flow_that_keeps_names_moves_as_a_whole(world: World) -> None:
         assert shown["flows"][world.flow]["state"] == "stopped", shown
     config = topic_configs(Admin(plain(world.target)), [applications.topic])[0][applications.topic]
     assert config["max.message.bytes"].origin != Origin.TOPIC
+
+
+def test_topics_that_move_alone_have_a_file_with_other_aliases(world: World, tmp_path_factory: Any) -> None:  # noqa: ANN401
+    """The stop belongs to the aliases: a second file with the same ones would be stopped too; the move is refused."""
+    applications = Applications(world, {"mirrorless.fence.quiet.seconds": "0.2"}, keeps_names=True)
+    other = World(world.source, world.target, tmp_path_factory.mktemp("other"))
+    alone = Applications(other, {"mirrorless.fence.quiet.seconds": "0.2"}, keeps_names=True)
+    for one in (applications, alone):
+        fill(world.source, one.topic, [b"%d" % number for number in range(300)], partitions=PARTITIONS)
+    other.copy_to_the_end()
+    same = World(world.source, world.target, tmp_path_factory.mktemp("same"))
+    same.source_alias, same.target_alias, same.flow = world.source_alias, world.target_alias, world.flow
+    Applications(same, keeps_names=True)
+    with Mirrorless(same.file, "--engine", "functions"):
+        eventually(lambda: bool(status_of(load(str(same.file)).flow(world.flow)).begun))
+        status, _, said = applications.command("switchover", "--to", world.target_alias, "--yes")
+        assert (status, "another file copies other topics" in said) == (2, True), said
+    for one in (applications, alone):  # without closing the first
+        fill(world.source, one.topic, [b"%d" % number for number in range(300, 330)], partitions=PARTITIONS)
+        one.move(one.world.target_alias)
+        assert [len(some) for some in read(world.target, one.topic).values()] == [110] * PARTITIONS
 
 
 def test_flows_that_take_turns_move_there_and_back(world: World) -> None:

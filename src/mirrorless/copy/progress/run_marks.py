@@ -223,6 +223,11 @@ class RunMarks:
             key=lambda mark: mark.claim,
         )
 
+    def of_others(self, flow: Flow, *, deployment: str) -> list[RunMark]:
+        """The marks of runs that copy something else between the same clusters, as another file's, valid or not."""
+        ours = {key for key, _ in self._of(flow, deployment)}
+        return [mark for key, mark in self._marks.items() if key not in ours]
+
     def expired(self, flow: Flow, *, now_ms: int, now: float, deployment: str = "") -> list[bytes]:
         """The keys of the flow's marks that are not valid any more."""
         ours = self._of(flow, deployment)

@@ -1,0 +1,60 @@
+"""Every schedule: each write of each kind of operation, continued and aborted meanwhile, with three clocks."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
+from tests.suspended.schedules import CASES, IDLE_MS, MEANWHILE, Schedule
+
+_CLOCKS_S = (0.0, 120.0, -120.0)
+
+
+def say(fields: dict[str, object]) -> None:
+    """Write a line of JSON."""
+    sys.stdout.write(json.dumps(fields) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Run all schedules, or those of one command; a line for each, and at last their numbers."""
+    parser = argparse.ArgumentParser(prog="tests.suspended", description=__doc__)
+    parser.add_argument("--command", help="of this command only")
+    parser.add_argument("--from-write", type=int, default=1)
+    parser.add_argument("--every", type=int, default=1, help="each nth write only")
+    parser.add_argument("--seconds", type=float, default=36_000.0, help="begin no schedule after so many seconds")
+    given = parser.parse_args()
+    settings = {"connections.max.idle.ms": str(IDLE_MS)}
+    done: Counter[str] = Counter()
+    failed: list[dict[str, object]] = []
+    until = time.monotonic() + given.seconds
+    with start_clusters([ClusterSpec(name=name, settings=settings) for name in ("one", "two")]) as started:
+        clusters = started["one"], started["two"]
+        for number, case in enumerate(one for one in CASES if given.command in (None, one.command)):
+            for meanwhile in MEANWHILE:
+                at, clock = given.from_write, number
+                while time.monotonic() < until:
+                    with tempfile.TemporaryDirectory() as folder:
+                        ahead_s = _CLOCKS_S[clock % len(_CLOCKS_S)]
+                        result = Schedule(clusters, Path(folder), case).run(at, meanwhile, ahead_s=ahead_s)
+                        log = Path(folder, "process.log").read_text()[-3000:] if result.wrong else ""
+                    if not result.label:
+                        break
+                    done[str(case)] += 1
+                    line = {"case": str(case), "clock": ahead_s, "at": result.label, "meanwhile": result.ended}
+                    say(line | ({"wrong": result.wrong, "log": log} if result.wrong else {}))
+                    if result.wrong:
+                        failed.append(line)
+                    at, clock = at + given.every, clock + 1
+    say({"schedules": sum(done.values()), "failed": len(failed), "by case": done})
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()
