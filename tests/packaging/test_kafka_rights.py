@@ -24,6 +24,8 @@ BESIDE_THE_TABLE: Final = {
     ("topic_discovery", "TargetProgress"): "reads and writes there with auto.offset.reset=latest",
     ("partition_copy", "SourceTopicPolicies"): "finds compacted topics, with client.rack",
     ("copy", "SourceTopicPolicies"): "finds compacted topics, with client.rack",
+    ("partition_copy", "TargetLimits"): "tells a limit from a fence, with errors.tolerance=all",
+    ("copy", "TargetLimits"): "tells a limit from a fence, with errors.tolerance=all",
     ("checkpoint", "SourceTopicPolicies"): "finds compacted topics, with mirrorless.loops=skip",
     ("checkpoint", "TargetRecordsOfAllOrigins"): "counts records, with mirrorless.loops=skip",
     ("copy", "TargetRecordsOfAllOrigins"): "counts records, with mirrorless.loops=skip",

@@ -21,6 +21,7 @@ from mirrorless.copy.slot.exact_copies import ExactCopies
 from mirrorless.copy.slot.lease import Lease, LeaseTerms
 from mirrorless.copy.slot.progress_tracker import ProgressTracker
 from mirrorless.kafka_python.structs import DefaultRecordBatch
+from mirrorless.metadata.fences import FENCED_BYTES
 from mirrorless.protocol.cluster_client import EARLIEST
 from mirrorless.settings import Cluster, Flow
 from tests.support.fake_cluster import FakeCluster
@@ -105,6 +106,30 @@ class Observer:
         """As of `LeaseObserver`."""
         self.events.append("landed")
         self.after = reports
+
+
+class FakeLimits:
+    """`max.message.bytes` of remote topics, as of `SizeLimits`; `seen` is what a broker that lags answers."""
+
+    def __init__(self, target: FakeCluster) -> None:
+        self._target = target
+        self.seen: int | None = None
+
+    def is_fenced(self, remote_topic: str, *, first: bool) -> bool:
+        """As of `SizeLimits`."""
+        return self._limit(remote_topic) == int(FENCED_BYTES)
+
+    def exceeds(self, remote_topic: str, size_bytes: int) -> bool | None:
+        """As of `SizeLimits`."""
+        return size_bytes > self._limit(remote_topic)
+
+    def too_large(self, remote_topic: str, size_bytes: int) -> str:
+        """As of `SizeLimits`."""
+        return f"max.message.bytes of {remote_topic} is below {size_bytes}"
+
+    def _limit(self, remote_topic: str) -> int:
+        limit = self._target.log(remote_topic).max_message_bytes if self.seen is None else self.seen
+        return 1_048_588 if limit is None else limit
 
 
 class FakeFlow:
@@ -241,7 +266,7 @@ class FakeFlow:
             source=self.source.client,
             target=self.target.client,
             tracker=tracker,
-            limits=cast("Any", SimpleNamespace(too_large=lambda topic, size: f"max.message.bytes of {topic}: {size}")),
+            limits=cast("Any", FakeLimits(self.target)),
             resolver=self.resolver(tracker),
             source_id=self.source.cluster_id,
             target_id=self.target.cluster_id,

@@ -46,9 +46,9 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
     last heartbeat. Asks the clusters only, so it works from anywhere: whatever copies keeps a mark in the progress
     topic. Lists copied topics that no longer exist on the source, and operations that are open, too.
 
-    Exit status 0: nothing to act on; 1: a partition is halted, a recreated source topic is not copied, the progress
-    topic is not compacted, or a fence that no operation explains blocks writers of a topic; 2: something could not be
-    read (a cluster does not answer, a partition has no leader).
+    Exit status 0: nothing to act on; 1: a partition is halted, the target lost records, a recreated source topic is not
+    copied, the progress topic is not compacted, or a fence that no operation explains blocks writers of a topic; 2:
+    something could not be read (a cluster does not answer, a partition has no leader).
     """
     settings = load(file)
     found = {flow.name: _fields(flow, settings.file) for flow in chosen_flows(settings, name)}
@@ -87,7 +87,8 @@ def _open_operations(settings: Settings) -> list[dict[str, str]]:
 def _status(flows: Iterable[Fields]) -> int:
     """What was found counts more than what could not be read."""
     found = list(flows)
-    if any(fields.get(key) for fields in found for key in ("halted", "created_again", "problems", "fences")):
+    keys = ("halted", "lacking", "created_again", "problems", "fences")
+    if any(fields.get(key) for fields in found for key in keys):
         return FOUND
     return COULD_NOT if any(fields.get(key) for fields in found for key in _UNREAD) else FINE
 
@@ -118,6 +119,7 @@ def _fields(flow: Flow, location: str) -> dict[str, Any]:
             }
             for (topic, partition), halt in now.halted.items()
         ],
+        "lacking": list(now.lacking),
         "created_again": list(now.created_again),
         "gone": [
             {"topic": topic, "remote_topic": remote, "text": line_on_gone(flow, topic, remote)}
@@ -207,6 +209,7 @@ def _findings(fields: Fields) -> Iterator[str]:
         yield f"{gap['topic']}-{gap['partition']} is halted at offset {gap['offset']}: {gap['reason']}"
     if fields["skipped_share"] is not None:
         yield f"{fields['skipped_share']:.1%} of the source's offsets were skipped (mirrorless.loops=skip)"
+    yield from fields["lacking"]
     yield from fields["created_again"]
     yield from fields["fences"]
     yield from (one["text"] for one in fields["gone"])

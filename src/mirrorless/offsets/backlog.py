@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.clusters.topics import held_back, last_stable_offsets
 from mirrorless.log_walk import Walk, Walker
+from mirrorless.protocol.log_ends import lacking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -51,7 +52,15 @@ def backlogs(
             f"{topic}-{partition}: a transaction is open at offset {ends[topic, partition]}; "
             f"the next {offsets} offsets are not copied, and not counted here"
         )
-    reached = {place: _reached(translator, place) for place in ends}
+    short, unknown = translator.shortened(ends)
+    troubles += [
+        f"{topic}-{number}: the end of its copy is not known: {why}" for (topic, number), why in unknown.items()
+    ]
+    ends = {place: end for place, end in ends.items() if place not in unknown}
+    for place, end in short.items():
+        expected, remote = translator.progress[place].target_end, (translator.remote(place[0]), place[1])
+        troubles.append(lacking(place, remote, end=end, expected=expected))
+    reached = {place: _reached(translator, place, short.get(place)) for place in ends}
     walks = [
         Walk(place, translator.counter(place, reached[place][0], [end]))
         for place, end in ends.items()
@@ -73,21 +82,26 @@ def backlogs(
     return found, troubles
 
 
-def _reached(translator: Translator, place: TopicPartition) -> tuple[int, int, bool]:
+def _reached(translator: Translator, place: TopicPartition, short: int | None) -> tuple[int, int, bool]:
     """Upstream offset up to which all was copied, records that the target has beyond, and whether both are certain.
 
-    Records on the target beyond the last progress may be another writer's; nothing is known about MirrorMaker 2's.
+    Records on the target beyond the last progress may be another writer's; nothing is known about MirrorMaker 2's. The
+    log of the target ends at `short` if that is before the last progress: what follows is not copied.
     """
     if translator.why_not(place) is not None:
         return 0, 0, True  # the target has a copy of another topic
     known = translator.progress.get(place)
     if known is not None and known.progress is not None and known.progress.epoch is None:
-        return known.progress.last_offset + 1, 0, False
+        return 0 if short is not None else known.progress.last_offset + 1, 0, False
     line = translator.line(place)
+    end = translator.target_ends.get(place, 0) if short is None else short
     if not line.runs:
-        return 0, 0 if translator.shares_target else translator.target_ends.get(place, 0), False
-    last = line.runs[-1]
-    if translator.shares_target:
-        return last.end_upstream, 0, line.countable(last, None)
-    ahead = max(0, translator.target_ends.get(place, 0) - last.end_downstream)
-    return last.end_upstream, ahead, ahead == 0 and line.countable(last, None)
+        return 0, 0 if translator.shares_target else end, False
+    run = line.runs[-1] if short is None else line.at_downstream(short)[0]
+    if run is None:
+        return 0, 0, False
+    lost = 0 if short is None else max(0, run.end_downstream - short)
+    beyond = max(0, end - run.end_downstream)
+    shares = translator.shares_target
+    sure = line.countable(run, None) and (not beyond or (shares and short is None))
+    return run.end_upstream - lost, 0 if shares else beyond, sure

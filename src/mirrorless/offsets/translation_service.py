@@ -21,6 +21,7 @@ from mirrorless.offsets.offset_map import OffsetMap, Run, points, taken_over
 from mirrorless.offsets.offset_sync_topic import OffsetSyncs
 from mirrorless.offsets.translation import How, Translated, Unknown, WalkNeeded, inside_log, translate
 from mirrorless.policy import keeps_offsets, policy_for
+from mirrorless.protocol.log_ends import short_logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -151,6 +152,24 @@ class Translator:
         if topic_id is None and place[0] in self._unidentified and copied_id(known) is not None:
             return NOT_KNOWN
         return NOT_COPIED if is_another(known, topic_id) else None
+
+    def shortened(
+        self, places: Iterable[TopicPartition]
+    ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, str]]:
+        """Return where the target's logs end now that end before what was copied to them, and why some are unknown."""
+        expected = {place: self.progress[place].target_end for place in places if place in self.progress}
+        remote = {
+            (self.remote(place[0]), place[1]): place
+            for place, end in expected.items()
+            if end > self.target_ends.get(place, 0) and self.why_not(place) is None
+        }
+        short, missing = short_logs(
+            self._flow.target, self._target, {there: expected[place] for there, place in remote.items()}
+        )
+        return (
+            {remote[there]: end for there, end in short.items()},
+            {remote[there]: reason for there, reason in missing.items()},
+        )
 
     def _identify(self, topics: set[str]) -> None:
         """Query ids after the offsets of groups: offsets of a topic that was deleted since are void too."""

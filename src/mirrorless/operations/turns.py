@@ -19,13 +19,16 @@ from mirrorless.loops import opposite
 from mirrorless.metadata.planning import Part
 from mirrorless.metadata.sync_pass import one_pass
 from mirrorless.offsets.translation_service import Translator
+from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import StepFailed, places_of
 from mirrorless.policy import keeps_offsets, policy_for
+from mirrorless.protocol.log_ends import log_ends
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from mirrorless.clusters.target_state import OperationWriter
+    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.operation_log.records import OperationState
     from mirrorless.operations.steps.context import OperationContext
     from mirrorless.settings import Flow, Settings
@@ -35,6 +38,9 @@ Ends = dict[str, list[int]]
 
 _STOPPED_S: Final = 240.0
 """A copy job that was killed keeps its mark until its lease ends, and thirty seconds more."""
+
+_REPLICATED_S: Final = 60.0
+"""A follower that does not fetch leaves the in-sync replicas after 30 s, the default of `replica.lag.time.max.ms`."""
 
 
 def stop_flow(context: OperationContext) -> None:
@@ -80,9 +86,7 @@ def copied_ends(context: OperationContext, *, drained: bool) -> Ends:
     """
     flow, counts = context.forward, context.recorded_counts()
     places = places_of(counts)
-    ends, missing = high_watermarks(context.target, places)
-    for (topic, partition), reason in missing.items():
-        raise StepFailed(f"the end of {topic}-{partition} is not known: {reason}")
+    ends = _replicated_ends(context, places)
     if drained:
         with closing(Translator(flow, source=context.source, target=context.target)) as translator:
             translator.refresh(places)
@@ -93,6 +97,28 @@ def copied_ends(context: OperationContext, *, drained: bool) -> Ends:
                 if runs := translator.line(place).runs:
                     ends[place] = min(ends[place], runs[-1].end_downstream)
     return {topic: [ends[topic, number] for number in range(count)] for topic, count in counts.items()}
+
+
+def _replicated_ends(context: OperationContext, places: list[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return where the logs of the target end, once that is replicated: a slow follower would show more later."""
+    until = time.monotonic() + _REPLICATED_S
+    while True:
+        # In this order: what is appended in between does not look like what is not replicated.
+        logs = log_ends(context.forward.target, context.target.metadata(), places)
+        ends, missing = high_watermarks(context.target, places)
+        for (topic, partition), reason in missing.items():
+            raise StepFailed(f"the end of {topic}-{partition} is not known: {reason}")
+        late = [(place, end) for place, end in ends.items() if end < logs.get(place, end)]
+        if not late:
+            return ends | logs
+        if not context.wait(until):
+            ((topic, partition), end), alias = late[0], context.forward.target.alias
+            more = f", and {count_of(len(late) - 1, 'partition')} more" if len(late) > 1 else ""
+            last = logs[topic, partition] - 1
+            raise StepFailed(
+                f"{topic}-{partition} on {alias}{more}: offsets {end} to {last} are not replicated after "
+                f"{_REPLICATED_S:.0f} s; try again when its replicas are in sync"
+            )
 
 
 def newest_epochs(flow: Flow, starts: Mapping[str, list[int]]) -> Ends:

@@ -100,13 +100,24 @@ class When(StrEnum):
     IDENTICAL = "with mirrorless.offsets=identical"
     EXPIRY = "optional: without it, one day is assumed"
     OLD_RECORDS = "optional: without it, a limit on the age of records is lifted by config_sync only"
+    LEFT_OUT = "optional, with errors.tolerance=all: without it, no record is left out because of its size"
     RACK = "optional, with client.rack: without it, the topics' leaders are read"
     DOUBLE = "optional: without it, heartbeats are emitted twice while `copy` emits them"
     BETTER = "optional: without it, partitions are assigned to slots by records instead of bytes"
 
 
 _OPTIONAL: Final = frozenset(
-    {When.OLD_BROKERS, When.RIVAL, When.PAUSE, When.EXPIRY, When.OLD_RECORDS, When.RACK, When.DOUBLE, When.BETTER}
+    {
+        When.OLD_BROKERS,
+        When.RIVAL,
+        When.PAUSE,
+        When.EXPIRY,
+        When.OLD_RECORDS,
+        When.LEFT_OUT,
+        When.RACK,
+        When.DOUBLE,
+        When.BETTER,
+    }
 )
 
 

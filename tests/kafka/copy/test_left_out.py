@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
 
 from mirrorless.clusters.admin import Admin
+from mirrorless.copy.flow.status import status_of
+from mirrorless.metadata.fences import FENCED_BYTES
 from mirrorless.verify.pairing import Pairing
 from tests.kafka.copy.test_every_batch import limit
 from tests.support.world import World, fill, read, values
@@ -143,3 +146,30 @@ def test_a_transaction_whose_last_record_is_left_out_is_followed_by_the_next_one
     report = copy(world)
     assert (report.state, report.records, report.gaps) == ("caught up", 3, 0)
     assert values(read(world.target, world.remote(topic))[0]) == [b"%d" % n for n in range(8)]
+
+
+@pytest.mark.parametrize("tolerance", ["all", "none"])
+def test_records_written_while_the_remote_topic_is_fenced_arrive_afterwards(tolerant: World, tolerance: str) -> None:
+    """A fence of an operation is `max.message.bytes=78`: no record is left out because of it, and nothing halts."""
+    world = tolerant
+    world.write_settings(**{"errors.tolerance": tolerance})
+    topic = world.topic()
+    records = [b"record %d " % n * 20 for n in range(30)]
+    fill(world.source, topic, records[:10])
+    assert copy(world).state == "caught up"
+    limit(world.target, world.remote(topic), int(FENCED_BYTES))
+    fill(world.source, topic, records[10:20], linger_ms=300)
+    fill(world.source, topic, records[20:], linger_ms=0)
+    report = world.copy_unbounded(seconds=5)[0]
+    assert (report.state, report.records, report.left_out) == ("resuming", 0, 0)
+    line = f"{world.remote(topic)} has the fence of an operation (max.message.bytes=78); its copy waits"
+    assert line in (report.error or "")
+    halted = status_of(world.place().load()).halted[topic, 0]
+    assert (halted.offset, halted.reason.startswith(line)) == (10, True)
+    fence_down = Timer(2.0, limit, (world.target, world.remote(topic), 1_048_588))
+    fence_down.start()
+    report = copy(world)  # one lease, during which the fence is removed
+    fence_down.join()
+    assert (report.state, report.records, report.left_out) == ("caught up", 20, 0)
+    assert values(read(world.target, world.remote(topic))[0]) == records
+    assert not status_of(world.place().load()).halted

@@ -7,10 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.identical import claims
 from mirrorless.copy.planning.lease_planner import LeasePlanner
+from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.copy.slot.lease import LeaseTerms
 from mirrorless.copy.slot.worker import Slot
 from mirrorless.kafka_python.event_loop import EventLoop
@@ -19,12 +21,14 @@ from mirrorless.protocol.markers import write_markers
 from tests.kafka.identical.test_identical_copy import identical, transactions
 from tests.support.identical import assert_identical, ends, records_at
 from tests.support.processes import Mirrorless
-from tests.support.world import World, fill
+from tests.support.secured import eventually
+from tests.support.world import World, delete, fill
 
 if TYPE_CHECKING:
     import pytest
 
     from mirrorless.copy.partition.lease_rows import LeaseRow, Report
+    from mirrorless.copy.progress.records import Claim
 
 
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +92,45 @@ def test_of_two_processes_the_first_one_stops(world: World, monkeypatch: pytest.
     (report,) = world.copy()
     assert (report.state, report.records) == ("caught up", 6)
     assert assert_identical(world, topic) == 54
+
+
+def test_a_claim_is_written_again_into_a_progress_topic_that_was_deleted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next owner's claim follows it, so that the target takes markers of that one at once."""
+    hurry(monkeypatch)
+    topic = identical(world)
+    transactions(world, topic)
+    world.copy()  # claims and releases, so that the next claim has another number than 0
+    with closing(LeasePlanner(world.place().load(), bounded=False)) as planner, ThreadPoolExecutor() as pool:
+        rows = [row for pile in planner.plan(world.place().load()) for row in pile]
+        owner = pool.submit(lease, world, rows, seconds=25)
+        transactions(world, topic, rounds=1)
+        eventually(lambda: ends(world.target, world.remote(topic)) == ends(world.source, topic))
+        before = claim_of(world, topic)
+        assert before is not None
+        assert before.number > 0
+        delete(world.target, world.progress_topic)
+        world.discover()
+        eventually(lambda: claim_of(world, topic) == before)
+        planner.plan(world.place().load())  # which writes the rest again
+        transactions(world, topic, rounds=1)
+        (report,) = owner.result()
+    assert (report.state, report.error) == ("caught up", None)
+    transactions(world, topic, rounds=1)
+    (report,) = world.copy()
+    assert (report.state, report.records) == ("caught up", 6)
+    after = claim_of(world, topic)
+    assert after is not None
+    assert after.number > before.number
+    assert assert_identical(world, topic) == 24 + 3 * 6
+
+
+def claim_of(world: World, topic: str) -> Claim | None:
+    flow = world.place().load()
+    with closing(ProgressTopic(flow, Admin(flow.target))) as progress:
+        known = progress.read().get((topic, 0))
+    return None if known is None else known.claim
 
 
 def test_offsets_that_another_program_took_stop_the_partition_for_good(world: World) -> None:

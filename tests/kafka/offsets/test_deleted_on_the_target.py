@@ -1,16 +1,23 @@
-"""Retention on the target deletes what a group has yet to read: its offset stays inside the remote log."""
+"""Retention deletes records of the target, which may lose others: groups stay inside its log, the lost ones lack."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
+import pytest
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
+from mirrorless.copy.flow.status import status_of
 from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.offsets.failover_plan import failover_plan
+from mirrorless.operation_log.records import OperationKind, Request
+from mirrorless.operations.steps.context import OperationContext, StepFailed
+from mirrorless.operations.steps.drain import DrainStep
+from mirrorless.settings import load
 from tests.support.offsets import commit, committed, flow_of
-from tests.support.world import fill
+from tests.support.world import delete, fill, read, values
 
 if TYPE_CHECKING:
     from mirrorless.local.embedded_kafka import EmbeddedCluster
@@ -76,3 +83,50 @@ def test_a_log_that_begins_later_than_the_last_checkpoint(world: World) -> None:
     assert (last.upstream, last.downstream) == (20, 50)
     assert passes.sync_groups().written == 0
     passes.close()
+
+
+@pytest.mark.parametrize("left", [30, None], ids=["lost tail", "gone"])
+def test_a_target_log_that_is_shorter_than_the_progress_lacks_records(world: World, left: int | None) -> None:
+    """Such as of a disk that was restored; `None`: the remote topic was deleted."""
+    topic, remote, _, flow = replicated(world)
+    delete_before(world.target, remote, 50)
+    assert (status_of(flow).lag_records, status_of(flow).lacking) == (0, ())
+    assert drained(world, topic) == [100]
+    delete(world.target, remote)
+    if left is not None:
+        admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
+        admin.create_topics([NewTopic(remote, 1)])[remote].result()
+        fill(world.target, remote, (b"%d" % number for number in range(left)))
+    expected = 100 - (left or 0)
+
+    found = status_of(flow)
+    assert found.lag_records == expected
+    (line,) = found.lacking
+    assert line.startswith(f"{remote}-0 ends at {left or 0}, before offset 100 up to which {topic}-0 was copied")
+    (forecast,) = failover_plan(flow).forecasts
+    assert (forecast.not_copied, forecast.not_copied_exact) == (expected, True)
+    with pytest.raises(StepFailed, match="not everything was copied in 2 s") as failed:
+        drained(world, topic, seconds=2.0)
+    assert failed.value.lines[0] == f"{topic}-0: {expected} records not copied, from offset {left or 0} on"
+
+    world.discover()
+    world.write_settings(**{"mirrorless.on.gap": "continue"})
+    assert drained(world, topic) == [100]
+    assert values(read(world.target, remote)[0]) == [b"%d" % number for number in range(100)]
+    assert (status_of(flow).lag_records, status_of(flow).lacking) == (0, ())
+
+
+def drained(world: World, topic: str, *, seconds: float = 60.0) -> list[int]:
+    """Drain the topic as a switchover does; returns the ends of its partitions."""
+    settings = load(str(world.file))
+    request = Request(kind=OperationKind.SWITCHOVER, source="", target="", drain_timeout_s=seconds)
+    context = OperationContext(
+        settings=settings,
+        forward=settings.flow(world.flow),
+        reverse=None,
+        operation=cast("Any", SimpleNamespace(request=request, data=lambda _: {"topics": {topic: 1}})),
+        check=lambda: None,
+        say=lambda _: None,
+        earlier=cast("Any", None),
+    )
+    return list(DrainStep().act(context, {})["ends"][topic])

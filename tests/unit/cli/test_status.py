@@ -80,3 +80,20 @@ def test_a_lag_that_is_not_whole_is_no_success(file: str, monkeypatch: pytest.Mo
     result = CliRunner().invoke(status.status, [file])
     assert result.exit_code == 2
     assert result.stderr == "A->B: orders-1: no leader at the moment\n"
+
+
+def test_records_that_the_target_lost_are_found(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = FlowStatus(
+        state=TargetState.STARTED,
+        topics=1,
+        partitions=1,
+        begun=1,
+        lag_records=20,
+        halted={},
+        unknown={},
+        lacking=("A.orders-0 ends at 80, before offset 100 up to which orders-0 was copied",),
+    )
+    monkeypatch.setattr(status, "status_of", lambda _flow, **_: found)
+    monkeypatch.setattr(status, "last_heartbeat", lambda _flow: None)
+    result = CliRunner().invoke(status.status, [file])
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (1, f"A->B: {found.lacking[0]}")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from mirrorless.copy.identical import claims as module
-from mirrorless.copy.identical.claims import CERTAIN_FOR_S, WAIT_S, Claims
+from mirrorless.copy.identical.claims import CERTAIN_FOR_S, CONFIRM_EVERY_S, WAIT_S, Claims
 from mirrorless.copy.partition.exact_state import ExactState
 from mirrorless.copy.progress.records import Claim, Known, SourcePartition, parse
-from mirrorless.copy.resume.producer_id import marker_id
+from mirrorless.copy.resume.producer_id import claim_id, marker_id
 from mirrorless.protocol.leaders import NotNow
 from tests.support.fake_flow import FakeFlow
 
@@ -33,6 +34,7 @@ class Stored(Claims):
     """Claims whose progress topic is a variable: a claim is appended after the one before it."""
 
     last: Claim | None = None
+    sequence: int | None = None
 
     def confirmed(self, now: float) -> None:
         for held in self._held.values():
@@ -40,8 +42,7 @@ class Stored(Claims):
 
     async def _append(self, place: TopicPartition, claim: Claim) -> Claim | None:
         assert place == PLACE
-        before = -1 if self.last is None else self.last.number
-        if claim.number == before + 1:
+        if self.last is None or claim.number == self.last.number + 1:
             self.last = claim
         return self.last if claim.number == (-1 if self.last is None else self.last.number) else None
 
@@ -67,6 +68,20 @@ def claims(monkeypatch: pytest.MonkeyPatch) -> Stored:
 @pytest.fixture
 def flow(monkeypatch: pytest.MonkeyPatch) -> FakeFlow:
     return FakeFlow(monkeypatch)
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch, claims: Stored) -> Stored:
+    """The same claims, whose broker remembers `sequence`, and whose records can be read."""
+
+    async def sequences(*_: object) -> dict[tuple[TopicPartition, int], int]:
+        return {} if claims.sequence is None else {(("p", 0), claim_id("source", *PLACE)): claims.sequence}
+
+    target = SimpleNamespace(partition_count=lambda _: 1, leader=lambda _: 1, refresh_leaders=lambda: None)
+    claims._target = cast("Any", target)
+    claims._reread = lambda: {} if claims.last is None else {PLACE: Known(claim=claims.last)}
+    monkeypatch.setattr(module, "last_sequences", sequences)
+    return claims
 
 
 def copy_of(flow: FakeFlow, claim: Claim | None) -> PartitionCopy:
@@ -136,6 +151,40 @@ def test_without_a_confirmation_nothing_is_written(flow: FakeFlow, clock: Clock,
     clock.now += CERTAIN_FOR_S + 0.1  # also of a process that was frozen
     with pytest.raises(NotNow, match="was not confirmed for 15 s"):
         claims.markers_of(copy.place)
+
+
+def test_a_claim_that_the_progress_topic_lost_is_written_again(flow: FakeFlow, clock: Clock, broker: Stored) -> None:
+    broker.last = Claim(6, "another", released=True)
+    copy = copy_of(flow, broker.last)
+    run(flow, broker.hold(copy, 5))
+    own = broker.last
+    assert own == Claim(7, broker.owner)
+    broker.last = None  # the topic was deleted, and created again
+    copy.learn(None)
+    clock.now += CONFIRM_EVERY_S
+    assert run(flow, broker.confirm()) == []
+    assert broker.last == own
+    # Whatever follows in this process follows that number, also before the claim is there again.
+    broker.last = None
+    broker.lose(copy.place)
+    run(flow, broker.hold(copy, 5))
+    assert broker.last == Claim(8, broker.owner)
+
+
+@pytest.mark.parametrize("sequence", [None, 8])
+def test_a_claim_that_was_followed_by_another_is_not_written_again(
+    flow: FakeFlow, clock: Clock, broker: Stored, sequence: int | None
+) -> None:
+    """Also where the broker has forgotten who wrote the claims: the records show it."""
+    broker.last = Claim(6, "another", released=True)
+    copy = copy_of(flow, broker.last)
+    run(flow, broker.hold(copy, 5))
+    broker.last, broker.sequence = Claim(8, "another"), sequence
+    clock.now += CONFIRM_EVERY_S
+    assert run(flow, broker.confirm()) == [PLACE]
+    assert broker.last == Claim(8, "another")
+    with pytest.raises(NotNow):
+        broker.markers_of(copy.place)
 
 
 def test_a_claim_is_stored_and_each_32_768_of_them_have_an_id_of_their_own() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -16,6 +15,7 @@ from mirrorless.copy.slot.error_policy import ErrorPolicy
 from mirrorless.copy.slot.send_queues import SendQueues
 from mirrorless.errors import AppendRefused, GapKind
 from mirrorless.kafka_python import errors as kafka_errors
+from tests.support.fake_flow import FakeLimits
 
 if TYPE_CHECKING:
     from mirrorless.errors import Gap
@@ -38,12 +38,14 @@ class Case:
             flow.produce(b"%d" % number)
         self.queues = SendQueues(flow.target.client)
         self.tracker = flow.tracker()
+        self.limits = FakeLimits(flow.target)
+        self.limits.seen = 400
         self.policy = ErrorPolicy(
             source=flow.source.client,
             target=flow.target.client,
             queues=self.queues,
             tracker=self.tracker,
-            limits=cast("Any", SimpleNamespace(too_large=lambda topic, size: f"the limit of {topic} is below {size}")),
+            limits=cast("Any", self.limits),
             pass_gaps=pass_gaps,
             leave_out=leave_out,
         )
@@ -221,7 +223,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_one_record_is_left(case: Case
     assert case.fate == (HALTED, False)
     assert case.copy.error is not None
     assert "t-0 at offset 10: A.t refuses the batch of 500 bytes: " in case.copy.error
-    assert ("the limit of A.t is below 500" if code in (10, 18) else "why") in case.copy.error
+    assert ("max.message.bytes of A.t is below 500" if code in (10, 18) else "why") in case.copy.error
     assert case.flow.writer.known["t", 0].stop is not None
 
 
@@ -233,6 +235,56 @@ def test_a_record_that_does_not_fit_is_left_out_where_errors_are_tolerated(toler
     assert isinstance(tolerant.copy.skip, LeaveOut)
     assert (tolerant.copy.skip.offset, tolerant.copy.skip.next_offset) == (10, 11)
     assert tolerant.copy.intake.max_batch_bytes is None
+
+
+@pytest.mark.parametrize("leave_out", [False, True])
+@pytest.mark.parametrize("records", [1, 5])
+def test_a_fence_is_waited_for_and_nothing_is_left_out(flow: FakeFlow, leave_out: bool, records: int) -> None:
+    case = Case(flow, leave_out=leave_out)
+    case.limits.seen = 78
+    for _ in range(20):
+        case.policy.refused(case.copy, case.send(records, size_bytes=500), 10, None)
+        assert case.fate == (RESUMING, True)
+        assert case.copy.skip is None
+        case.resume()
+    (line,) = {stop.reason for stop in [flow.writer.known["t", 0].stop] if stop is not None}
+    assert line.startswith("A.t has the fence of an operation (max.message.bytes=78); its copy waits")
+    case.limits.seen = None
+    case.policy.appended(case.copy, case.send(records), 10)
+    assert case.fate == (COPYING, False)
+    assert flow.writer.known["t", 0].stop is None
+
+
+def test_a_limit_that_a_record_does_not_exceed_is_read_again_before_the_record_is_left_out(tolerant: Case) -> None:
+    """The broker that was asked may not know of a fence yet, or not any more."""
+    tolerant.limits.seen = 1_000
+    for _ in range(5):
+        tolerant.policy.refused(tolerant.copy, tolerant.send(1, size_bytes=500), 10, None)
+        assert tolerant.copy.skip is None
+        tolerant.resume()
+    tolerant.limits.seen = 78
+    tolerant.policy.refused(tolerant.copy, tolerant.send(1, size_bytes=500), 10, None)
+    assert tolerant.fate == (RESUMING, True)
+    assert tolerant.copy.skip is None
+
+
+@pytest.mark.parametrize("leave_out", [False, True])
+def test_a_limit_that_may_not_be_read_may_be_a_fence(
+    flow: FakeFlow, leave_out: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case(flow, leave_out=leave_out)
+    monkeypatch.setattr(FakeLimits, "exceeds", lambda *_: None)
+    case.policy.refused(case.copy, case.send(1, size_bytes=500), 10, None)
+    assert case.fate == (HALTED, False)
+    assert case.copy.skip is None
+
+
+@pytest.mark.parametrize("code", [29, 31, 44, 65])
+def test_a_refusal_that_is_not_about_the_record_leaves_nothing_out(tolerant: Case, code: int) -> None:
+    """Such as the fence by ACLs: DENY WRITE for everybody."""
+    tolerant.policy.refused(tolerant.copy, tolerant.send(1), code, None)
+    assert tolerant.fate == (HALTED, False)
+    assert tolerant.copy.skip is None
 
 
 def test_a_missing_right_halts_and_names_it(case: Case) -> None:

@@ -206,6 +206,26 @@ def test_a_record_that_is_too_large_halts_and_is_left_out_where_that_is_set(flow
     assert known.announced[1].reason.startswith("left out offset 5, 19")
 
 
+@pytest.mark.parametrize("leave_out", [False, True])
+def test_records_written_while_the_remote_topic_is_fenced_arrive_afterwards(flow: FakeFlow, leave_out: bool) -> None:
+    fill(flow, per_batch=10)
+    flow.run()
+    log = flow.target.log("A.t")
+    log.max_message_bytes = 78
+    later = [b"later %d" % n * 20 for n in range(50)]
+    flow.produce(*later)
+    report = one(flow.run(leave_out=leave_out, seconds=20.0))
+    assert (report.state, report.left_out, flow.copied()) == ("resuming", 0, VALUES)
+    assert (report.error or "").startswith("t-0: A.t has the fence of an operation")
+    stop = flow.known()["t", 0].stop
+    assert stop is not None
+    assert stop.offset == len(VALUES)
+    flow.loop.call_later(5.0, lambda: setattr(log, "max_message_bytes", None))
+    report = one(flow.run(leave_out=leave_out))
+    assert (report.state, report.left_out, flow.copied()) == ("caught up", 0, [*VALUES, *later])
+    assert flow.known()["t", 0].stop is None
+
+
 def test_a_batch_that_is_larger_than_the_target_takes_is_split(flow: FakeFlow) -> None:
     fill(flow, per_batch=50)
     flow.target.log("A.t").max_message_bytes = 16_000

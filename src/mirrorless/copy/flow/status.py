@@ -20,6 +20,7 @@ from mirrorless.loops import skips_copies
 from mirrorless.metadata.plan import replicated
 from mirrorless.metadata.recreated_topics import left_alone
 from mirrorless.metadata.state_topics import progress_topic
+from mirrorless.protocol.log_ends import lacking, short_logs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -41,6 +42,7 @@ class FlowStatus:
     partition: at gaps that need a decision, or for another reason. `unknown` are partitions whose end the source did
     not report. `created_again` are lines on remote topics that are not changed, since their source topic was recreated;
     `gone` are copied topics that no longer exist on the source, with their remote topics, while these exist.
+    `lacking` are lines on remote partitions whose log ends before what was copied; what they lack counts as lag.
     `problems` are lines on a progress topic that would lose its records. `runs` are the marks of processes that copy or
     are ready to; `choice` is the supervisor's of an engine, None if there is none. `skipped_share` is the share of the
     source's offsets that the copy passed without a record to copy, None unless the flow skips copies
@@ -56,6 +58,7 @@ class FlowStatus:
     unknown: Mapping[TopicPartition, str]
     created_again: tuple[str, ...] = ()
     gone: Mapping[str, str] = field(default_factory=dict)
+    lacking: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     runs: tuple[RunMark, ...] = ()
     choice: EngineChoice | None = None
@@ -80,6 +83,13 @@ def status_of(flow: Flow, *, deployment: str = "") -> FlowStatus:
     replaced = created_again(
         known, ids=ids, partitions={topic: counts[topic] for topic in topics}, alias=flow.source.alias
     )
+    copied = {
+        (place, (topics[place[0]], place[1])): known[place].target_end
+        for place in places
+        if place in known and place[0] not in replaced
+    }
+    short, missing = short_logs(flow.target, target, {remote: end for (_, remote), end in copied.items()})
+    lost = {place: end - short[remote] for (place, remote), end in copied.items() if remote in short}
     with closing(TargetStates(flow, admin=target)) as states:
         state = states.read()
     runs, choice = _runs(flow, deployment) if flow.offset_storage_topic in remote_counts else ((), None)
@@ -90,9 +100,16 @@ def status_of(flow: Flow, *, deployment: str = "") -> FlowStatus:
         topics=len(topics),
         partitions=len(places),
         begun=sum(place in known and known[place].progress is not None for place in places),
-        lag_records=sum(max(0, end - _next_offset(known.get(place))) for place, end in ends.items()),
+        lag_records=sum(
+            max(0, end - _next_offset(known.get(place)) + lost.get(place, 0)) for place, end in ends.items()
+        ),
         halted={place: halt for place in places if (halt := _halt(known.get(place))) is not None},
-        unknown=unknown,
+        unknown=unknown | {place: missing[remote] for place, remote in copied if remote in missing},
+        lacking=tuple(
+            lacking(place, remote, end=short[remote], expected=end)
+            for (place, remote), end in copied.items()
+            if remote in short
+        ),
         problems=_problems(flow, target, partition_counts(at_target)),
         created_again=tuple(left_alone(topics[topic], reason) for topic, reason in sorted(replaced.items())),
         gone=gone(flow, known, source={*counts, *undescribed(at_source)}, target=remote_counts),

@@ -6,6 +6,9 @@ claim at once one is refused. The owner confirms its claim all `CONFIRM_EVERY_S`
 `CERTAIN_FOR_S`. A process that claims what another one has not released waits for longer than that, until the log end
 has not moved for so long: what the other one sent was answered or given up by then. Its first marker has a higher
 epoch, so the target refuses markers of the one before it.
+
+A progress topic that was deleted has no claims when it is created again: owners write theirs into it. Otherwise the
+next claims would begin at number 0, and the target would refuse markers until they have reached the number of before.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from mirrorless.batches.stamp import stamp
 from mirrorless.copy.partition.errors import append_error
 from mirrorless.copy.progress.records import Claim, SourcePartition, parse
 from mirrorless.copy.resume.producer_id import claim_id, marker_id
+from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.structs import DefaultRecordBatch, murmur2
 from mirrorless.protocol.broker_errors import refusal
 from mirrorless.protocol.leaders import NotNow, by_leader, leader_of
@@ -154,11 +158,22 @@ class Claims:
             raise append_error(copy, _NO_PRODUCERS)
 
     async def confirm(self) -> list[TopicPartition]:
-        """Ask whether claims are still the last ones; returns those that are not, which are forgotten."""
+        """Ask whether claims are still the last ones; returns those that are not, which are forgotten.
+
+        A claim that the progress topic lost is written again.
+        """
+        try:
+            return await self._confirm()
+        except (kafka_errors.KafkaError, NotNow):
+            self._target.refresh_leaders()  # the topic may have been created again
+            raise
+
+    async def _confirm(self) -> list[TopicPartition]:
         now = _now()
         due = [place for place, held in self._held.items() if now - held.confirmed >= CONFIRM_EVERY_S]
         places = {place: self._progress_place(place) for place in due}
         lost: list[TopicPartition] = []
+        stored: Mapping[TopicPartition, Known] | None = None
         for node, led in by_leader(self._target, set(places.values())).items():
             asked = _now()
             sequences = await last_sequences(self._target, node, led)
@@ -167,12 +182,26 @@ class Claims:
                 if held is None or places[place] not in led:
                     continue
                 last = sequences.get((places[place], claim_id(self._source_id(), *place)))
-                if last is None or last == held.number % SEQUENCES:
+                if last is None:
+                    stored = self._reread() if stored is None else stored
+                    is_last = await self._is_stored(place, held.number, stored.get(place))
+                else:
+                    is_last = last == held.number % SEQUENCES
+                if self._held.get(place) is not held:
+                    continue
+                if is_last:
                     held.confirmed = asked
                 else:
                     del self._held[place]
                     lost.append(place)
         return lost
+
+    async def _is_stored(self, place: TopicPartition, number: int, known: Known | None) -> bool:
+        """Whether the progress topic has a claim that its broker has forgotten, or lost it and takes it again."""
+        own = Claim(number, self.owner)
+        if known is not None and known.claim is not None:
+            return known.claim == own
+        return await self._append(place, own) == own
 
     async def release(self, copies: Iterable[PartitionCopy]) -> None:
         """Give up the claims of copies with nothing in flight, so that the next owner need not wait."""

@@ -24,8 +24,9 @@ class ExactState:
     hole_in_flight: bool = False
 
     def learn(self, claim: Claim | None) -> None:
-        """Note the last claim."""
-        self.claim = claim
+        """Note the last claim; a progress topic without one was deleted, and the next claim follows the known one."""
+        if claim is not None:
+            self.claim = claim
 
     def begin_hole(self) -> None:
         """Note that markers are sent."""

@@ -300,6 +300,17 @@ class Known:
         return stop if stop and stop.stands(newest_epoch=self._newest_epoch, progress=self.progress) else None
 
     @property
+    def target_end(self) -> int:
+        """The offset before which the target's log does not end if it lost nothing."""
+        progress = self.progress
+        if progress is None:
+            return 0
+        if progress.epoch is None:
+            return 1  # MirrorMaker 2 stores no offsets of the target
+        copied = 0 if progress.last_downstream is None else progress.last_downstream + 1
+        return min([copied, *(one.downstream for epoch, one in self.announced.items() if epoch > progress.epoch)])
+
+    @property
     def _newest_epoch(self) -> int:
         known = -1 if self.progress is None or self.progress.epoch is None else self.progress.epoch
         return max([known, *self.announced])

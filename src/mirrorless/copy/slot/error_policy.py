@@ -10,6 +10,7 @@ from mirrorless.copy.partition.errors import append_error, misplaced
 from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.copy.partition.min_insync_replicas import NOT_ENOUGH, TooFewReplicas, too_few_replicas
 from mirrorless.copy.partition.pending import hole
+from mirrorless.copy.partition.size_limit import fenced
 from mirrorless.copy.progress.records import LeaveOut
 from mirrorless.errors import AppendRefused, CorruptBatch, Gap, GapKind, PartitionError, without_frames
 from mirrorless.protocol.broker_errors import error_for, error_name
@@ -40,7 +41,8 @@ _CLAIMED = (
     "another process has claimed this copy with identical offsets, so this one has stopped; run one deployment only"
 )
 _CORRUPT = 2  # CORRUPT_MESSAGE
-_TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
+_MESSAGE_TOO_LARGE = 10
+_TOO_LARGE = frozenset({_MESSAGE_TOO_LARGE, 18})  # and RECORD_LIST_TOO_LARGE, of which max.message.bytes is no cause
 _UNFIT = frozenset({32, 87})  # INVALID_TIMESTAMP, INVALID_RECORD
 # OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, UNKNOWN_PRODUCER_ID
 _OUT_OF_SEQUENCE = frozenset({45, 46, 47, 59})
@@ -227,6 +229,10 @@ class ErrorPolicy:
         elif code in _OUT_OF_SEQUENCE or issubclass(error_for(code), TROUBLE):
             # A sequence or an epoch that the target does not expect: another writer was faster, as the resume finds.
             self.retry_later(copy, f"append: {name}")
+        elif code == _MESSAGE_TOO_LARGE and self._limits.is_fenced(
+            copy.row.remote_topic, first=pending.record_count == 1
+        ):
+            self._fenced(copy)
         elif code in _TOO_LARGE | _UNFIT and pending.record_count > 1:
             # The limit is not asked for, which would need a right of its own: it is found by halving.
             limit_bytes = pending.batch.size_bytes // 2
@@ -236,6 +242,13 @@ class ErrorPolicy:
         else:
             self._refused_for_good(copy, pending, code, message)
 
+    def _fenced(self, copy: PartitionCopy) -> None:
+        """Wait until the fence is removed; the status shows it meanwhile."""
+        copy.intake.unlimit()
+        error = append_error(copy, fenced(copy.row.remote_topic))
+        self.retry_later(copy, error)
+        self._tracker.stopped(copy, error)
+
     def _refused_for_good(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None) -> None:
         topic, partition = copy.place
         remote, size = copy.row.remote_topic, pending.batch.size_bytes
@@ -244,7 +257,12 @@ class ErrorPolicy:
             reason += f"; {self._limits.too_large(remote, size)}"
         elif message:
             reason += f": {message}"
-        if not (self._leave_out and code in _TOO_LARGE | _UNFIT):
+        exceeds = self._limits.exceeds(remote, size) if code == _MESSAGE_TOO_LARGE else True
+        if exceeds is False and copy.retry.attempts < _PATIENCE:
+            # A fence that came or went meanwhile; otherwise the broker compresses records anew, and they get larger.
+            self.retry_later(copy, reason)
+            return
+        if not (self._leave_out and code in _TOO_LARGE | _UNFIT and exceeds is not None):
             self.halt(copy, AppendRefused(reason, topic=topic, partition=partition, offset=pending.base_offset))
             return
         copy.intake.unlimit()

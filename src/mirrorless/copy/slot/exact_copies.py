@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.copy.partition.exact_state import ExactState
+from mirrorless.errors import ClusterError
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.policy import keeps_offsets, policy_for
 from mirrorless.protocol.leaders import NotNow
@@ -40,7 +41,7 @@ class ExactCopies(NamedTuple):
         """Halt copies whose claim another process has followed by its own."""
         try:
             lost = await self.claims.confirm()
-        except (kafka_errors.KafkaError, NotNow):
+        except (kafka_errors.KafkaError, ClusterError, NotNow):
             return  # without a confirmation no markers are written after a while
         for place in lost:
             if (copy := copies.get(place)) is not None and copy.exact is not None:
