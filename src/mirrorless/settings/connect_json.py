@@ -54,7 +54,8 @@ def parsed(text: str, *, file: str) -> object:
 def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, one in pairs:
-        if name in found and found[name] != one:
+        # Keys such as "//" and "_comment" are comments.
+        if name in found and found[name] != one and name[:1].isalpha():
             raise _RepeatedKeyError(shown_field(name))
         found[name] = one
     return found

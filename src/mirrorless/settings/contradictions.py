@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mirrorless.settings.model import Cluster, Flow
 
 SEPARATOR: Final = "replication.policy.separator"
+_PROTOCOL: Final = "security.protocol"
+_OF_SECURED: Final = ("sasl.mechanism", "sasl.jaas.config", "ssl.truststore.", "ssl.keystore.")
 _PLAIN: Final = re.compile(r"[\w.-]+")
 _ISOLATION: Final = "consumer.isolation.level"
 _DEFAULT: Final = "DefaultReplicationPolicy"
@@ -113,6 +115,18 @@ def ambiguous_aliases(flows: Sequence[Flow]) -> Iterator[str]:
                     f"{alias.split(separator)[0] or 'no cluster'} by MirrorMaker 2's clients and by flows of files "
                     "that do not list the alias; use another separator or another alias"
                 )
+
+
+def unused_logins(clusters: Sequence[Cluster]) -> Iterator[str]:
+    """Yield one warning for each cluster with a login or certificates, but without a security protocol."""
+    for cluster in clusters:
+        unused = next((key for key in cluster.client if key.startswith(_OF_SECURED)), None)
+        if unused is not None and not cluster.client.get(_PROTOCOL, "").strip():
+            protocols = "SASL_SSL or SASL_PLAINTEXT" if unused.startswith("sasl.") else "SSL or SASL_SSL"
+            yield (
+                f"{cluster.alias}.{unused}: has no effect, because {_PROTOCOL} is PLAINTEXT by default; set "
+                f"{cluster.alias}.{_PROTOCOL} to {protocols}"
+            )
 
 
 def shared_addresses(clusters: Sequence[Cluster]) -> Iterator[str]:

@@ -120,11 +120,14 @@ def _parts(file: str, text: str) -> Iterator[_Part]:
     for one in mapped:
         inner = _part(one.name, one.text)
         if inner.entries is not None and one.above is not None:
-            moved = {
-                key: replace(entry, file=file, line=one.above + entry.line) for key, entry in inner.entries.items()
-            }
+            moved = {key: _moved(entry, file, one.above) for key, entry in inner.entries.items()}
             inner = replace(inner, file=file, entries=moved)
         yield inner
+
+
+def _moved(entry: PropertyEntry, file: str, above: int) -> PropertyEntry:
+    earlier = None if entry.earlier is None else _moved(entry.earlier, file, above)
+    return replace(entry, file=file, line=above + entry.line, earlier=earlier)
 
 
 def _part(file: str, text: str) -> _Part:

@@ -20,6 +20,7 @@ from mirrorless.settings.contradictions import (
     shared_addresses,
     shared_topics,
     unnamed_source,
+    unused_logins,
 )
 from mirrorless.settings.declared_providers import DeclaredProviders
 from mirrorless.settings.field_docs import as_text
@@ -160,7 +161,8 @@ class Reader:
         if self._errors:
             return None
         clusters = [cluster for alias in aliases if (cluster := self._cluster(alias, flows)) is not None]
-        self._warnings += [f"{self._location}: {line}" for line in shared_addresses(clusters)]
+        of_clusters = (*shared_addresses(clusters), *unused_logins(clusters))
+        self._warnings += [f"{self._location}: {line}" for line in of_clusters]
         heartbeats = tuple(self._heartbeats(clusters, flows))
         if self._errors:
             return None

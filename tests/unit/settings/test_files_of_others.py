@@ -90,6 +90,9 @@ def test_each_is_reported_with_file_and_line(tmp_path: Path) -> None:
                 "mm2.properties:5: A->B.topics=orders, payments..*: a properties file reads \\. as a dot, which "
                 "matches any character; write [.] for a dot"
             ),
+            f"{BASE}{LOGIN.format('x')}A.sasl.mechanism = PLAIN\n": (
+                "A.sasl.jaas.config: has no effect, because security.protocol is PLAINTEXT by default; set A.security"
+            ),
             f"{BASE}groups = g\\d+\n": "mm2.properties:5: groups=gd+: a properties file reads \\d as d; write \\\\d",
         },
     )
@@ -197,7 +200,7 @@ def as_kubectl(text: str, **others: str) -> str:
 
 
 def test_a_config_map_with_the_file(tmp_path: Path) -> None:
-    text = f"{BASE}topics = orders\nwibble = x\n"
+    text = f"{BASE}topics = orders\nwibble = x\ngroups = a\ngroups = b\n"
     block = "".join(f"    {line}\n" for line in text.splitlines())
     other = '  log4j.properties: |\n    log4j.rootLogger=INFO\n  run.sh: "exec connect-mirror-maker.sh"\n'
     written = f"kind: ConfigMap\nmetadata: {{name: m}}\ndata:\n{other}  mm2.properties: |\n{block}"
@@ -207,14 +210,21 @@ def test_a_config_map_with_the_file(tmp_path: Path) -> None:
     for name, content in (("w", written), ("q", quoted), ("j", as_kubectl(text, other="x")), ("l", listed)):
         understood = read(tmp_path, content, f"{name}.yaml")
         topics = understood.settings and understood.settings.flow("A->B").topics
-        found[name] = (topics, said(tmp_path, understood).partition(": is not")[0])
+        found[name] = (topics, said(tmp_path, understood).splitlines())
+
+    def lines(file: str, above: int = 0) -> list[str]:
+        return [
+            f"{file}:{above + 6}: wibble=***: is not known and has no effect",
+            f"{file}:{above + 8}: groups=b: line {above + 7} sets another value, which has no effect; "
+            "remove one of the two",
+        ]
 
     # Where each line of the text has a line of the file, that is named.
     assert found == {
-        "w": (("orders",), "w.yaml:13: wibble=***"),
-        "q": (("orders",), "q.yaml#mm2.properties:6: wibble=***"),
-        "j": (("orders",), "j.yaml#mm2.properties:6: wibble=***"),
-        "l": (("orders",), "l.yaml#mm2.properties:6: wibble=***"),
+        "w": (("orders",), lines("w.yaml", above=7)),
+        "q": (("orders",), lines("q.yaml#mm2.properties")),
+        "j": (("orders",), lines("j.yaml#mm2.properties")),
+        "l": (("orders",), lines("l.yaml#mm2.properties")),
     }
     assert "has 2 mm2.properties: mm2.properties, b; give one" in said(
         tmp_path, read(tmp_path, as_kubectl(BASE, b=BASE))
@@ -232,8 +242,10 @@ def test_the_json_of_msk_connect(tmp_path: Path) -> None:
 
 def test_what_a_connector_lacks_has_the_connector_s_name(tmp_path: Path) -> None:
     config = {key: value for key, value in CONNECTOR.items() if key != "source.cluster.bootstrap.servers"}
+    commented = json.dumps({"name": "x", "config": CONNECTOR}).replace('"a:1"', '"a:1", "//": "a", "//": "b"')
     twice = json.dumps({"name": "x", "config": CONNECTOR}).replace('"a:1"', '"a:1", "topics": "a", "topics": "b"')
 
+    assert read(tmp_path, commented, "c.json").errors == ()
     assert "c.json: source.cluster.bootstrap.servers: flow A->B needs it" in said(
         tmp_path, read(tmp_path, json.dumps({"name": "x", "config": config}), "c.json")
     )
