@@ -295,6 +295,10 @@ def test_a_source_with_another_alias_for_mirrormaker2(world: World, alias: str) 
             assert {report.state for report in world.copy()} <= {"caught up"}
         assert there() == [b"%05d" % number for number in range(first + 1_000)]
 
-    target = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
-    others = {name for name in target.list_topics(timeout=60).topics if topic in name} - {remote}
-    assert others == set()
+    target, source = (
+        AdminClient({"bootstrap.servers": cluster.bootstrap_servers}).list_topics(timeout=60).topics
+        for cluster in (world.target, world.source)
+    )
+    assert {name for name in target if topic in name} == {remote}
+    names = {f"mm2-offset-syncs{sign}{world.target_alias}{sign}internal" for sign in ("", ".")}
+    assert len(names & source.keys()) == 1

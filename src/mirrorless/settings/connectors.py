@@ -14,7 +14,7 @@ from mirrorless.errors import ConfigurationError
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, SECURITY_PREFIXES, is_connection_key
 from mirrorless.settings.key_normalizer import addresses
 from mirrorless.settings.masking import shown
-from mirrorless.settings.named_clusters import KEPT_NAMES, nameless_source
+from mirrorless.settings.named_clusters import without_alias
 from mirrorless.settings.properties import ARROW, NOBODYS, PropertyEntry
 from mirrorless.settings.unsupported_keys import foreign
 
@@ -134,12 +134,12 @@ def connector_of(name: str | None, settings: Mapping[str, PropertyEntry], *, fil
     if not source:
         if OF_CONNECTORS not in texts:
             raise ConfigurationError("is missing; name the source cluster", file=where, key=OF_CONNECTORS)
-        reason = nameless_source(texts.get("replication.policy.class"), texts.get("replication.policy.separator"))
-        if reason is not None:
-            raise ConfigurationError(reason, file=where, key=OF_CONNECTORS)
+        kept = without_alias(texts.get("replication.policy.class"), texts.get("replication.policy.separator"))
+        if isinstance(kept, str):
+            raise ConfigurationError(kept, file=where, key=OF_CONNECTORS)
         source = _NAMELESS
         if kind == _COPIES:
-            settings |= {key: replace(settings[OF_CONNECTORS], value=value) for key, value in KEPT_NAMES.items()}
+            settings |= {key: replace(settings[OF_CONNECTORS], value=value) for key, value in kept.items()}
     for key, alias in (("source.cluster.alias", source), ("target.cluster.alias", target)):
         if ARROW in alias or "," in alias or not alias or len(alias.split()) != 1:
             reason = "must be one word without -> and commas"

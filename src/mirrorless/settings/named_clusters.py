@@ -27,12 +27,7 @@ _PROGRESS: Final = "offset.storage.topic"
 _DEFAULT, _IDENTITY = "DefaultReplicationPolicy", "IdentityReplicationPolicy"
 _OWN_FILE: Final = "give each of these flows a file of its own"
 
-KEPT_NAMES: Final = {_POLICY: _IDENTITY, "mirrorless.progress.alias": ""}
-"""What an empty alias of the source means."""
-KEPT: Final = (
-    f"keeps topic names, by {_IDENTITY}, and progress is read and written with an empty alias, as by MirrorMaker 2"
-)
-
+_PROGRESS_ALIAS: Final = "mirrorless.progress.alias"
 Pair = tuple[str, str]
 Side = Literal["source", "target"]
 _SIDES: Final[tuple[Side, Side]] = ("source", "target")
@@ -64,6 +59,8 @@ class NamedClusters:
                     made._without_name(side, found, pair)
                 elif (reason := made._refusal(side, pair, said, pairs)) is not None:
                     made.refused.append((found, reason))
+                elif any(one.value.strip() == found.value.strip() for other, one in names.items() if other != alias):
+                    made.refused.append((found, f"is the name of two clusters; name {alias} by an alias of its own"))
                 else:
                     names[alias] = found
         made.entries = {name: one for name, one in made.entries.items() if not _is_alias(name, aliases)}
@@ -106,15 +103,19 @@ class NamedClusters:
             return
         policy = flow_setting(self.entries, _POLICY, flow=flow)
         separator = flow_setting(self.entries, _SEPARATOR, flow=flow)
-        reason = nameless_source(policy and policy.value, separator and separator.value)
-        if reason is not None:
-            self.refused.append((found, reason))
+        kept = without_alias(policy and policy.value, separator and separator.value)
+        if isinstance(kept, str):
+            self.refused.append((found, kept))
             return
         self.entries = {**self.entries} | {
             f"{flow}.{key}": PropertyEntry(value, found.entry.line, found.entry.file, found.key)
-            for key, value in KEPT_NAMES.items()
+            for key, value in kept.items()
         }
-        self.warnings.append(f"{found.entry.place}: {found.key}=: {flow} {KEPT}")
+        names = f"{flow} keeps topic names, by {_IDENTITY}" if _POLICY in kept else f"{flow} has no name for its source"
+        self.warnings.append(
+            f"{found.entry.place}: {found.key}=: {names}, and progress is read and written with an empty alias, as by "
+            "MirrorMaker 2"
+        )
 
     def _rename(self, names: Mapping[str, Found], pairs: Sequence[Pair]) -> None:
         called = {alias: found.value.strip() for alias, found in names.items()}
@@ -125,9 +126,10 @@ class NamedClusters:
             full = f"{scope}.{key.setting}" if scope else key.setting
             renamed[full] = entry if full == name else replace(entry, written=entry.written or name)
         for alias, found in names.items():
+            what = "topics and progress" if found.key.endswith(CLUSTER_ALIASES[0]) else "offset syncs and heartbeats"
             self.warnings.append(
                 f"{found.entry.place}: {found.key}={called[alias]}: cluster {alias} is called {called[alias]} here, "
-                "because MirrorMaker 2 names topics and progress by it"
+                f"because MirrorMaker 2 names {what} by it"
             )
         for source, target in pairs:
             if source in called and not self._has_progress_topic(target):
@@ -138,11 +140,14 @@ class NamedClusters:
         self.entries = renamed | {CLUSTERS: replace(self.entries[CLUSTERS], value=", ".join(self.aliases))}
 
 
-def nameless_source(policy: str | None, separator: str | None) -> str | None:
-    """Return why the alias of a source cannot be empty; None if names are kept, by the separator or the policy."""
+def without_alias(policy: str | None, separator: str | None) -> dict[str, str] | str:
+    """Return the settings that an empty alias of the source means, or why it cannot be empty."""
     between = "." if separator is None else separator.strip()
-    if (policy or _DEFAULT).strip().rpartition(".")[2] != _DEFAULT or not between:
-        return None
+    found = {_PROGRESS_ALIAS: ""}
+    if (policy or _DEFAULT).strip().rpartition(".")[2] != _DEFAULT:
+        return found
+    if not between:
+        return found | {_POLICY: _IDENTITY}
     return (
         f"is empty, so MirrorMaker 2 names remote topics {between}t; name the source. To keep topic names without "
         f"copying again, leave it empty and set {_POLICY}={_IDENTITY}"

@@ -9,6 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from mirrorless.cli.config import group
+from mirrorless.clusters.internal_topics import checkpoints_topic, offset_syncs_topic
+from mirrorless.clusters.target_state import configs_topic
 from mirrorless.errors import ConfigurationError
 from mirrorless.policy import policy_for
 from mirrorless.settings import load
@@ -120,6 +122,9 @@ def test_the_name_that_mirrormaker2_gives_the_source(tmp_path: Path) -> None:
         assert (flow.topics, flow.source.client["client.id"], flow.progress_alias) == (("t",), "c", "site1")
         # The worker keeps its own name.
         assert (flow.offset_storage_topic, flow.worker_alias) == ("mm2-offsets.A.internal", "A")
+        assert configs_topic(flow).name == "mm2-configs.A.internal"
+        assert checkpoints_topic(flow).name == "site1.checkpoints.internal"
+        assert offset_syncs_topic(flow).name == "mm2-offset-syncs.B.internal"
         assert "is called site1 here" in said(tmp_path, understood)
 
 
@@ -136,6 +141,9 @@ def test_an_empty_alias_keeps_names_and_finds_progress(tmp_path: Path, policy: s
 
     assert policy_for(flow).format_remote_topic("source", "t") == "t"
     assert (flow.progress_alias, flow.offset_storage_topic) == ("", "mm2-offsets.source.internal")
+    # As MirrorMaker 2 names them with an empty separator.
+    assert checkpoints_topic(flow).name == "checkpointsinternal"
+    assert offset_syncs_topic(flow).name == "mm2-offset-syncsBinternal"
     assert "mm2.properties:" in said(tmp_path, understood)
     assert "progress is read and written with an empty alias" in said(tmp_path, understood)
 
@@ -154,6 +162,7 @@ def test_names_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
             ),
             f"{BASE}source.cluster.alias = B\n": "is the alias of another cluster",
             f"{both}source.cluster.alias = B\n": "MirrorMaker 2 names the source of A->B and B->A by it; give each",
+            f"{BASE}source.cluster.alias = x\ntarget.cluster.alias = x\n": "is the name of two clusters; name B by",
             f"{BASE}source.cluster.alias = x y\n": "must be one word without -> and commas",
         },
     )
