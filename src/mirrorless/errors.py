@@ -110,12 +110,14 @@ class AwsError(MirrorlessError):
 class FlowPaused(MirrorlessError):
     """A flow whose target state is PAUSED or STOPPED; nothing is copied until it is resumed."""
 
-    def __init__(self, *, flow: str, state: str, topic: str) -> None:
+    def __init__(self, *, flow: str, state: str, topic: str, by_file: bool = False) -> None:
         self.flow = flow
-        super().__init__(
-            f"flow {flow} is {state.lower()}, according to topic {topic}; "
-            f"run `mirrorless resume FILE --flow '{flow}'` to resume replication"
-        )
+        cause = f"is {state.lower()}, according to topic {topic}; run `mirrorless resume FILE --flow '{flow}'`"
+        if by_file:
+            cause = (
+                "is paused by the configuration file; remove mirrorless.paused, or the state of Strimzi's connector,"
+            )
+        super().__init__(f"flow {flow} {cause} to resume replication")
 
 
 class OperationError(MirrorlessError):

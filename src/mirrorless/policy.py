@@ -6,10 +6,12 @@ works on names only and does no I/O.
 
 from __future__ import annotations
 
+import re
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
+from mirrorless.errors import ConfigurationError
 from mirrorless.settings.classes import build
 
 if TYPE_CHECKING:
@@ -225,6 +227,12 @@ _BUILT_IN: Final[Mapping[str, _Buildable]] = {
     "DefaultReplicationPolicy": DefaultReplicationPolicy,
     "IdentityReplicationPolicy": IdentityReplicationPolicy,
 }
+# Policies of other packages that only keep names: Strimzi's, Amazon's sample, and others by their usual names.
+_KEEPS_NAMES: Final = re.compile(
+    r"\.IdentityReplicationPolicy$|\.\w*(?:Prefixless|NoPrefix|WithoutPrefix|NoAlias)\w*Policy$"
+    r"|^com\.amazonaws\.kafka\.samples\.CustomMM2ReplicationPolicy$",
+    re.IGNORECASE,
+)
 _METHODS: Final = tuple(name for name in vars(ReplicationPolicy) if not name.startswith("_"))
 
 
@@ -234,7 +242,13 @@ def policy_for(flow: Flow) -> ReplicationPolicy:
     Raises ConfigurationError for a class that cannot be imported or lacks a method.
     """
     text = flow.replication_policy_class
-    return build(flow, key="replication.policy.class", text=text, built_in=_BUILT_IN, methods=_METHODS)
+    try:
+        return build(flow, key="replication.policy.class", text=text, built_in=_BUILT_IN, methods=_METHODS)
+    except ConfigurationError as error:
+        if _KEEPS_NAMES.search(text) is None:
+            raise
+        reason = f"flow {flow.name}: this Java class only keeps topic names; set IdentityReplicationPolicy"
+        raise ConfigurationError(reason, file=error.file, key=error.key, value=error.value) from None
 
 
 class LeftOut(Enum):

@@ -15,7 +15,7 @@ from mirrorless.client import MirrorClient
 from mirrorless.settings import Cluster
 from tests.support.peer import ConnectWorker, MirrorMaker, peer_settings
 from tests.support.processes import Mirrorless
-from tests.support.world import producer, read
+from tests.support.world import fill, producer, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -258,3 +258,47 @@ def checkpoints(world: World, topic: str, group: str) -> set[tuple[int, int]]:
             return set()
         found = client.translate_offsets(world.source_alias, group)
     return {(partition, offset) for (name, partition), (offset, _) in found.items() if name == world.remote(topic)}
+
+
+@pytest.mark.parametrize("alias", ["site", ""], ids=["named", "empty"])
+def test_a_source_with_another_alias_for_mirrormaker2(world: World, alias: str) -> None:
+    topic = world.topic(partitions=PARTITIONS)
+    # An empty alias and an empty separator keep topic names.
+    own = {"source.cluster.alias": alias} | ({} if alias else {"replication.policy.separator": ""})
+    beats = {"emit.heartbeats.enabled": "false", "heartbeats.replication.enabled": "false"}
+    world.write_settings(**own)
+    settings = peer_settings(world, **own, **beats)
+    # What the flow is called here.
+    world.flow = f"{alias or world.source_alias}->{world.target_alias}"
+    remote = f"{alias}.{topic}" if alias else topic
+
+    def there() -> list[bytes | None]:
+        admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
+        if remote not in admin.list_topics(timeout=60).topics:
+            return []
+        return sorted(record.value for part in read(world.target, remote).values() for record in part)
+
+    for round_ in range(2):
+        first = 1_000 * round_
+        fill(world.source, topic, (b"%05d" % number for number in range(first, first + 500)), partitions=PARTITIONS)
+        with MirrorMaker(world.folder, settings) as peer:
+            while len(there()) < first + 500:
+                peer.check()
+                time.sleep(0.5)
+        fill(
+            world.source,
+            topic,
+            (b"%05d" % number for number in range(first + 500, first + 1_000)),
+            partitions=PARTITIONS,
+        )
+        for _ in range(2):
+            assert {report.state for report in world.copy()} <= {"caught up"}
+        assert there() == [b"%05d" % number for number in range(first + 1_000)]
+
+    target, source = (
+        AdminClient({"bootstrap.servers": cluster.bootstrap_servers}).list_topics(timeout=60).topics
+        for cluster in (world.target, world.source)
+    )
+    assert {name for name in target if topic in name} == {remote}
+    names = {f"mm2-offset-syncs{sign}{world.target_alias}{sign}internal" for sign in ("", ".")}
+    assert len(names & source.keys()) == 1

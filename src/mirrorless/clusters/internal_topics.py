@@ -56,7 +56,7 @@ def offset_syncs_topic(flow: Flow) -> InternalTopic:
 
 def checkpoints_topic(flow: Flow) -> InternalTopic:
     """Return the checkpoints topic, on the target."""
-    name = policy_for(flow).checkpoints_topic(flow.source.alias)
+    name = policy_for(flow).checkpoints_topic(flow.progress_alias)
     return internal_topic(flow, flow.target, name, factor_key="checkpoints.topic.replication.factor")
 
 

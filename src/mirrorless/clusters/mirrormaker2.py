@@ -17,7 +17,7 @@ _WITHOUT_MEMBERS: Final = ("Empty", "Dead")
 
 def group_of(flow: Flow) -> str:
     """Return the group of the nodes on the target (`MirrorMakerConfig.workerConfig`)."""
-    return f"{flow.source.alias}-mm2"
+    return f"{flow.worker_alias}-mm2"
 
 
 def nodes_run(flow: Flow) -> bool | None:

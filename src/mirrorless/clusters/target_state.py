@@ -20,7 +20,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.internal_topics import InternalTopic, ensure, internal_topic
 from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.replay import Replay
-from mirrorless.errors import ClusterError, ClusterUnavailable
+from mirrorless.errors import ClusterError, ClusterUnavailable, ConfigurationError
 from mirrorless.loops import begins_stopped, opposite
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def parse(content: bytes | None) -> TargetState | None:
 
 def configs_topic(flow: Flow) -> InternalTopic:
     """Return the topic of Connect's configs, on the target; always with dots, as the worker names it."""
-    name = f"mm2-configs.{flow.source.alias}.internal"
+    name = f"mm2-configs.{flow.worker_alias}.internal"
     return internal_topic(flow, flow.target, name, factor_key="offset.storage.replication.factor")
 
 
@@ -100,6 +100,7 @@ class TargetStates:
         self._topic = configs_topic(flow)
         self._key = key(flow.connector_name)
         self._admin = admin or Admin(flow.target)
+        self._paused_by_file = flow.paused_by_file
         self._takes_turns = opposite(flow) is not None
         self._state = self._initial = TargetState.STOPPED if begins_stopped(flow) else TargetState.STARTED
         self._by = _NOBODY
@@ -115,6 +116,8 @@ class TargetStates:
         if self._takes_turns and self._replay.refused is not None:
             # Without it both of two flows that take turns might copy.
             raise ClusterUnavailable(self._replay.refused, cluster=self._topic.cluster.alias)
+        if self._paused_by_file and self._state is TargetState.STARTED:
+            return TargetState.PAUSED
         return self._state
 
     @property
@@ -136,9 +139,9 @@ class TargetStates:
         producer.confirm(topic.name, _FLUSH_S + 1)
         if by is None:
             return
-        now = self.read()
+        self.read()
         if by < self._by:
-            producer.send(topic.name, key=self._key, value=value(now, self._by), partition=0)
+            producer.send(topic.name, key=self._key, value=value(self._state, self._by), partition=0)
             producer.confirm(topic.name, _FLUSH_S + 1)
 
     def close(self) -> None:
@@ -153,8 +156,11 @@ def set_target_state(flow: Flow, state: TargetState) -> TargetState:
     """Pause a flow, or let it run, for an operator; returns its state then. Raises `ClusterError`.
 
     A flow that waits for its turn stays STOPPED: with the opposite one it would be a loop. So it does if an operation
-    stops it before this is written.
+    stops it before this is written. Raises `ConfigurationError` if the file pauses a flow that is to run.
     """
+    if flow.paused_by_file and state is TargetState.STARTED:
+        reason = "the file pauses this flow; remove mirrorless.paused, or the state of Strimzi's connector"
+        raise ConfigurationError(reason, key=f"{flow.name}.mirrorless.paused", value="true")
     with closing(TargetStates(flow)) as states:
         if states.read() is TargetState.STOPPED and opposite(flow) is not None:
             return TargetState.STOPPED

@@ -53,7 +53,7 @@ class _Seen:
     def take(self, flow: Flow, key: bytes | None, value: bytes | None, timestamp_ms: int) -> None:
         """Process one record."""
         match parse(key, value):
-            case (SourcePartition(cluster=flow.source.alias, connector=name) as where, Progress(sequence=sequence)):
+            case (SourcePartition(cluster=flow.progress_alias, connector=name) as where, Progress(sequence=sequence)):
                 if name != flow.connector_name:
                     self.strangers[name] = self.strangers.get(name, 0) + 1
                 elif sequence is not None:
@@ -88,7 +88,7 @@ def signs_of_mirrormaker2(flow: Flow, *, probes: Probes, topics: set[str]) -> li
     except (NotSaid, ClusterUnavailable) as error:
         unseen.append(f"group {group} ({error})")
     now_ms = time.time() * 1000
-    status = f"mm2-status.{flow.source.alias}.internal"
+    status = f"mm2-status.{flow.worker_alias}.internal"
     try:
         for key, value, at_ms in _records(flow.target, flow.offset_storage_topic, topics):
             seen.take(flow, key, value, at_ms)

@@ -1,8 +1,9 @@
 """Reads connector configurations, as posted to Connect's REST interface.
 
 Accepted: one connector (`{"name": ..., "config": {...}}`, or its settings alone, as for `PUT .../config`), a list of
-connectors, and the response of `GET /connectors?expand=info` (`{"<name>": {"info": {...}}}`), also with
-`expand=status`.
+connectors, the response of `GET /connectors?expand=info` (`{"<name>": {"info": {...}}}`), also with `expand=status`,
+and Amazon MSK Connect's (`aws kafkaconnect create-connector` and `describe-connector`), which has the settings in
+`connectorConfiguration`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings.connectors import called, connector_of, line, text_of
+from mirrorless.settings.masking import shown_field
 from mirrorless.settings.properties import PropertyEntry
 
 if TYPE_CHECKING:
@@ -19,7 +21,12 @@ if TYPE_CHECKING:
 
     from mirrorless.settings.connectors import Connector
 
+_MSK_CONNECT: Final = "connectorConfiguration"
 _NOT_RUNNING: Final = ("PAUSED", "STOPPED")
+
+
+class _RepeatedKeyError(ValueError):
+    """A key that an object has twice."""
 
 
 def is_json(text: str) -> bool:
@@ -30,15 +37,28 @@ def is_json(text: str) -> bool:
 def parsed(text: str, *, file: str) -> object:
     """Parse JSON; raises ConfigurationError without any of the text."""
     try:
-        value: object = json.loads(text)
+        value: object = json.loads(text, object_pairs_hook=_without_repetition)
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise ConfigurationError("has half of a character, such as \\ud800", file=file) from None
     except json.JSONDecodeError as error:
         raise ConfigurationError(f"is not JSON at line {error.lineno}: {error.msg}", file=file) from None
+    except _RepeatedKeyError as error:
+        reason = "an object sets this key twice to different values; remove one of the two"
+        raise ConfigurationError(reason, file=file, key=str(error)) from None
     except (ValueError, RecursionError) as error:
         raise ConfigurationError(f"is not JSON that can be read: {type(error).__name__}", file=file) from None
     return value
+
+
+def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, one in pairs:
+        # Keys such as "//" and "_comment" are comments.
+        if name in found and found[name] != one and name[:1].isalpha():
+            raise _RepeatedKeyError(shown_field(name))
+        found[name] = one
+    return found
 
 
 def read_json(value: object, *, file: str) -> tuple[list[Connector], list[str]]:
@@ -74,6 +94,10 @@ def _found(value: object, *, file: str) -> Iterator[tuple[str | None, Mapping[st
     elif isinstance(value.get("config"), dict):
         config = value["config"]
         yield _name(value) or _name(config), config
+    elif isinstance(value.get(_MSK_CONNECT), dict):
+        config = value[_MSK_CONNECT]
+        name = value.get("connectorName")
+        yield (line(str(name)) if name else _name(config)), config
     elif "connector.class" in value:
         yield _name(value), value
     elif value and all(isinstance(one, dict) for one in value.values()):

@@ -6,7 +6,7 @@ of its connectors and for its offsets topic is the target cluster's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +14,7 @@ from mirrorless.errors import ConfigurationError
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, SECURITY_PREFIXES, is_connection_key
 from mirrorless.settings.key_normalizer import addresses
 from mirrorless.settings.masking import shown
+from mirrorless.settings.named_clusters import without_alias
 from mirrorless.settings.properties import ARROW, NOBODYS, PropertyEntry
 from mirrorless.settings.unsupported_keys import foreign
 
@@ -53,7 +54,11 @@ _TARGET_SERVERS: Final = "target.cluster.bootstrap.servers"
 _PROGRESS: Final = f"{_WORKER_S}topic"
 # KIP-618: a connector's own offsets topic, which Connect reads before the worker's.
 _OWN_PROGRESS: Final = "offsets.storage.topic"
+_NAMELESS: Final = "source"
 _NAME: Final = "mirrorless.connector.name"
+OF_CONNECTORS: Final = "source.cluster.alias"
+"""The key that the clusters of connectors come from, where a file has no `clusters`."""
+PAUSED: Final = "mirrorless.paused"
 _EMIT_CHECKPOINTS: Final = "emit.checkpoints.enabled"
 _EMIT_HEARTBEATS: Final = "emit.heartbeats.enabled"
 
@@ -98,7 +103,12 @@ class Connector:
     @property
     def is_off(self) -> bool:
         """Whether it does nothing; a disabled MirrorSourceConnector is a flow that is not enabled instead."""
-        return self.kind != _COPIES and self.value("enabled").lower() == "false"
+        return not self.copies and (self.value("enabled").lower() == "false" or PAUSED in self.settings)
+
+    @property
+    def copies(self) -> bool:
+        """Whether it is a MirrorSourceConnector."""
+        return self.kind == _COPIES
 
     def may_say(self, key: str) -> bool:
         """Whether a setting applies to it: to the other connectors, their own settings and client settings."""
@@ -120,12 +130,16 @@ def connector_of(name: str | None, settings: Mapping[str, PropertyEntry], *, fil
     kind = texts.get("connector.class", "").rpartition(".")[2]
     if kind not in CONNECTORS:
         return None
-    source, target = texts.get("source.cluster.alias", ""), texts.get("target.cluster.alias", "target")
-    if not source and not texts.get("replication.policy.separator", "."):
-        advice = "to keep topic names, name both clusters and set replication.policy.class to IdentityReplicationPolicy"
-        raise ConfigurationError(f"is empty, and so is the separator; {advice}", file=where, key="source.cluster.alias")
+    source, target = texts.get("source.cluster.alias", ""), texts.get("target.cluster.alias") or "target"
     if not source:
-        raise ConfigurationError("is missing; name the source cluster", file=where, key="source.cluster.alias")
+        if OF_CONNECTORS not in texts:
+            raise ConfigurationError("is missing; name the source cluster", file=where, key=OF_CONNECTORS)
+        kept = without_alias(texts.get("replication.policy.class"), texts.get("replication.policy.separator"))
+        if isinstance(kept, str):
+            raise ConfigurationError(kept, file=where, key=OF_CONNECTORS)
+        source = _NAMELESS
+        if kind == _COPIES:
+            settings |= {key: replace(settings[OF_CONNECTORS], value=value) for key, value in kept.items()}
     for key, alias in (("source.cluster.alias", source), ("target.cluster.alias", target)):
         if ARROW in alias or "," in alias or not alias or len(alias.split()) != 1:
             reason = "must be one word without -> and commas"
@@ -140,7 +154,9 @@ def merge(
     told = list(warnings)
     for connector in [connector for connector in connectors if connector.is_off]:
         connectors.remove(connector)
-        told.append(f"{connector.where}: enabled=false, so the connector is ignored")
+        paused = connector.settings.get(PAUSED)
+        why = f"{connector.where}: enabled=false" if paused is None else f"{paused.place}: {paused.written}"
+        told.append(f"{why}, so the connector is ignored")
     if not connectors:
         raise ConfigurationError(
             f"the file has no connector of MirrorMaker 2; supported: {', '.join(CONNECTORS)}", file=file
@@ -149,7 +165,7 @@ def merge(
     entries: dict[str, PropertyEntry] = {}
     _copying(connectors, told)
     aliases = dict.fromkeys(alias for one in connectors for alias in (one.source, one.target))
-    entries["clusters"] = PropertyEntry(",".join(aliases), 0, file, "source.cluster.alias")
+    entries["clusters"] = PropertyEntry(",".join(aliases), 0, file, OF_CONNECTORS)
     copied = {connector.flow for connector in connectors if connector.kind == _COPIES}
     copying = [connector for connector in connectors if connector.kind == _COPIES]
     for connector in connectors:
@@ -199,7 +215,7 @@ def _of_worker(connector: Connector, worker: Worker, entries: dict[str, Property
     for key, entry in worker.settings.items():
         if key == _FILE_OF_OFFSETS:
             continue
-        new = PropertyEntry(entry.value, entry.line, entry.file, entry.written or key)
+        new = replace(entry, written=entry.written or key)
         if key.startswith("config.providers"):
             entries.setdefault(key, new)
         elif is_connection_key(key):

@@ -5,18 +5,23 @@ Source: reference, sections 2.2 and 2.3.
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.settings.key_normalizer import addresses
+from mirrorless.settings.patterns import compile_patterns
 from mirrorless.settings.references import refers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from mirrorless.settings.model import Cluster, Flow
 
 SEPARATOR: Final = "replication.policy.separator"
+_PROTOCOL: Final = "security.protocol"
+_OF_SECURED: Final = ("sasl.mechanism", "sasl.jaas.config", "ssl.truststore.", "ssl.keystore.")
+_PLAIN: Final = re.compile(r"[\w.-]+")
 _ISOLATION: Final = "consumer.isolation.level"
 _DEFAULT: Final = "DefaultReplicationPolicy"
 _IDENTITY: Final = "IdentityReplicationPolicy"
@@ -65,6 +70,37 @@ def rivalries(flows: Sequence[Flow]) -> Iterator[str]:
             )
 
 
+def shared_topics(flows: Sequence[Flow]) -> Iterator[str]:
+    """Yield one warning for each two flows that may write one remote topic, because both keep topic names."""
+    keeping = [one for one in flows if one.replication_policy_class.strip().endswith(_IDENTITY) and one.loops != "skip"]
+    for one, other in combinations(keeping, 2):
+        common = _common_topics(one, other) if one.target.alias == other.target.alias else None
+        if common is not None:
+            yield (
+                f"{one.name} and {other.name} keep topic names and select {common}: a topic of both sources is one "
+                f"topic on {one.target.alias}, with the records of both, and a consumer group of both sources may skip "
+                "records there; select each topic in one of the two, or use DefaultReplicationPolicy"
+            )
+
+
+def _common_topics(one: Flow, other: Flow) -> str | None:
+    """Return the names, or else the words, for what both flows may select; None if they cannot have a topic in common.
+
+    A list of plain names is compared by name; of two patterns it is not known whether a topic matches both.
+    """
+    for names, patterns in ((one, other), (other, one)):
+        if all(map(_PLAIN.fullmatch, names.topics)):
+            selects = _selects(patterns)
+            found = [name for name in names.topics if selects(name) and _selects(names)(name)]
+            return ", ".join(found) or None
+    return "topics by patterns"
+
+
+def _selects(flow: Flow) -> Callable[[str], bool]:
+    included, excluded = compile_patterns(flow.topics), compile_patterns(flow.topics_exclude)
+    return lambda name: any(p.fullmatch(name) for p in included) and not any(p.fullmatch(name) for p in excluded)
+
+
 def ambiguous_aliases(flows: Sequence[Flow]) -> Iterator[str]:
     """Yield one warning for each alias that contains the separator of one of its flows."""
     said: set[tuple[str, str]] = set()
@@ -79,6 +115,18 @@ def ambiguous_aliases(flows: Sequence[Flow]) -> Iterator[str]:
                     f"{alias.split(separator)[0] or 'no cluster'} by MirrorMaker 2's clients and by flows of files "
                     "that do not list the alias; use another separator or another alias"
                 )
+
+
+def unused_logins(clusters: Sequence[Cluster]) -> Iterator[str]:
+    """Yield one warning for each cluster with a login or certificates, but without a security protocol."""
+    for cluster in clusters:
+        unused = next((key for key in cluster.client if key.startswith(_OF_SECURED)), None)
+        if unused is not None and not cluster.client.get(_PROTOCOL, "").strip():
+            protocols = "SASL_SSL or SASL_PLAINTEXT" if unused.startswith("sasl.") else "SSL or SASL_SSL"
+            yield (
+                f"{cluster.alias}.{unused}: has no effect, because {_PROTOCOL} is PLAINTEXT by default; set "
+                f"{cluster.alias}.{_PROTOCOL} to {protocols}"
+            )
 
 
 def shared_addresses(clusters: Sequence[Cluster]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.errors import ConfigurationError
@@ -27,6 +28,7 @@ from mirrorless.settings.vocabulary import cluster_vocabulary, flow_vocabulary, 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from mirrorless.settings.precedence import Found
     from mirrorless.settings.properties import PropertyEntry
     from mirrorless.settings.reader import Understanding
 
@@ -53,12 +55,14 @@ class _Written:
 
 def to_properties(understood: Understanding) -> Converted:
     """Return an mm2.properties; raises the first error of a configuration that has any."""
+    different = ""
     for with_common in (True, False):
         secrets = EnvironmentSecrets()
         text = _Properties(understood, secrets, with_common=with_common).text()
-        if _same(understood, text):
+        different = _difference(understood, text)
+        if not different:
             return Converted(text, secrets.names)
-    raise ConfigurationError("cannot be written as mm2.properties with the same flows")
+    raise ConfigurationError(f"cannot be written as mm2.properties with the same flows: {different}")
 
 
 def to_json(understood: Understanding) -> Converted:
@@ -68,26 +72,48 @@ def to_json(understood: Understanding) -> Converted:
     secrets = EnvironmentSecrets()
     connectors = list(_connectors(understood, secrets))
     text = json.dumps(connectors, indent=2) + "\n"
-    if not _same(understood, text):
-        raise ConfigurationError("cannot be written as connectors with the same flows; convert it to properties")
+    if different := _difference(understood, text):
+        raise ConfigurationError(f"cannot be written as connectors with the same flows: {different}")
     return Converted(text, secrets.names)
 
 
-def _same(understood: Understanding, text: str) -> bool:
+def _difference(understood: Understanding, text: str) -> str:
+    """Return what would be read differently from a text, with its origin; empty if nothing would."""
     again = understand_texts([("converted", text)])
-    return again.settings is not None and _meaning(again) == _meaning(understood)
+    if again.settings is None:
+        return again.errors[0].reason
+    wanted, found = _meaning(understood), _meaning(again)
+    for name in wanted.keys() | found.keys():
+        here, there = wanted.get(name, {}), found.get(name, {})
+        for key in sorted(here.keys() | there.keys()):
+            if here.get(key) != there.get(key):
+                return f"{name}: {key} ({_origin_of(understood, name, key)})"
+    return ""
+
+
+def _origin_of(understood: Understanding, name: str, key: str) -> str:
+    flow, _, side = name.partition(" ")
+    table = understood.clients.get((flow, side), ()) if side else understood.flows.get(flow, ())
+    return next((one.origin for one in table if one.key == key), "default")
 
 
 def _meaning(understood: Understanding) -> dict[str, Any]:
     """Return everything that has an effect, with masked secrets."""
     found: dict[str, Any] = {name: {one.key: one.value for one in table} for name, table in understood.flows.items()}
     for (name, side), table in understood.clients.items():
-        found[f"{name} {side}"] = {one.key: one.value for one in table}
+        effective = _effective(understood, name, side)
+        found[f"{name} {side}"] = {one.key: one.value for one in table if one.key in effective}
     beats = understood.settings.heartbeats if understood.settings is not None else ()
     found["heartbeats"] = {
         pair.name: (pair.emit_heartbeats_interval_seconds, pair.heartbeats_topic_replication_factor) for pair in beats
     }
     return found
+
+
+def _effective(understood: Understanding, name: str, side: str) -> dict[str, Found]:
+    """Return what the files set for one end of a flow and has an effect."""
+    settings = understood.set_for[name, side]
+    return {key: found for key, found in settings.items() if found.key in understood.entries}
 
 
 class _Properties:
@@ -182,7 +208,7 @@ class _Origins:
     def _comment(self, entry: PropertyEntry) -> str | None:
         file = entry.file or ""
         if file not in self._lines:
-            text = locations.read(file)
+            text = locations.read(file) if Path(file).is_file() or ":" in file else ""
             self._lines[file] = text.splitlines() if text.startswith(MARK) else []
         lines = self._lines[file]
         above = lines[entry.line - 2] if 2 <= entry.line <= len(lines) else ""
@@ -233,7 +259,7 @@ def _connectors(understood: Understanding, secrets: EnvironmentSecrets) -> Itera
 def _ends(understood: Understanding, name: str, secrets: EnvironmentSecrets) -> dict[str, str]:
     found = dict(zip(("source.cluster.alias", "target.cluster.alias"), name.split(ARROW), strict=True))
     for side in ("source", "target"):
-        for key, setting in understood.set_for[name, side].items():
+        for key, setting in _effective(understood, name, side).items():
             role, _, inner = key.partition(".")
             full = f"{side}.cluster.{key}"
             if role in ("consumer", "admin", "producer"):

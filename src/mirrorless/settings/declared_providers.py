@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings.masking import MASK, shown
 from mirrorless.settings.patterns import split_list
-from mirrorless.settings.references import BUILT_IN, CLASSES, providers, rename
+from mirrorless.settings.references import BUILT_IN, CLASSES, providers, rename, undeclared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,18 +40,19 @@ class DeclaredProviders:
         found = providers(entry.value)
         if not found or name.startswith(_KEY):
             return entry
+        unknown = undeclared(entry.value, secret=shown(name, entry.value) == MASK, known=self._is_known)
+        if unknown is not None:
+            raise ConfigurationError(
+                f"config provider {unknown} is not declared; built in: {', '.join(BUILT_IN)}",
+                file=entry.file or self._file,
+                key=entry.written or name,
+            )
         for provider, rest in found:
-            known = self._kinds.get(provider, provider)
-            if known.partition("@")[0] not in BUILT_IN:
-                # In a secret, what looks like a reference may be a part of it.
-                called = provider if provider in self._listed or shown(name, entry.value) != MASK else MASK
-                raise ConfigurationError(
-                    f"config provider {called} is not declared; built in: {', '.join(BUILT_IN)}",
-                    file=entry.file or self._file,
-                    key=entry.written or name,
-                )
             self._check(provider, rest, name=entry.written or name)
         return replace(entry, value=rename(entry.value, self._kinds))
+
+    def _is_known(self, provider: str) -> bool:
+        return self._kinds.get(provider, provider).partition("@")[0] in BUILT_IN
 
     def _kind(self, name: str) -> str:
         key = f"{_KEY}.{name}.class"

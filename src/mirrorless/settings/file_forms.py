@@ -8,22 +8,35 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
-from mirrorless.settings import connect_json, connectors, migrator, msk_replicator, properties, standalone, strimzi
+from mirrorless.settings import (
+    config_maps,
+    connect_json,
+    connectors,
+    migrator,
+    msk_replicator,
+    properties,
+    standalone,
+    strimzi,
+)
+from mirrorless.settings.key_normalizer import CLUSTERS
 from mirrorless.settings.kubernetes_secrets import each, secret_keys
 from mirrorless.settings.strimzi_clusters import Secrets
 from mirrorless.settings.yaml_text import documents
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from mirrorless.settings.connectors import Connector, Worker
     from mirrorless.settings.properties import PropertyEntry
     from mirrorless.settings.yaml_text import YamlValue
 
 _KUBERNETES: Final = re.compile(
-    r"^[ \t-]*[\"']?kind[\"']?\s*:\s*[\"']?(?:KafkaMirrorMaker2|KafkaConnector|Secret|\w*List)\b", re.MULTILINE
+    r"^[ \t-]*[\"']?kind[\"']?\s*:\s*[\"']?(?:KafkaMirrorMaker2|KafkaConnector|ConfigMap|Secret|\w*List)\b",
+    re.MULTILINE,
 )
-_JSON_KIND: Final = re.compile(r"[{,]\s*\"kind\"\s*:\s*\"(?:KafkaMirrorMaker2|KafkaConnector|Secret|\w*List)\"")
+_JSON_KIND: Final = re.compile(
+    r"[{,]\s*\"kind\"\s*:\s*\"(?:KafkaMirrorMaker2|KafkaConnector|ConfigMap|Secret|\w*List)\""
+)
 _Entries = tuple["Mapping[str, PropertyEntry]", tuple[str, ...]]
 
 
@@ -44,8 +57,12 @@ def read_files(texts: Sequence[tuple[str, str]]) -> _Entries:
     """
     if len(texts) == 1 and (alone := _alone(*texts[0])) is not None:
         return alone
-    parts = [_part(file, text) for file, text in texts]
+    parts = [part for file, text in texts for part in _parts(file, text)]
+    whole = [part for part in parts if part.entries is not None and CLUSTERS in part.entries]
+    if len(texts) == len(whole) == 1 and whole[0].entries is not None:
+        return whole[0].entries, tuple(line for part in parts for line in _ignored(part))
     if len(parts) == 1 and parts[0].entries is not None and not standalone.is_connector(parts[0].entries):
+        standalone.refuse_worker(parts[0].entries, file=texts[0][0])
         return parts[0].entries, ()
     secrets = Secrets(_secrets(parts))
     found: list[Connector] = []
@@ -86,6 +103,33 @@ def _alone(file: str, text: str) -> _Entries | None:
     return None
 
 
+def _parts(file: str, text: str) -> Iterator[_Part]:
+    """Yield a file, and what its ConfigMaps hold."""
+    part = _part(file, text)
+    mapped = [
+        one
+        for document in part.kubernetes or ()
+        for one in config_maps.mapped_texts(document, file=file, lines=text.splitlines())
+    ]
+    if not mapped or any(_kind(one) in strimzi.KINDS for one in part.kubernetes or ()):
+        yield part
+        return
+    others = [one for one in part.kubernetes or () if _kind(one) != config_maps.KIND]
+    if others:
+        yield replace(part, kubernetes=others)
+    for one in mapped:
+        inner = _part(one.name, one.text)
+        if inner.entries is not None and one.above is not None:
+            moved = {key: _moved(entry, file, one.above) for key, entry in inner.entries.items()}
+            inner = replace(inner, file=file, entries=moved)
+        yield inner
+
+
+def _moved(entry: PropertyEntry, file: str, above: int) -> PropertyEntry:
+    earlier = None if entry.earlier is None else _moved(entry.earlier, file, above)
+    return replace(entry, file=file, line=above + entry.line, earlier=earlier)
+
+
 def _part(file: str, text: str) -> _Part:
     if _is_kubernetes(text):
         return _Part(file, kubernetes=list(each(documents(text, file=file))))
@@ -115,15 +159,24 @@ def _resources(file: str, found: list[YamlValue], secrets: Secrets) -> tuple[lis
     made: list[Connector] = []
     warnings: list[str] = []
     for document in found:
-        kind = document.get("kind") if isinstance(document, dict) else None
-        if isinstance(document, dict) and kind in strimzi.KINDS:
+        if isinstance(document, dict) and _kind(document) in strimzi.KINDS:
             resource = strimzi.Resource(document, file=file, secrets=secrets)
             worker = resource.worker()
             of_resource = [replace(one, worker=worker) for one in resource.connectors()]
             made += of_resource
             warnings += resource.warnings
-        elif kind != "Secret":
-            warnings.append(f"{file}: a document of kind {connectors.line(str(kind or 'unknown'))} is ignored")
+    warnings += _ignored(_Part(file, kubernetes=found))
     if not made and not any(secret_keys(one) for one in found):
-        raise ConfigurationError(f"has no resource of kind {' or '.join(strimzi.KINDS)} with connectors", file=file)
+        kinds = f"no resource of kind {' or '.join(strimzi.KINDS)} with connectors"
+        raise ConfigurationError(f"has {kinds}, and no ConfigMap with an mm2.properties in its data", file=file)
     return made, warnings
+
+
+def _ignored(part: _Part) -> Iterator[str]:
+    for kind in map(_kind, part.kubernetes or ()):
+        if kind not in (*strimzi.KINDS, "Secret"):
+            yield f"{part.file}: a document of kind {connectors.line(str(kind or 'unknown'))} is ignored"
+
+
+def _kind(document: YamlValue) -> YamlValue:
+    return document.get("kind") if isinstance(document, dict) else None

@@ -20,7 +20,13 @@ from mirrorless.settings.properties import ARROW
 from mirrorless.settings.references import refers
 from mirrorless.settings.unsupported_keys import foreign
 from mirrorless.settings.value_forms import ValueForm, form_of, is_unset_if_empty
-from mirrorless.settings.vocabulary import OWN_PREFIX, cluster_vocabulary, flow_vocabulary, top_vocabulary
+from mirrorless.settings.vocabulary import (
+    CLUSTER_ALIASES,
+    OWN_PREFIX,
+    cluster_vocabulary,
+    flow_vocabulary,
+    top_vocabulary,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -29,8 +35,11 @@ if TYPE_CHECKING:
     from mirrorless.settings.vocabulary import Vocabulary
 
 CLUSTERS: Final = "clusters"
+EXCLUDED_TOPICS: Final = "topics.exclude"
+"""Set twice, it is an error: what the first line excludes would be copied."""
 
 _UNKNOWN: Final = "is not known and has no effect"
+_HARMLESS: Final = re.compile(r"[0-9]{1,9}|true|false", re.IGNORECASE)
 _QUOTES: Final = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019"}
 _HOST_AND_PORT: Final = re.compile(
     r"(?:[\w%.-]*://)?(?P<address>(?:\[[0-9A-Fa-f:%.]+\]|[\w%.-]+):[0-9]{1,5})", re.ASCII
@@ -76,6 +85,7 @@ class KeyNormalizer:
         exact: set[str] = set()
         for name, entry in written.items():
             key, value, remarks = self._read(name, entry.value.strip(), aliases)
+            remarks += self._repeated(key, entry) + self._without_backslash(key, entry)
             if key.full == CLUSTERS:
                 value, remarks = _tidy_clusters(value, remarks, aliases)
             if not value and self._is_known(key) and is_unset_if_empty(key.setting):
@@ -118,6 +128,21 @@ class KeyNormalizer:
         value, more = self._tidy_value(right, value)
         return right, value, remarks + more
 
+    def _repeated(self, key: Key, entry: PropertyEntry) -> list[str]:
+        """Return a remark if the file sets a known key twice to different values."""
+        if entry.earlier is None or key.setting == EXCLUDED_TOPICS or not self._is_known(key):
+            return []
+        return [f"line {entry.earlier.line} sets another value, which has no effect; remove one of the two"]
+
+    def _without_backslash(self, key: Key, entry: PropertyEntry) -> list[str]:
+        """Return a remark if the properties format dropped the backslash of an escape in a pattern."""
+        if not entry.dropped or form_of(key.setting) is not ValueForm.PATTERNS:
+            return []
+        first = entry.dropped[0]
+        if first == "\\.":
+            return ["a properties file reads \\. as a dot, which matches any character; write [.] for a dot"]
+        return [f"a properties file reads {first} as {first[1:]}; write \\{first}"]
+
     def _tidy_value(self, key: Key, value: str) -> tuple[str, list[str]]:
         if refers(value) or key.full == CLUSTERS:
             return value, []
@@ -145,6 +170,8 @@ class KeyNormalizer:
 
 def take_apart(name: str, aliases: tuple[str, ...]) -> Key:
     """Split a key into scope and setting; the case of aliases matters only if they differ in nothing else."""
+    if name in CLUSTER_ALIASES:
+        return Key("", name)
     source, arrow, rest = name.partition(ARROW)
     if arrow and "." in rest:
         target = _leading_alias(rest, aliases) or rest.partition(".")[0]
@@ -250,5 +277,7 @@ def _remark(name: str, entry: PropertyEntry, remark: str, *, right: str) -> str:
     if remark.startswith(_UNKNOWN) and not entry.value.strip() and "." not in name:
         # One word alone on its line, which may be the rest of a secret whose line was not continued.
         return f"{entry.place}: {MASK}: {_UNKNOWN}"
-    value = MASK if is_secret(right) else shown(name, entry.value.strip())
+    # A key that resembles no setting may hold a secret under any name.
+    hidden = is_secret(right) or (remark == _UNKNOWN and _HARMLESS.fullmatch(entry.value.strip()) is None)
+    value = MASK if hidden else shown(name, entry.value.strip())
     return f"{entry.place}: {name}={value}: {remark}"

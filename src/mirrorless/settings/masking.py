@@ -16,8 +16,9 @@ MASK: Final = "***"
 
 _SECRET: Final = re.compile(
     r"(password|passphrase|passwd|secret|token|credentials?|jaas\.config|basic\.auth\.user\.info)$"
+    r"|(^|\.)(pass|pwd)$"
     r"|(^|\.)ssl\.(.*\.)?key$"
-    r"|secret\.?(access\.?)?key",
+    r"|(api|access|private|secret)\.?(access\.?)?key",
     re.IGNORECASE,
 )
 _SECURITY: Final = re.compile(r"(?:^|\.|->)((?:ssl|sasl)[._-].*)$")

@@ -6,6 +6,7 @@ offsets of the consumer's group do not change any more, so they are not taken ov
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, urlencode
 
@@ -72,9 +73,7 @@ def read_mirrormaker1(text: str) -> tuple[dict[str, PropertyEntry], tuple[str, .
 
 def _of(settings: Mapping[str, PropertyEntry], alias: str, role: str) -> dict[str, PropertyEntry]:
     return {
-        f"{alias}.{key}" if is_connection_key(key) else f"{alias}.{role}.{key}": PropertyEntry(
-            entry.value, entry.line, entry.file, key
-        )
+        f"{alias}.{key}" if is_connection_key(key) else f"{alias}.{role}.{key}": replace(entry, written=key)
         for key, entry in settings.items()
     }
 

@@ -6,6 +6,8 @@ accepted values are in `values`.
 
 from __future__ import annotations
 
+import difflib
+import re
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
@@ -57,6 +59,9 @@ DEFAULT_CONFIG_PROPERTIES_EXCLUDE: Final = (
     r"unclean\.leader\.election\.enable",
     r"min\.insync\.replicas",
 )
+
+
+_OF_DEDICATED_MODE: Final = re.compile(r"mm2-offsets\.(.+)\.internal")
 
 
 class _Frozen(BaseModel):
@@ -134,6 +139,9 @@ class Flow(_Frozen):
     """Partitions of the progress topic."""
     connector_name: Text = Field("MirrorSourceConnector", alias="mirrorless.connector.name")
     """The name under which progress is stored, which is the connector's on Connect; from Connect's JSON."""
+    progress_alias_set: str | None = Field(None, alias="mirrorless.progress.alias")
+    """The source's alias in the keys of progress, and of the topic of checkpoints, if it is not that of `clusters`; it
+    may be empty, as MirrorMaker 2 writes it with an empty `source.cluster.alias`."""
     lease_seconds: Seconds = Field(120.0, alias="mirrorless.lease.seconds")
     """How long a slot keeps its partitions before they are reassigned. Between two leases, a flow with one slot
     continues to copy; several slots pause for one to two seconds."""
@@ -270,6 +278,8 @@ class Flow(_Frozen):
     loops: LoopRule = Field("refuse", alias="mirrorless.loops")
     """What flows that keep topic names do where they would copy a topic in a loop: `refuse` to copy it, or `skip`
     records that such a flow has copied, so that each flow copies only records written to its own source."""
+    paused_by_file: Boolean = Field(False, alias="mirrorless.paused")
+    """Whether the flow is paused by the file, whatever `mirrorless resume` says; Strimzi's `state` sets it."""
     # From the rest of the file: not settings of this flow, so neither shown nor explained with them.
     _other_aliases: tuple[str, ...] = PrivateAttr(default=())
     _circle: tuple[Flow, ...] = PrivateAttr(default=())
@@ -282,6 +292,17 @@ class Flow(_Frozen):
     def is_default(self, field: str) -> bool:
         """Whether the field is not set, so that its default applies."""
         return field not in self.model_fields_set
+
+    @property
+    def progress_alias(self) -> str:
+        """The source's alias in the keys of progress; it may be empty."""
+        return self.source.alias if self.progress_alias_set is None else self.progress_alias_set
+
+    @property
+    def worker_alias(self) -> str:
+        """The source's alias in the names of MirrorMaker 2's worker, of which the progress topic is one."""
+        named = _OF_DEDICATED_MODE.fullmatch(self.offset_storage_topic)
+        return self.source.alias if named is None else named[1]
 
     @property
     def aliases(self) -> tuple[str, ...]:
@@ -315,7 +336,7 @@ class Flow(_Frozen):
     def connections(self) -> tuple[object, ...]:
         """The settings of a running copy's connections: if one of them changes, the copy has to restart."""
         syncs = self.emit_offset_syncs_enabled, self.offset_syncs_topic_location
-        return self.source, self.target, self.offset_storage_topic, self.connector_name, syncs
+        return self.source, self.target, self.offset_storage_topic, self.connector_name, syncs, self.paused_by_file
 
 
 def _keys(scope: Scope) -> dict[str, str]:
@@ -366,4 +387,8 @@ class Settings(_Frozen):
             if flow.name == wanted:
                 return flow
         enabled = ", ".join(flow.name for flow in self.flows)
+        if not {cluster.alias for cluster in self.clusters} >= set(wanted.split("->")) or "->" not in wanted:
+            close = difflib.get_close_matches(wanted, [flow.name for flow in self.flows], n=1)
+            advice = f"did you mean {close[0]}? enabled" if close else "enabled"
+            raise FlowNotEnabled(f"no such flow; {advice}: {enabled}", file=self.file, key="flow", value=wanted)
         raise FlowNotEnabled(f"this flow is not enabled; enabled: {enabled}", file=self.file, key=f"{wanted}.enabled")

@@ -25,6 +25,10 @@ _BLANKS_AND_ARROW: Final = re.compile(r"(?:[ \t\f]|\\\n)*->(?:[ \t\f]|\\\n)*")
 # A key with blanks around dots; only an `=` or `:` after it distinguishes it from a key and its value: `topics .*`.
 _DOTTED: Final = re.compile(r"[ \t\f]*[^\s=:\\#!.][^\s=:\\.]*(?:[ \t\f]*\.[ \t\f]*[^\s=:\\.]+)+(?=[ \t\f]*[=:])")
 _BLANKS_AND_DOT: Final = re.compile(r"[ \t\f]*\.[ \t\f]*")
+# A character set: in it a dot is a dot, with or without a backslash.
+_SET: Final = re.compile(r"(?<!\\)\[[^\]]*\]")
+# An escape of which the format drops the backslash, and which is another regular expression without it.
+_DROPPED: Final = re.compile(r"\\(?:\\|([.dDwWsSbB*+?|(){}\[\]^$]))", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +36,16 @@ class PropertyEntry:
     """A setting's text, which repr leaves out because it may be a secret, and where it is set.
 
     `line` counts from 1, is 0 if there are no lines and `NOBODYS` if the setting is in no file; `written` is the key
-    as the file has it, if it was corrected.
+    as the file has it, if it was corrected. `earlier` is the entry before, if the file sets the key twice to different
+    values. `dropped` are the escapes, such as a backslash and a dot, of which the format drops the backslash.
     """
 
     value: str = field(repr=False)
     line: int
     file: str | None = None
     written: str | None = None
+    earlier: PropertyEntry | None = field(default=None, repr=False)
+    dropped: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -67,9 +74,16 @@ def parse(text: str, *, file: str | None = None) -> Mapping[str, PropertyEntry]:
             return entries
         if isinstance(element, javaproperties.KeyValue):
             key, value = _join_arrow(element)
-            entries.pop(key, None)  # in the order of the lines that are in effect
-            entries[key] = PropertyEntry(value, line, file)
+            earlier = entries.pop(key, None)  # in the order of the lines that are in effect
+            if earlier is not None and earlier.value.strip() == value.strip():
+                earlier = earlier.earlier
+            entries[key] = PropertyEntry(value, line, file, earlier=earlier, dropped=_dropped(element.source))
         line += element.source.count("\n")
+
+
+def _dropped(source: str) -> tuple[str, ...]:
+    escaped = dict.fromkeys(sign for sign in _DROPPED.findall(_SET.sub("", source)) if sign)
+    return tuple(f"\\{sign}" for sign in escaped)
 
 
 def _elements(text: str) -> Iterator[javaproperties.PropertiesElement]:

@@ -11,13 +11,16 @@ from pydantic import ValidationError
 from mirrorless.errors import ConfigurationError, FlowNotEnabled, one_line
 from mirrorless.settings import precedence
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS, CLUSTER_ID, is_client_key
+from mirrorless.settings.connectors import OF_CONNECTORS
 from mirrorless.settings.contradictions import (
     SEPARATOR,
     ambiguous_aliases,
     contradictions,
     rivalries,
     shared_addresses,
+    shared_topics,
     unnamed_source,
+    unused_logins,
 )
 from mirrorless.settings.declared_providers import DeclaredProviders
 from mirrorless.settings.field_docs import as_text
@@ -27,9 +30,11 @@ from mirrorless.settings.keys import ENABLED, Keys
 from mirrorless.settings.loop_skipping import loop_skipping_refusals
 from mirrorless.settings.masking import MASK, is_secret, shown, shown_name
 from mirrorless.settings.model import FLOW_KEYS, SOURCE_CLIENT_KEYS, WORKER_KEYS, Cluster, Flow, Settings
+from mirrorless.settings.named_clusters import NamedClusters
 from mirrorless.settings.patterns import split_list
 from mirrorless.settings.properties import ARROW, NOBODYS
-from mirrorless.settings.references import refers, resolve
+from mirrorless.settings.references import placeholder, refers, resolve
+from mirrorless.settings.refused_values import refused_values
 from mirrorless.settings.replication_cycles import together
 from mirrorless.settings.transforms import TRANSFORMS, refusal
 from mirrorless.settings.values import boolean
@@ -116,6 +121,11 @@ class Reader:
     def _settings(self) -> Settings | None:
         self._entries = DeclaredProviders(self._entries, file=self._location).renamed()
         aliases = self._aliases()
+        named = NamedClusters.of(self._entries, aliases, self._enabled_pairs(aliases))
+        self._entries, aliases = named.entries, named.aliases
+        self._warnings += named.warnings
+        for found, reason in named.refused:
+            self._note(reason, key=found.key, entry=found.entry)
         keys = Keys(self._entries, aliases, flow_keys=FLOW_KEYS, worker_keys=WORKER_KEYS)
         told = [*keys.unknown(), *keys.impossible(self._is_on), *keys.without_effect(self._is_on)]
         self._without_effect = {one.name for one in told}
@@ -131,7 +141,7 @@ class Reader:
                     self._warnings.append(line)
                 case "note" if entry.line != NOBODYS:
                     self._notes.append(line)
-        pairs = [(source, target) for source, target in product(aliases, repeat=2) if self._is_enabled(source, target)]
+        pairs = self._enabled_pairs(aliases)
         if not pairs:
             self._refuse_no_flow(aliases)
         flows = [flow for pair in pairs if (flow := self._flow(*pair)) is not None]
@@ -146,11 +156,13 @@ class Reader:
                     entry=None if given is None else given.entry,
                 )
             )
-        self._warnings += [f"{self._location}: {line}" for line in (*rivalries(flows), *ambiguous_aliases(flows))]
+        of_several = (*rivalries(flows), *shared_topics(flows), *ambiguous_aliases(flows))
+        self._warnings += [f"{self._location}: {line}" for line in of_several]
         if self._errors:
             return None
         clusters = [cluster for alias in aliases if (cluster := self._cluster(alias, flows)) is not None]
-        self._warnings += [f"{self._location}: {line}" for line in shared_addresses(clusters)]
+        of_clusters = (*shared_addresses(clusters), *unused_logins(clusters))
+        self._warnings += [f"{self._location}: {line}" for line in of_clusters]
         heartbeats = tuple(self._heartbeats(clusters, flows))
         if self._errors:
             return None
@@ -177,6 +189,9 @@ class Reader:
                     f"names {alias} twice; use a different alias for each cluster", key=CLUSTERS, value=found.value
                 )
         return aliases
+
+    def _enabled_pairs(self, aliases: Sequence[str]) -> list[tuple[str, str]]:
+        return [(source, target) for source, target in product(aliases, repeat=2) if self._is_enabled(source, target)]
 
     def _is_enabled(self, source: str, target: str) -> bool:
         if source == target:
@@ -217,19 +232,20 @@ class Reader:
             "source": precedence.client_settings(self._entries, flow=(source, target), side="source"),
             "target": precedence.client_settings(self._entries, flow=(source, target), side="target"),
         }
-        for alias, end in ((source, settings["source"]), (target, settings["target"])):
-            self._check_servers(alias, end, flow=name)
         for side, alias in (("source", source), ("target", target)):
-            named = self._entries.get(f"{name}.{side}.cluster.alias")
-            if named is not None and named.value.strip() != alias:
-                reason = f"remote topics and progress are named by this alias; use the same alias in {CLUSTERS}"
-                self._note(reason, key=f"{name}.{side}.cluster.alias", entry=named)
+            self._check_servers(alias, settings[side], flow=name, side=side)
         by_key = {
             key: (field, precedence.flow_setting(self._entries, key, flow=name)) for key, field in FLOW_KEYS.items()
         } | {
             key: (field, precedence.worker_setting(self._entries, key, target=target))
             for key, field in WORKER_KEYS.items()
         }
+        ends = (*settings["source"].values(), *settings["target"].values())
+        refused = list(refused_values((*(one for _, one in by_key.values() if one is not None), *ends)))
+        for one, reason in refused:
+            self._note(reason, key=one.key, entry=one.entry)
+        if refused:
+            return None
         by_key |= {
             f"{source}.{key}": (field, settings["source"].pop(key, None)) for key, field in SOURCE_CLIENT_KEYS.items()
         }
@@ -247,18 +263,18 @@ class Reader:
             self._collect(errors, found)
             return None
         separator = found.get(FLOW_KEYS[SEPARATOR])
-        if separator is not None and (refused := unnamed_source(flow)) is not None:
-            self._note(refused, key=separator.key, entry=separator.entry)
+        if separator is not None and (unnamed := unnamed_source(flow)) is not None:
+            self._note(unnamed, key=separator.key, entry=separator.entry)
         self._warnings += [f"{self._location}: {line}" for line in contradictions(flow)]
         self._flows[name] = tuple(
             Effective(key, _effective(flow, field, setting), *_origin(setting))
             for key, (field, setting) in by_key.items()
         )
         self._set_for[name, ""] = {key: setting for key, (_, setting) in by_key.items() if setting is not None}
-        for side, ends in settings.items():
-            self._set_for[name, side] = ends
+        for side, end in settings.items():
+            self._set_for[name, side] = end
             self._clients[name, side] = tuple(
-                Effective(key, shown(key, setting.value), *_origin(setting)) for key, setting in sorted(ends.items())
+                Effective(key, shown(key, setting.value), *_origin(setting)) for key, setting in sorted(end.items())
             )
         return flow
 
@@ -284,13 +300,16 @@ class Reader:
             if flow.emit_heartbeats_enabled:
                 yield flow
 
-    def _check_servers(self, alias: str, settings: Mapping[str, Found], *, flow: str) -> None:
+    def _check_servers(self, alias: str, settings: Mapping[str, Found], *, flow: str, side: Side) -> None:
         servers = precedence.bootstrap_servers(settings)
         advice = f"flow {flow} needs it; name the brokers of {alias} as host:port"
         if servers is None:
-            error = self._error(advice, key=f"{alias}.{BOOTSTRAP_SERVERS}")
+            of_connectors = self._entries[CLUSTERS].written == OF_CONNECTORS
+            error = self._error(advice, key=f"{f'{side}.cluster' if of_connectors else alias}.{BOOTSTRAP_SERVERS}")
         elif not split_list(servers.value):
             error = self._error(advice, key=servers.key, value=servers.value, entry=servers.entry)
+        elif placeholder(servers.value, secret=False) is not None:
+            return  # refused as such
         elif not refers(servers.value) and (wrong := without_port(servers.value)) is not None:
             advice = f"{wrong or 'an empty address'} is not host:port"
             error = self._error(advice, key=servers.key, value=servers.value, entry=servers.entry)

@@ -2,6 +2,7 @@
 
     ${env:NAME}  ${file:/path:key}  ${directory:/path:name}  ${secretsmanager:id:key}  ${ssm:/path}
     ${secret:/path/of.yaml:name/key}, a Kubernetes Secret in a file, which Kafka does not have
+    ${directory:/path:*.crt}, all matching files joined by line ends, which Kafka does not have either
 
 They stay as they are in everything that is loaded, shown or sent to workers, and are resolved only when a client is
 created, by the process that creates it.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,12 +21,17 @@ from mirrorless.errors import ConfigurationError
 from mirrorless.settings.aws import client
 from mirrorless.settings.kubernetes_secrets import secret_value
 from mirrorless.settings.locations import read
+from mirrorless.settings.masking import MASK
 from mirrorless.settings.properties import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _REFERENCE: Final = re.compile(r"\$\{([A-Za-z][\w.-]*)(?:@([\w-]+))?:([^}]*)\}")
+
+_GLOB: Final = re.compile(r"[*?\[]")
+# What shells and templates replace, and Kafka leaves as it is.
+_PLACEHOLDER: Final = re.compile(r"\$\{[A-Za-z_][\w.-]*\}")
 
 # Java's providers, by the class in `config.providers.<name>.class`, without its package.
 CLASSES: Final = {
@@ -43,6 +50,29 @@ class _WrongFormError(ValueError):
 def refers(text: str) -> bool:
     """Whether a text contains a reference."""
     return _REFERENCE.search(text) is not None
+
+
+def placeholder(text: str, *, secret: bool) -> str | None:
+    """Return the first `${NAME}` of a text, which names no provider; its name is masked if it may be part of a secret.
+
+    In a secret it is named where it is the whole value or the whole quoted option of a login.
+    """
+    for match in _PLACEHOLDER.finditer(text):
+        return match[0] if not secret or _stands_alone(match) else f"${{{MASK}}}"
+    return None
+
+
+def undeclared(text: str, *, secret: bool, known: Callable[[str], bool]) -> str | None:
+    """Return the first provider of a text that is not known; masked if it may be part of a secret."""
+    for match in _REFERENCE.finditer(text):
+        if not known(match[1]):
+            return match[1] if not secret or _stands_alone(match) else MASK
+    return None
+
+
+def _stands_alone(match: re.Match[str]) -> bool:
+    before, after = match.string[: match.start()].rstrip(), match.string[match.end() :].lstrip()
+    return before[-1:] in ("", '"', "'", "=") and after[:1] in ("", '"', "'", ";")
 
 
 def without_references(text: str) -> str:
@@ -108,7 +138,21 @@ def _directory(rest: str, region: str | None) -> str:  # noqa: ARG001 -- all loo
     folder, colon, name = rest.rpartition(":")
     if not colon or not folder or not name or "/" in name:
         raise _WrongFormError("must be ${directory:path:name}")
-    return _text(f"{folder}/{name}")
+    if not _GLOB.search(name) or Path(folder, name).is_file():
+        return _text(f"{folder}/{name}")
+    return "\n".join(_text(f"{folder}/{one}").strip() for one in _matching(folder, name))
+
+
+def _matching(folder: str, pattern: str) -> list[str]:
+    """Return the files of a folder that match a glob; names with a leading dot are Kubernetes' own."""
+    try:
+        names = sorted(one.name for one in Path(folder).iterdir() if not one.name.startswith("."))
+    except OSError as error:
+        raise ValueError(f"{folder} cannot be read: {error.strerror or error}") from None
+    found = [name for name in names if fnmatchcase(name, pattern)]
+    if not found:
+        raise ValueError(f"{folder} has no file that matches {pattern}")
+    return found
 
 
 def _kubernetes(rest: str, region: str | None) -> str:  # noqa: ARG001 -- all lookups have the same signature

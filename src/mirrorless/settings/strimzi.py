@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.settings.classes import JAVA_PACKAGE
-from mirrorless.settings.connectors import Worker, called, connector_of, line
+from mirrorless.settings.connectors import PAUSED, Worker, called, connector_of, line
 from mirrorless.settings.masking import shown_field
 from mirrorless.settings.properties import PropertyEntry
 from mirrorless.settings.strimzi_clusters import Secrets, StrimziCluster
@@ -95,12 +95,23 @@ class Resource:
             source_path, source = self._cluster(mirror.get("sourceCluster"), f"{path}.sourceCluster")
             if mirror.get("targetCluster") is not None:
                 target_path, target = self._cluster(mirror["targetCluster"], f"{path}.targetCluster")
+                self._check_worker(mirror["targetCluster"])
         found: dict[str, PropertyEntry] = {}
         for side, where, cluster in (("source", source_path, source), ("target", target_path, target)):
             spec = StrimziCluster(cluster, where, file=self._file, secrets=self._secrets)
             found |= {f"{side}.cluster.{key}": entry for key, entry in spec.settings().items()}
             self.warnings += spec.warnings
         return found
+
+    def _check_worker(self, target: YamlValue) -> None:
+        """Warn if Connect's worker, and with it the progress that Strimzi kept, is not on the target."""
+        worker = self._spec.get("connectCluster")
+        if isinstance(worker, YamlText) and worker != target:
+            self.warnings.append(
+                f"{self._file}:{worker.line}: spec.connectCluster={line(worker)}: Connect keeps its progress there, "
+                f"and progress is only read on the target, {line(str(target))}: the copy begins as configured by "
+                "auto.offset.reset and mirrorless.start.timestamp"
+            )
 
     def _cluster(self, alias: YamlValue, path: str) -> tuple[str, Mapping[str, YamlValue]]:
         clusters = self._spec.get("clusters")
@@ -126,17 +137,26 @@ class Resource:
             aliases = [settings[f"{side}.cluster.alias"].value for side in ("source", "target")]
             name = f"{'->'.join(aliases)}.{kind}"
         where = f"{self._file}: {self._kind} {line(self._name)}: {path}"
-        state = spec.get("state")
-        if state in ("paused", "stopped") or spec.get("pause") == "true":
-            self.warnings.append(
-                f"{where}: is {state or 'paused'}, which has no effect here; to start without copying, use "
-                "mirrorless pause"
-            )
-        made = connector_of(name, settings, file=self._file, where=where)
+        stopped = self._stopped(spec, path)
+        made = connector_of(name, settings | stopped, file=self._file, where=where)
         if made is None:
             self.warnings.append(f"{self._file}: connector {called(name)}: ignored, not a connector of MirrorMaker 2")
         else:
+            self.warnings += [
+                f"{entry.place}: {entry.written}: as with Strimzi, {made.flow} does not copy; remove it to copy"
+                for entry in stopped.values()
+                if made.copies
+            ]
             yield made
+
+    def _stopped(self, spec: Mapping[str, YamlValue], path: str) -> dict[str, PropertyEntry]:
+        """Return the settings of a connector that is paused or stopped: a flow that is paused, a task that is off."""
+        for field, values in (("state", ("paused", "stopped")), ("pause", ("true",))):
+            value = spec.get(field)
+            if isinstance(value, YamlText) and (field == "state" or "state" not in spec) and value in values:
+                at = f"{path}.{field}={value}"
+                return {PAUSED: PropertyEntry("true", value.line, self._file, at)}
+        return {}
 
     def _config(self, spec: Mapping[str, YamlValue], path: str) -> dict[str, PropertyEntry]:
         config = self._mapping(spec.get("config"), f"{path}.config")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import ConfigurationError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _MOUNTED: Final = "/etc/mirrorless/secrets"
 _KUBERNETES: Final = re.compile(r"\$\{(?:secrets|strimzisecrets):(?:[^}/:]+/)?([^}:]+):([^}:]+)\}")
+_TO_MOUNTED: Final = re.compile(rf"\$\{{directory:({re.escape(_MOUNTED)}/[^:]+):[^}}]+\}}")
 _LOGIN: Final = "org.apache.kafka.common.security"
 _MECHANISMS: Final = {
     "plain": ("PLAIN", f"{_LOGIN}.plain.PlainLoginModule"),
@@ -50,10 +52,10 @@ class Secrets:
         return f"${{directory:{_MOUNTED}/{name}:{key}}}"
 
     def matching(self, name: str, pattern: str) -> list[str]:
-        """Return the keys that match a glob; without the Secret, Strimzi's own name of a certificate."""
+        """Return the keys that match a glob; without the Secret, the glob, which its folder is searched for."""
         if name in self._given:
             return sorted(key for key in self._given[name][1] if fnmatch.fnmatchcase(key, pattern))
-        return ["ca.crt" if "*" in pattern else pattern]
+        return [pattern]
 
     def replaced(self, text: str) -> str:
         """Return a text with references of Kubernetes' config provider replaced."""
@@ -65,6 +67,12 @@ class Secrets:
             f"{file}: Secret {line(name)}: mount it at {_MOUNTED}/{line(name)}, or give its YAML as another file"
             for name in self.mounted
         ]
+
+
+def is_not_mounted(reference: str) -> bool:
+    """Whether a reference is to a Secret that is not mounted here, which is a warning where no client is made."""
+    found = _TO_MOUNTED.fullmatch(reference)
+    return found is not None and not Path(found[1]).is_dir()
 
 
 class StrimziCluster:
@@ -116,7 +124,10 @@ class StrimziCluster:
             if not isinstance(one, dict) or not isinstance(name, YamlText):
                 raise self._error("tls.trustedCertificates", "each needs a secretName")
             key = one.get("certificate") or one.get("pattern") or "*.crt"
-            references += [self._secrets.reference(name, found) for found in self._secrets.matching(name, str(key))]
+            matching = self._secrets.matching(name, str(key))
+            if not matching:
+                raise self._error("tls.trustedCertificates", f"Secret {line(name)} has no key that matches {key}")
+            references += [self._secrets.reference(name, found) for found in matching]
         if not references:
             return {}
         return {

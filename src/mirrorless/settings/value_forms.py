@@ -12,6 +12,7 @@ from mirrorless.settings.field_docs import kind_of
 from mirrorless.settings.masking import is_secret
 from mirrorless.settings.model import FLOW_KEYS, SOURCE_CLIENT_KEYS, WORKER_KEYS
 from mirrorless.settings.values import ACL_PATTERNS, PATTERNS, TEXT
+from mirrorless.settings.vocabulary import CLUSTER_ALIASES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,7 +24,9 @@ _PREFIXES: Final = tuple(
     for role in ("cluster.", "consumer.", "producer.", "admin.", "producer.override.", "")
 )
 # An empty value is not the default: nothing between alias and topic, no check of host names.
-_MEANS_EMPTY: Final = frozenset(["replication.policy.separator", "ssl.endpoint.identification.algorithm", CLUSTER_ID])
+_MEANS_EMPTY: Final = frozenset(
+    ["replication.policy.separator", "ssl.endpoint.identification.algorithm", "mirrorless.progress.alias", CLUSTER_ID]
+)
 
 
 class ValueForm(Enum):
@@ -43,6 +46,8 @@ def form_of(setting: str) -> ValueForm:
 def is_unset_if_empty(setting: str) -> bool:
     """Whether an empty value means that the setting has its default: in an empty list, there is nothing instead."""
     name = setting.rpartition("cluster.")[2] if setting.startswith(("source.", "target.")) else setting
+    if setting in CLUSTER_ALIASES:
+        return False
     if name in _MEANS_EMPTY or name.endswith((".password", *_MEANS_EMPTY)):
         return False
     return form_of(setting) in (ValueForm.WORD, ValueForm.TEXT) or is_secret(setting)

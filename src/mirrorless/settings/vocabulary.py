@@ -25,6 +25,8 @@ from mirrorless.settings.unsupported_keys import NAMES, foreign
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+CLUSTER_ALIASES: Final = ("source.cluster.alias", "target.cluster.alias")
+"""At top level too where a cluster is called `source` or `target`."""
 OWN_PREFIX: Final = "mirrorless."
 
 # Names of MirrorMaker 1, and common misspellings.
@@ -100,13 +102,15 @@ def flow_vocabulary(flow_keys: Iterable[str]) -> Vocabulary:
     nested = {f"{role}.override.": names for role, names in ROLE_KEYS.items()}
     nested |= {f"{side}.cluster.": SECURITY_KEYS | {BOOTSTRAP_SERVERS} for side in ("source", "target")}
     nested |= {f"{side}.{prefix}": names for side in ("source", "target") for prefix, names in _ROLES.items()}
-    keys = {*flow_keys, *SECURITY_KEYS, "enabled", "source.cluster.alias", "target.cluster.alias"}
+    keys = {*flow_keys, *SECURITY_KEYS, "enabled", *CLUSTER_ALIASES}
     return Vocabulary(keys, nested | _ROLES)
 
 
 def top_vocabulary(flow_keys: Iterable[str], worker_keys: Iterable[str]) -> Vocabulary:
     """Return the vocabulary of keys without a prefix."""
-    return Vocabulary({*flow_keys, *worker_keys, *SECURITY_KEYS, "clusters", "enabled", BOOTSTRAP_SERVERS}, _ROLES)
+    return Vocabulary(
+        {*flow_keys, *worker_keys, *SECURITY_KEYS, "clusters", "enabled", *CLUSTER_ALIASES, BOOTSTRAP_SERVERS}, _ROLES
+    )
 
 
 def _client_key(key: str, names: frozenset[str]) -> str:

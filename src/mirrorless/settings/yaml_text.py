@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import yaml
 
 from mirrorless.errors import ConfigurationError
+from mirrorless.settings.masking import shown_field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,7 +47,8 @@ def documents(text: str, *, file: str) -> list[YamlValue]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
-        raise ConfigurationError(f"is not YAML{where}", file=file) from None
+        advice = "; render it first, since it looks like a template" if "{{" in text else ""
+        raise ConfigurationError(f"is not YAML{where}{advice}", file=file) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"is not YAML that can be read: {type(error).__name__}", file=file) from None
 
@@ -71,18 +73,22 @@ class _NodeReader:
             raise ConfigurationError(f"line {line}: is not a value", file=self._file)
         merged: dict[str, YamlValue] = {}
         own: dict[str, YamlValue] = {}
+        lines: dict[str, int] = {}
         for key, inner in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise ConfigurationError(f"line {key.start_mark.line + 1}: a key must be text", file=self._file)
             found = self.value(inner, depth + 1)
             if key.value == _MERGE and key.style is None:
                 merged |= {name: one for part in _mappings(found) for name, one in part.items() if name not in merged}
-            elif key.value in own:
+            elif (name := self._text(key)) in own and own[name] != found:
                 raise ConfigurationError(
-                    f"line {key.start_mark.line + 1}: has a key of its mapping again", file=self._file
+                    f"lines {lines[name]} and {key.start_mark.line + 1} set this key to different values; remove one",
+                    file=self._file,
+                    key=shown_field(name),
                 )
             else:
-                own[self._text(key)] = found
+                lines[name] = key.start_mark.line + 1
+                own[name] = found
         return merged | own
 
     def _text(self, node: yaml.ScalarNode) -> str:

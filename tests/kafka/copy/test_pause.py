@@ -64,6 +64,21 @@ def test_a_paused_flow_has_no_leases_until_it_is_resumed(world: World) -> None:
     reader.stop()
 
 
+def test_a_flow_that_the_file_pauses_stays_paused_whatever_the_record_says(world: World) -> None:
+    reader, control = begun(world)
+    assert call("resume", str(world.file)).exit_code == 0
+    world.write_settings(**{"mirrorless.paused": "true"})
+
+    assert reader.partitions({"lease": 1}, {"lease": 2}) == []
+    assert "is paused by the configuration file" in control.complaint()
+    result = call("resume", str(world.file))
+    assert (result.exit_code, "remove mirrorless.paused" in result.output) == (1, True)
+    assert state_of(world)["state"] == "paused"
+    world.write_settings(**{"mirrorless.paused": "false"})
+    assert len(reader.partitions({"lease": 2}, {"lease": 3})) == 1
+    reader.stop()
+
+
 def test_a_copy_with_an_end_says_that_it_is_paused(world: World) -> None:
     world.topic()
     world.discover()

@@ -175,7 +175,7 @@ def test_a_cluster_that_does_not_answer_cannot_be_compared(
     [
         (("--topics", "("), "--topics=("),
         (("--since", "yesterday"), "--since"),
-        (("--flow", "x->y"), "this flow is not enabled"),
+        (("--flow", "x->y"), "no such flow"),
     ],
 )
 def test_what_cannot_be_asked_for_is_one_line_and_exit_status_2(

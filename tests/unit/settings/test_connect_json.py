@@ -205,7 +205,10 @@ def test_the_target_s_alias_has_a_default_and_spelling_is_put_right(tmp_path: Pa
             [connector(SOURCE), connector(CHECKPOINT), connector(CHECKPOINT)],
             "are both a MirrorCheckpointConnector of A->B; merge them into one",
         ),
-        (connector(SOURCE | {"source.cluster.alias": ""}), "source.cluster.alias: is missing; name the source cluster"),
+        (
+            connector(SOURCE | {"source.cluster.alias": ""}),
+            "source.cluster.alias: is empty, so MirrorMaker 2 names remote topics .t; name the source",
+        ),
         (connector(SOURCE | {"source.cluster.alias": "a b"}), "must be one word without -> and commas"),
         (connector(SOURCE | {"topics": ["a"]}), "topics: must be a string, a number, true or false"),
         (connector(SOURCE | {"tasks.max": "x"}), "tasks.max=x: must be a whole number in the range of 32 bits"),

@@ -91,7 +91,8 @@ def removes(flow: str, other: str) -> str:
 def test_who_removes_what_another_flow_wants(tmp_path: Path, lines: str, warnings: list[str]) -> None:
     file = tmp_path / "mm2.properties"
     file.write_text(FAN_IN + lines)
-    assert list(load(file).warnings) == [f"{file}: {line}" for line in warnings]
+    found = [line for line in load(file).warnings if "mirrorless.acls.prune" in line]
+    assert found == [f"{file}: {line}" for line in warnings]
 
 
 @pytest.mark.parametrize(

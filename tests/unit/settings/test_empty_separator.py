@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
-
-from mirrorless.errors import ConfigurationError
 from mirrorless.policy import policy_for
 from mirrorless.settings import load
 
@@ -54,19 +51,17 @@ def test_the_names_with_the_separator_for_remote_topics_only(tmp_path: Path) -> 
     )
 
 
-def test_with_empty_aliases_the_identity_policy_is_recommended(tmp_path: Path) -> None:
+def test_empty_aliases_of_a_connector_keep_names_and_progress(tmp_path: Path) -> None:
     path = tmp_path / "source.json"
     config = {
         "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
         "source.cluster.alias": "",
         "target.cluster.alias": "",
         "replication.policy.separator": "",
+        "source.cluster.bootstrap.servers": "a:1",
+        "target.cluster.bootstrap.servers": "b:1",
     }
     path.write_text(json.dumps({"name": "orders", "config": config}))
-    with pytest.raises(ConfigurationError) as raised:
-        load(path)
+    flow = load(path).flow("source->target")
 
-    assert str(raised.value) == (
-        f"{path}: connector orders: source.cluster.alias: is empty, and so is the separator; to keep topic names, name "
-        "both clusters and set replication.policy.class to IdentityReplicationPolicy"
-    )
+    assert (flow.replication_policy_class, flow.progress_alias) == ("IdentityReplicationPolicy", "")

@@ -56,7 +56,11 @@ SECRET_KEYS = ["ssl.key.password", "sasl.jaas.config", "ssl.keystore.password", 
 SECRET_KEYS += ["sasl.jaas.confg", "ssl-key-pasword", "ssl.truststore.passwords"]
 SECRET = "swordfish"  # noqa: S105 -- what must not come out
 # A reference is shown where it cannot be resolved: it says where the secret is.
-_IN_A_REFERENCE = re.compile(rf"\$\{{({'|'.join(BUILT_IN)}):[^}}]*{SECRET}[^}}]*\}}")
+_IN_A_REFERENCE = re.compile(
+    rf"\$\{{({'|'.join(BUILT_IN)}):[^}}]*{SECRET}[^}}]*\}}"
+    # So is the name of a placeholder or provider that is a whole value.
+    rf"|\$\{{[\w.-]*{SECRET}"
+)
 
 scopes = st.sampled_from(
     ["", "A.", "B.", "a.", "A->B.", "A -> B.", "B->A.", "A->C.", "A->A.", "->.", "A->", "A.consumer.", "B.producer."]

@@ -306,7 +306,7 @@ def test_a_password_keeps_its_quotes_and_no_warning_shows_it(folder: Path) -> No
     client = settings.flow("A->B").source.client
     assert client["ssl.key.password"] == '"swordfish"'
     assert client["sasl.jaas.config"] == 'M required password="swordfish";'
-    assert len(settings.warnings) == 2
+    assert len(settings.warnings) == 3
     assert "swordfish" not in str(settings.warnings)
 
 

@@ -186,6 +186,15 @@ def test_only_enabled_flows_are_there_in_the_order_of_the_clusters(loaded: Calla
         match=r"us->us\.east\.enabled: this flow is not enabled; enabled: us\.east->us, eu->us\.east$",
     ):
         settings.flow("us->us.east")
+    for name, line in (
+        (
+            "eu->us.est",
+            r"flow=eu->us\.est: no such flow; did you mean eu->us\.east\? enabled: us\.east->us, eu->us\.east$",
+        ),
+        ("zz", r"flow=zz: no such flow; enabled: us\.east->us, eu->us\.east$"),
+    ):
+        with pytest.raises(ConfigurationError, match=line):
+            settings.flow(name)
 
 
 def test_enabled_at_top_level_is_every_flow_that_does_not_say_otherwise(loaded: Callable[[str], Settings]) -> None:

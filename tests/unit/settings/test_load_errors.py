@@ -176,7 +176,8 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
         ),
         pytest.param(
             f"{BASE}mirrorless.x = 5",
-            "mirrorless.x=5: unknown setting; known: mirrorless.connector.name, mirrorless.lease.seconds, "
+            "mirrorless.x=5: unknown setting; known: mirrorless.connector.name, mirrorless.progress.alias, "
+            "mirrorless.lease.seconds, "
             "mirrorless.engine, mirrorless.spark.start.backlog.seconds, mirrorless.spark.start.growing.seconds, "
             "mirrorless.spark.stop.caught.up.seconds, mirrorless.copy.tick.seconds, mirrorless.copy.idle.exit, "
             "mirrorless.offsets, mirrorless.offsets.identical.topics, mirrorless.offsets.holes.max, "
@@ -185,7 +186,7 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
             "mirrorless.acls.patterns, mirrorless.acls.prune, mirrorless.sync.index.records, "
             "mirrorless.rpo.seconds, mirrorless.rto.seconds, mirrorless.drill.reports, mirrorless.fence, "
             "mirrorless.fence.quiet.seconds, mirrorless.switch, mirrorless.active.cluster, "
-            "mirrorless.loops",
+            "mirrorless.loops, mirrorless.paused",
             id="own key like no other",
         ),
         pytest.param(
@@ -194,10 +195,9 @@ FACTOR = "must be 1 or more, or -1 for the broker's default"
             id="of a pair that is not enabled",
         ),
         pytest.param(
-            f"{BASE}A->B.source.cluster.alias = dc1",
-            "A->B.source.cluster.alias=dc1: remote topics and progress are named by this alias; use the same alias in "
-            "clusters",
-            id="an alias for MirrorMaker 2 alone",
+            f"{BASE}A->B.source.cluster.alias = B",
+            "A->B.source.cluster.alias=B: is the alias of another cluster; name A by an alias of its own",
+            id="the alias of another cluster",
         ),
         pytest.param(
             f"{BASE}B.mirrorless.lease.seconds = 5",

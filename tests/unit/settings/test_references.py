@@ -149,7 +149,7 @@ def test_a_provider_may_have_a_name_and_limits_of_its_own(tmp_path: Path, monkey
     [
         ("A.client.id = ${azure:x:y}", "A.client.id: config provider azure is not declared; built in: env, file"),
         (
-            "A.sasl.jaas.config = ${swordfish:x:y}",
+            'A.sasl.jaas.config = M required password="a${swordfish:x:y}";',
             "A.sasl.jaas.config: config provider *** is not declared; built in: ",
         ),
         (

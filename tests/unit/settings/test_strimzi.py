@@ -112,7 +112,11 @@ def test_a_secret_that_cannot_be_read(tmp_path: Path, secret: str, reason: str) 
         ("spec:", "spec: [", "is not YAML at line "),
         ("spec:", "spec: *swordfish", "is not YAML at line "),
         ("kind: KafkaMirrorMaker2", "kind: SecretList", "has no resource of kind KafkaMirrorMaker2 or KafkaConnector"),
-        ("topics: orders", "topics: orders\n          topics: a", "has a key of its mapping again"),
+        (
+            "topics: orders",
+            "topics: orders\n          topics: a",
+            "topics: lines 21 and 22 set this key",
+        ),
     ],
 )
 def test_one_line_with_the_path(tmp_path: Path, before: str, after: str, line: str) -> None:

@@ -16,6 +16,7 @@ from mirrorless.filters import config_filter_for, group_filter_for, topic_filter
 from mirrorless.loops import Loops
 from mirrorless.policy import policy_for
 from mirrorless.settings.load import understand
+from mirrorless.settings.strimzi_clusters import is_not_mounted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,7 +98,8 @@ def _client_refusals(cluster: Cluster) -> Iterator[ConfigurationError]:
         try:
             client_settings.check(cluster, role=role)
         except ConfigurationError as error:
-            yield error
+            if not is_not_mounted(error.value or ""):
+                yield error
 
 
 def _lines(understood: Understanding, errors: Sequence[str]) -> Iterator[str]:

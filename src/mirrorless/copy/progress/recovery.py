@@ -51,7 +51,7 @@ def write_again(flow: Flow, lost: Mapping[TopicPartition, Known]) -> str:
     """Write lost records into the progress topic, and return a line on it; raises `ClusterUnavailable`."""
     progress_writer = ProgressWriter(topic=flow.offset_storage_topic, cluster=flow.target)
     for (topic, partition), known in lost.items():
-        where = SourcePartition(flow.source.alias, topic, partition, flow.connector_name)
+        where = SourcePartition(flow.progress_alias, topic, partition, flow.connector_name)
         for epoch, one in known.announced.items():
             progress_writer.write(where.announcement_key(epoch), one.to_bytes())
         if known.halt is not None:

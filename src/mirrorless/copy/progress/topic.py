@@ -35,7 +35,7 @@ class ProgressTopic:
     """
 
     def __init__(self, flow: Flow, admin: Admin, *, must_exist: bool = True) -> None:
-        self._alias = flow.source.alias
+        self._alias = flow.progress_alias
         self._connector = flow.connector_name
         self._known: dict[TopicPartition, Known] = {}
         self._before: dict[TopicPartition, Known] | None = None

@@ -97,7 +97,7 @@ class Resetter:
         flow = self._flow
         progress_writer = ProgressWriter(topic=flow.offset_storage_topic, cluster=flow.target)
         for one in resets:
-            where = SourcePartition(flow.source.alias, one.topic, one.partition, flow.connector_name)
+            where = SourcePartition(flow.progress_alias, one.topic, one.partition, flow.connector_name)
             # MirrorMaker 2 would continue from here too.
             progress = Progress(
                 last_offset=one.start - 1, sequence=0, epoch=one.epoch, last_downstream=one.downstream - 1
@@ -205,7 +205,7 @@ class Resetter:
             net=self._ends.net,
             source=self._source,
             target=self._target,
-            source_alias=flow.source.alias,
+            source_alias=flow.progress_alias,
             source_id=self._source.cluster_id,
             progress_topic=flow.offset_storage_topic,
         )
@@ -237,5 +237,7 @@ def flow_of(flows: Sequence[Flow], topic: str) -> Flow:
     if len(found) == 1:
         return found[0]
     names = ", ".join(flow.name for flow in found or flows)
-    reason = f"more than one flow replicates it: {names}; name one with --flow" if found else f"no flow of {names} does"
+    reason = f"no flow replicates it; flows: {names}"
+    if found:
+        reason = f"more than one flow replicates it: {names}; name one with --flow"
     raise ConfigurationError(reason, key="topic", value=topic)

@@ -170,7 +170,7 @@ class _Fixing:
             net=ends.net,
             source=ends.source,
             target=ends.target,
-            source_alias=flow.source.alias,
+            source_alias=flow.progress_alias,
             source_id=ends.source.cluster_id,
             progress_topic=flow.offset_storage_topic,
             start_at=cluster_client.LATEST,

@@ -151,7 +151,7 @@ class ProgressTracker:
             copy.note_written(progress, at=time.monotonic())
 
     def _where(self, copy: PartitionCopy) -> SourcePartition:
-        return SourcePartition(self._flow.source.alias, *copy.place, self._flow.connector_name)
+        return SourcePartition(self._flow.progress_alias, *copy.place, self._flow.connector_name)
 
     def _report(self, copy: PartitionCopy) -> Report:
         stats = copy.stats

@@ -64,7 +64,7 @@ class Slot:
         self._added = AddedPartitions()
         self._claims = Claims(
             target=self._ends.target,
-            source_alias=flow.source.alias,
+            source_alias=flow.progress_alias,
             source_id=lambda: self._ends.source.cluster_id,
             progress_topic=flow.offset_storage_topic,
             reread=self._ends.progress.read,
@@ -170,7 +170,7 @@ class Slot:
             net=ends.net,
             source=ends.source,
             target=ends.target,
-            source_alias=flow.source.alias,
+            source_alias=flow.progress_alias,
             source_id=ends.source.cluster_id,
             progress_topic=flow.offset_storage_topic,
             start_at=start_of(flow),
