@@ -272,11 +272,11 @@ def test_a_source_with_another_alias_for_mirrormaker2(world: World, alias: str) 
     world.flow = f"{alias or world.source_alias}->{world.target_alias}"
     remote = f"{alias}.{topic}" if alias else topic
 
-    def there() -> list[bytes | None]:
+    def there() -> list[bytes]:
         admin = AdminClient({"bootstrap.servers": world.target.bootstrap_servers})
         if remote not in admin.list_topics(timeout=60).topics:
             return []
-        return sorted(record.value for part in read(world.target, remote).values() for record in part)
+        return sorted(record.value or b"" for part in read(world.target, remote).values() for record in part)
 
     for round_ in range(2):
         first = 1_000 * round_

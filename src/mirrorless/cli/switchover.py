@@ -17,6 +17,7 @@ from mirrorless.cli.options import (
     verbose_option,
 )
 from mirrorless.operation_log.records import OperationKind
+from mirrorless.operations.cluster_pair import ClusterPair
 from mirrorless.operations.dry_run import dry_run_lines
 from mirrorless.operations.run import Terms, begin
 from mirrorless.settings import load
@@ -149,6 +150,7 @@ def _run(file: str, kind: OperationKind, given: dict[str, Any]) -> None:
         for line in dry_run_lines(settings, kind, given["target"], terms):
             click.echo(line)
         return
+    ClusterPair.to(settings, given["target"], given["source"])
     confirm(f"{kind} to {given['target']} moves applications", yes=given["yes"])
     ended = begin(settings, kind, given["target"], terms, progress_on_standard_error())
     finish(ended, as_json=given["as_json"], outputs=given["outputs"])

@@ -38,7 +38,8 @@ class ClusterPair:
         """Choose the flow to a cluster, from `source` where several lead there; raises ConfigurationError for none."""
         flows = [flow for flow in settings.flows if flow.target.alias == target]
         if not flows:
-            raise ConfigurationError(f"no enabled flow has the target {target}", file=settings.file)
+            targets = ", ".join(dict.fromkeys(flow.target.alias for flow in settings.flows))
+            raise ConfigurationError(f"no enabled flow has the target {target}; targets: {targets}", file=settings.file)
         chosen = [flow for flow in flows if source in (None, flow.source.alias)]
         if not chosen:
             raise ConfigurationError(f"no enabled flow leads from {source} to {target}", file=settings.file)

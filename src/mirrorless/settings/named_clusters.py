@@ -103,7 +103,7 @@ class NamedClusters:
             return
         policy = flow_setting(self.entries, _POLICY, flow=flow)
         separator = flow_setting(self.entries, _SEPARATOR, flow=flow)
-        kept = without_alias(policy and policy.value, separator and separator.value)
+        kept = without_alias(*(None if one is None else one.value for one in (policy, separator)))
         if isinstance(kept, str):
             self.refused.append((found, kept))
             return

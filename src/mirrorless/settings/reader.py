@@ -232,8 +232,8 @@ class Reader:
             "source": precedence.client_settings(self._entries, flow=(source, target), side="source"),
             "target": precedence.client_settings(self._entries, flow=(source, target), side="target"),
         }
-        for side, alias in (("source", source), ("target", target)):
-            self._check_servers(alias, settings[side], flow=name, side=side)
+        self._check_servers(source, settings["source"], flow=name, side="source")
+        self._check_servers(target, settings["target"], flow=name, side="target")
         by_key = {
             key: (field, precedence.flow_setting(self._entries, key, flow=name)) for key, field in FLOW_KEYS.items()
         } | {

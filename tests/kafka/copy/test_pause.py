@@ -72,7 +72,7 @@ def test_a_flow_that_the_file_pauses_stays_paused_whatever_the_record_says(world
     assert reader.partitions({"lease": 1}, {"lease": 2}) == []
     assert "is paused by the configuration file" in control.complaint()
     result = call("resume", str(world.file))
-    assert (result.exit_code, "remove mirrorless.paused" in result.output) == (1, True)
+    assert (result.exit_code, "remove mirrorless.paused" in result.output) == (2, True)
     assert state_of(world)["state"] == "paused"
     world.write_settings(**{"mirrorless.paused": "false"})
     assert len(reader.partitions({"lease": 2}, {"lease": 3})) == 1

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from mirrorless.cli import root
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 WITHOUT_JSON: Final = {
     *("mirrorless config convert", "mirrorless demo", "mirrorless kafka up", "mirrorless run", "mirrorless web"),
@@ -74,3 +76,12 @@ def test_every_command_and_option_has_a_help_text(path: str) -> None:
 def test_the_help_of_a_command_that_can_find_something_names_its_exit_statuses(path: str) -> None:
     always_fine = {"config explain", "consume", "kafka up", "offsets reset", "offsets show", "pause", "resume"}
     assert ("Exit status 0: " in (COMMANDS[path].help or "")) == (path.removeprefix("mirrorless ") not in always_fine)
+
+
+@pytest.mark.parametrize("command", ["switchover", "failover", "failback"])
+def test_an_alias_that_no_flow_leads_to_is_refused_before_it_is_confirmed(tmp_path: Path, command: str) -> None:
+    file = tmp_path / "mm2.properties"
+    file.write_text("clusters=a,b\na.bootstrap.servers=a:1\nb.bootstrap.servers=b:1\na->b.enabled=true\n")
+    result = CliRunner().invoke(root, [command, str(file), "--to", "bb"])
+
+    assert str(result.exception) == f"{file}: no enabled flow has the target bb; targets: b"
