@@ -78,10 +78,18 @@ ZONES: Final = 3
 """Of the brokers: two of three partitions have their leader in another zone than the job."""
 VERIFY_MB_S: Final = 4 * 40.0
 """Of a comparison with two G.1X, both sides together: four cores at the design target."""
+VERIFY_WORKERS: Final = 2
+VERIFY_SINCE_H: Final = 26
+"""The template's `VerifySince`: what a nightly comparison compares."""
+VERIFY_LIMIT_H: Final = 12
+"""After so many hours the template's job is ended."""
+RETENTION_DAYS: Final = 7
+"""Of the topics, for a comparison of everything."""
+NIGHTS: Final = HOURS / 24
 ENDPOINTS: Final = 6
 """Glue, CloudWatch, its logs, SQS, STS and Secrets Manager, in one zone; S3's is free."""
-ALARM_METRICS: Final = 5 + 2 + 2 + 3 + 3 + 3 + 9
-"""Five alarms of one metric each, and six that are made of several."""
+ALARM_METRICS: Final = 6 + 2 + 2 + 3 + 3 + 3 + 5 + 9
+"""Six alarms of one metric each, and seven that are made of several."""
 MOST_FUNCTIONS: Final = 16
 """The most that the template's `CopyFunctions` takes."""
 LARGER_COPY_MB: Final = (1024, 1769)
@@ -263,10 +271,37 @@ def between_zones(mb_s: float) -> float:
     return gigabytes(mb_s) * ZONE_GB * (ZONES - 1) / ZONES
 
 
-def verification(mb_s: float) -> float:
-    """Return what it costs a month to compare, each night, the records of one day on both sides."""
-    hours = 2 * gigabytes(mb_s) * 1000 / VERIFY_MB_S / 3600
-    return hours * 2 * DPU_HOUR
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison of the records of so many hours on both sides, with two G.1X."""
+
+    mb_s: float
+    compared_h: float
+
+    @property
+    def hours(self) -> float:
+        """How long it takes."""
+        return 2 * self.mb_s * self.compared_h / VERIFY_MB_S
+
+    @property
+    def dollars(self) -> float:
+        """What the job costs."""
+        return self.hours * VERIFY_WORKERS * DPU_HOUR
+
+    @property
+    def between_zones(self) -> float:
+        """What it costs to read both sides, whose leaders are spread over three zones."""
+        return 2 * self.mb_s * self.compared_h * 3.6 * ZONE_GB * (ZONES - 1) / ZONES
+
+
+def nightly(mb_s: float) -> Comparison:
+    """Return the comparison that `VerifySchedule` starts every night."""
+    return Comparison(mb_s, VERIFY_SINCE_H)
+
+
+def complete(mb_s: float) -> Comparison:
+    """Return the comparison of everything retained, which is started by hand."""
+    return Comparison(mb_s, RETENTION_DAYS * 24)
 
 
 def gigabytes(mb_s: float) -> float:
@@ -317,13 +352,22 @@ def main() -> None:
     print("|---|---|---|")
     print(f"| other functions | ${functions_beside_copy():.2f} | ${functions():.2f} |")
     print(f"| watching | ${watching():.2f} | ${watching():.2f} |")
-    print(
-        "\n| MB/s | from the source's zones | with `client.rack` | to the target's zones | verification every night |"
-    )
-    print("|---|---|---|---|---|")
+    print("\n| MB/s | from the source's zones | with `client.rack` | to the target's zones |")
+    print("|---|---|---|---|")
     for mb_s in RATES:
         traffic = f"${between_zones(mb_s):,.0f}"
-        print(f"| {mb_s} | {traffic} | $0 | {traffic} | ${verification(mb_s):,.0f} |")
+        print(f"| {mb_s} | {traffic} | $0 | {traffic} |")
+    print(
+        "\n| MB/s | every night: hours each | Glue, a month | between zones, a month "
+        "| everything, once: hours | Glue | between zones |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for mb_s in RATES:
+        night, whole = nightly(mb_s), complete(mb_s)
+        print(
+            f"| {mb_s} | {_hours(night)} | ${night.dollars * NIGHTS:,.0f} | ${night.between_zones * NIGHTS:,.0f} "
+            f"| {_hours(whole)} | ${whole.dollars:,.0f} | ${whole.between_zones:,.0f} |"
+        )
     print("\n| for all flows of a VPC | $ a month |")
     print("|---|---|")
     print(f"| {ENDPOINTS} interface endpoints in one zone | {ENDPOINTS * ENDPOINT_MONTH:.2f} |")
@@ -340,6 +384,11 @@ def main() -> None:
         )
     rest = COPY_AT_REST
     print(f"| {rest.name} | {rest.memory_mb} | {rest.an_hour:g} | {rest.seconds:g} | {rest.dollars:.2f} | | |")
+
+
+def _hours(comparison: Comparison) -> str:
+    text = f"{comparison.hours:,.1f}"
+    return text if comparison.hours <= VERIFY_LIMIT_H else f"{text}, ended after {VERIFY_LIMIT_H}"
 
 
 def _range(least: float, most: float) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench import cost
+from mirrorless.doctor.aws import comparison
+from mirrorless.doctor.aws.deployment import VerifyParameters
 from tests.support.template import ROOT, environment, read
 
 if TYPE_CHECKING:
@@ -87,7 +89,7 @@ def test_what_is_not_sent_is_not_paid() -> None:
     assert cost.watching(topics=1, lagging_h=24) - flow == pytest.approx(6 * 0.30)
     assert cost.watching(topics=1, lagging_h=1) - flow == pytest.approx(6 * 0.30 / 24)
     metrics = 21 * 0.30 + 3 * 0.30 / 24 + 5 * 0.30 / 168
-    assert flow == pytest.approx(metrics + 27 * 0.10 + 0.50 + 3.0 + 730 * 30 * 0.01e-3 + 2 * 0.50)
+    assert flow == pytest.approx(metrics + 33 * 0.10 + 0.50 + 3.0 + 730 * 30 * 0.01e-3 + 2 * 0.50)
 
 
 def test_alarms_are_paid_by_their_metrics() -> None:
@@ -100,8 +102,23 @@ def test_two_of_three_leaders_are_in_another_zone() -> None:
     assert cost.between_zones(1) == pytest.approx(2628 * 0.02 * 2 / 3)
 
 
-def test_a_night_compares_a_day_of_both_sides() -> None:
-    assert cost.verification(1) == pytest.approx(2628 * 2 / 576 * 0.88)
+def test_a_night_compares_a_day_of_both_sides_and_a_comparison_by_hand_everything() -> None:
+    night, whole = cost.nightly(1), cost.complete(1)
+    assert night.dollars == pytest.approx(26 * 3.6 * 2 / 576 * 0.88)
+    assert night.between_zones == pytest.approx(26 * 3.6 * 2 * 0.02 * 2 / 3)
+    assert whole.dollars == pytest.approx(168 * 3.6 * 2 / 576 * 0.88)
+    # What the nightly comparison of everything would cost a month: issue 63.
+    assert (round(whole.dollars * cost.NIGHTS), round(whole.between_zones * cost.NIGHTS)) == (56, 491)
+    assert cost.complete(6).hours > cost.VERIFY_LIMIT_H > cost.complete(5).hours
+
+
+def test_the_comparison_is_the_templates_and_its_duration_the_doctors() -> None:
+    flow = environment(VerifySchedule="cron(30 1 * * ? *)").nested["Forward"]
+    job, (trigger,) = flow.of_type("AWS::Glue::Job")["VerifyCopy"], flow.of_type("AWS::Glue::Trigger").values()
+    assert trigger["Actions"][0]["Arguments"] == {"--since": f"{cost.VERIFY_SINCE_H}h"}
+    assert (job["Timeout"], job["WorkerType"], job["NumberOfWorkers"]) == (cost.VERIFY_LIMIT_H * 60, "G.1X", 2)
+    assert comparison.LIMIT_H == cost.VERIFY_LIMIT_H
+    assert comparison.hours(86_400e6, VerifyParameters()) == pytest.approx(cost.nightly(1).hours)
 
 
 def test_others_are_reckoned_by_their_price_lists() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.request import Request, urlopen
 
@@ -317,6 +318,34 @@ def test_each_function_that_copies_needs_two_invocations(
     account: Account, limits: dict[str, int], tmp_path: Path
 ) -> None:
     limits |= {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 41}
+@pytest.mark.parametrize(("gigabytes", "status"), [(500, "ok"), (4_000, "warning")])
+def test_a_comparison_that_twelve_hours_cannot_suffice_for(account: Account, gigabytes: int, status: str) -> None:
+    account.parameters |= {"VerifySchedule": "cron(30 1 * * ? *)", "VerifySince": "26h"}
+    account.deploy()
+    account.run(account.jobs[0], "RUNNING")
+    account.mapping("Checkpoint")
+    assert examined(STACK)["comparison"][0]["text"].endswith("nothing was copied yet, so its duration is not known")
+    flow = [{"Name": "source", "Value": "primary"}, {"Name": "target", "Value": "backup"}]
+    this_hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    account.client("cloudwatch").put_metric_data(
+        Namespace=f"Mirrorless/{STACK}",
+        MetricData=[
+            {
+                "MetricName": "byte-count",
+                "Dimensions": flow,
+                "Timestamp": this_hour - timedelta(hours=4),
+                "Value": gigabytes * 1e9,
+            }
+        ],
+    )
+    (found,) = examined(STACK)["comparison"]
+    assert found["status"] == status
+    hours = {500: "1.9", 4_000: "15.0"}[gigabytes]
+    begins = f"primary->backup: {gigabytes}.0 GB copied in a day; comparing 26h takes about {hours} hours"
+    ends = "" if status == "ok" else ", and the job G.1X x 2 is ended after 12"
+    assert found["text"] == begins + ends
+
+
     many = account.samconfig(tmp_path, ForwardCopyFunctions="16")
     warned = only(examined(many, status=0), "concurrency", "warning")
     assert "samconfig.toml: prod needs 42: functions are throttled" in warned["text"]

@@ -20,7 +20,7 @@ BOTH_WAYS: Final = {"BackwardEnabled": "true"}
 ELSEWHERE: Final = cluster_arn("primary", account="444455556666")
 CONNECTION: Final = f"arn:aws:kafka:eu-central-1:444455556666:vpc-connection/{ACCOUNT}/primary/0f1e2d3c-1111-2222-3333"
 CASES: Final[dict[str, dict[str, str]]] = {
-    "same region": BOTH_WAYS,
+    "same region": {**BOTH_WAYS, "VerifySchedule": "cron(30 1 * * ? *)"},
     "two regions": {**BOTH_WAYS, "FirstClusterArn": cluster_arn("primary", region="us-east-1")},
     "two accounts": {**BOTH_WAYS, "FirstClusterArn": ELSEWHERE, "FirstTriggerArn": CONNECTION},
     "no MSK": {**BOTH_WAYS, "FirstClusterArn": "", "SecondClusterArn": "", "Triggers": "all"},

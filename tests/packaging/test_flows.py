@@ -261,11 +261,23 @@ def test_the_comparison_runs_by_itself_once_at_a_time_with_the_jars_to_read_kafk
     assert arguments["--report"] == "s3://<Artifacts>/verify/stack-forward"
     logs = {one["LogGroupName"] for one in flow.of_type("AWS::Logs::LogGroup").values()}
     assert {f"{arguments['--custom-logGroup-prefix']}/{kind}" for kind in ("output", "error")} < logs
-    (trigger,) = flow.of_type("AWS::Glue::Trigger").values()
-    assert (trigger["Type"], trigger["StartOnCreation"]) == ("SCHEDULED", True)
-    assert trigger["Schedule"] == "cron(30 1 * * ? *)"
-    assert trigger["Actions"] == [{"JobName": "<VerifyCopy>"}]
-    assert not environment(VerifySchedule="").nested["Forward"].of_type("AWS::Glue::Trigger")
+    assert "--since" not in arguments  # a run by hand compares everything
+
+
+def test_a_comparison_is_scheduled_only_if_wanted_and_compares_the_interval() -> None:
+    assert not environment().nested["Forward"].of_type("AWS::Glue::Trigger")
+    weekly = {"VerifySchedule": "cron(30 1 ? * SUN *)", "VerifySince": "8d"}
+    for given, schedule, since in (
+        ({"VerifySchedule": "cron(30 1 * * ? *)"}, "cron(30 1 * * ? *)", "26h"),
+        (weekly, "cron(30 1 ? * SUN *)", "8d"),
+    ):
+        flow = environment(**given).nested["Forward"]
+        (trigger,) = flow.of_type("AWS::Glue::Trigger").values()
+        assert (trigger["Type"], trigger["StartOnCreation"]) == ("SCHEDULED", True)
+        assert trigger["Schedule"] == schedule
+        assert trigger["Actions"] == [{"JobName": "<VerifyCopy>", "Arguments": {"--since": since}}]
+    for template in ("template.yaml", "flow.yaml"):
+        assert read(ROOT / "infra" / template)["Parameters"]["VerifySchedule"]["Default"] == ""
 
 
 def test_the_jobs_own_arguments_are_those_of_its_script() -> None:

@@ -56,12 +56,23 @@ class CopyParameters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyParameters:
+    """What the parameters have about the comparison; without a schedule it runs by hand only."""
+
+    schedule: str = ""
+    since: str = "26h"
+    worker_type: str = "G.1X"
+    workers: int = 2
+    sample: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
     """A stack, or with `is_deployed` false one that is to be deployed in `region` with these parameters.
 
     `clusters` are the first and the second one; `copies` are by flow. `functions` are physical names by logical name,
     of every flow; `copy_names` are those of `copy` by the prefix of the flow's parameters; `jobs` are names of Glue
-    jobs.
+    jobs. `environment` is the last part of the metrics' namespace.
     """
 
     name: str
@@ -78,6 +89,8 @@ class Deployment:
     copies: tuple[CopyParameters, ...] = (CopyParameters(),)
     config_location: str = ""
     functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    verify: VerifyParameters = VerifyParameters()
+    environment: str = ""
     copy_names: Mapping[str, str] = field(default_factory=dict)
     jobs: tuple[str, ...] = ()
     account: str | None = None
@@ -143,6 +156,8 @@ def from_parameters(
         functions=functions or {},
         copy_names=copy_names or {},
         jobs=jobs,
+        verify=_verify(values),
+        environment=values.get("Environment") or name,
     )
 
 
@@ -178,6 +193,17 @@ def _number(values: Mapping[str, str], name: str, usual: int) -> int:
     text = values.get(name, "").strip()
     if not text:
         return usual
+def _verify(values: Mapping[str, str]) -> VerifyParameters:
+    usual = VerifyParameters()
+    return VerifyParameters(
+        schedule=values.get("VerifySchedule", "").strip(),
+        since=values.get("VerifySince") or usual.since,
+        worker_type=values.get("VerifyWorkerType") or usual.worker_type,
+        workers=_number(values, "VerifyWorkers", usual.workers),
+        sample=_number(values, "VerifySample", usual.sample),
+    )
+
+
     if not text.isdecimal():
         raise ValueError(f"{name} is {text}, which is no number")
     return int(text)
