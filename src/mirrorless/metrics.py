@@ -332,9 +332,9 @@ METRICS: Final[tuple[Metric, ...]] = (
         emitter=Emitter.JOB_SUPERVISOR,
     ),
     Metric(
-        name="job-down",
+        name="copy-missing",
         unit=Unit.COUNT,
-        meaning="1 while a run of the copy job is wanted and none is under way, else 0.",
+        meaning="Functions that are to copy and have no invocation, each with partitions; 0 while the copy job is to.",
         emitter=Emitter.JOB_SUPERVISOR,
     ),
     Metric(

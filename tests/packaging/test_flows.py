@@ -128,6 +128,9 @@ def test_functions_that_copy_are_as_many_and_as_large_as_the_parameters_have_it(
     assert (variables(there, "Copy")["MIRRORLESS_COPY_FUNCTIONS"], memory(there)) == ("3", 1769)
     assert (variables(back, "Copy")["MIRRORLESS_COPY_FUNCTIONS"], memory(back)) == ("2", 256)
     assert variables(environment().nested["Forward"], "Copy")["MIRRORLESS_COPY_FUNCTIONS"] == "1"
+    # The supervisor knows how many have to run.
+    assert variables(there, "JobSupervisor")["MIRRORLESS_COPY_FUNCTIONS"] == "3"
+    assert variables(back, "JobSupervisor")["MIRRORLESS_COPY_FUNCTIONS"] == "2"
 
 
 def memory(flow: Stack) -> int:

@@ -37,12 +37,20 @@ def test_there_is_an_alarm_for_each_thing_that_must_not_last(watch: Stack) -> No
         "HeartbeatMissing": ["heartbeat-age-seconds", "job-paused"],
         "Lag": ["lag-seconds", "job-running", "copy-running"],
         "NotCopying": ["job-paused", "job-running", "copy-running"],
+        "SharesMissing": ["copy-missing"],
         "PartitionHalted": ["partitions-halted"],
         "MetadataFailed": ["topics-failed", "configs-failed", "acls-failed"],
         "Differences": ["differences"],
         "DrillFailed": ["drill-checks-failed", "drill-checks-not-done"],
     }
-    assert set(alarms(watch)) == {*ours, "FunctionErrors", "FailuresWaiting", "VerifyNotDone", "DrillNotDone"}
+    assert set(alarms(watch)) == {
+        *ours,
+        "FunctionErrors",
+        "Throttled",
+        "FailuresWaiting",
+        "VerifyNotDone",
+        "DrillNotDone",
+    }
     failed = {name for name in BY_NAME if name.endswith("-failed")}
     assert failed <= {metric for metrics in ours.values() for metric in metrics}
 
@@ -126,14 +134,34 @@ def test_heartbeats_are_missed_unless_they_are_switched_off(seconds: int, missin
     assert alarm["Threshold"] == seconds or alarm["Threshold"] > 1e11
 
 
-def test_one_composite_alarm_notifies_of_all_alarms(watch: Stack) -> None:
-    (composite,) = watch.of_type("AWS::CloudWatch::CompositeAlarm").values()
-    assert sorted(re.findall(r"ALARM\(\"<(\w+)\.Arn>\"\)", composite["AlarmRule"])) == sorted(alarms(watch))
-    assert composite["AlarmRule"].count(" OR ") == len(alarms(watch)) - 1
-    assert composite["AlarmActions"] == composite["OKActions"] == ["arn:aws:sns:eu-central-1:111122223333:alarms"]
-    assert not any("AlarmActions" in one for one in alarms(watch).values())
+def test_an_outage_notifies_whatever_is_on_for_days_and_the_rest_is_one_message(watch: Stack) -> None:
+    ((name, review),) = watch.of_type("AWS::CloudWatch::CompositeAlarm").items()
+    members = re.findall(r"ALARM\(\"<(\w+)\.Arn>\"\)", review["AlarmRule"])
+    assert review["AlarmRule"].count(" OR ") == len(members) - 1
+    topic = ["arn:aws:sns:eu-central-1:111122223333:alarms"]
+    notifying = {alarm for alarm, one in alarms(watch).items() if one.get("AlarmActions") == topic == one["OKActions"]}
+    assert notifying == {"HeartbeatMissing", "Lag", "NotCopying", "SharesMissing", "PartitionHalted"}
+    assert (name, review["AlarmActions"], review["OKActions"]) == ("Review", topic, topic)
+    # Each alarm notifies in one way: none by both, none by neither.
+    assert sorted([*members, *notifying]) == sorted(alarms(watch))
     silent = environment().nested["Forward"].nested["Watch"]
-    assert not any("AlarmActions" in one for one in silent.of_type("AWS::CloudWatch::CompositeAlarm").values())
+    kinds = ("AWS::CloudWatch::CompositeAlarm", "AWS::CloudWatch::Alarm")
+    assert not any("AlarmActions" in one for kind in kinds for one in silent.of_type(kind).values())
+
+
+def test_a_share_that_is_missing_is_an_alarm_before_spark_copies(watch: Stack) -> None:
+    alarm = alarms(watch)["SharesMissing"]
+    # The supervisor looks each minute, and emits zero again at the third look, when the job takes over.
+    assert (alarm["Period"], alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (60, 2, 3)
+    assert alarm["TreatMissingData"] == "notBreaching"
+
+
+def test_throttles_of_functions_that_no_other_alarm_shows_are_an_alarm(watch: Stack) -> None:
+    metrics = [one["MetricStat"]["Metric"] for one in alarms(watch)["Throttled"]["Metrics"] if "MetricStat" in one]
+    assert {one["MetricName"] for one in metrics} == {"Throttles"}
+    seen = {one["Dimensions"][0]["Value"].strip("<>") for one in metrics}
+    functions = set(environment().nested["Forward"].of_type("AWS::Serverless::Function"))
+    assert functions - seen == {"Heartbeat", "HeartbeatMonitor", "JobSupervisor", "Drill"}
 
 
 def test_two_environments_in_one_account_share_no_series() -> None:
