@@ -16,7 +16,7 @@ from moto.kms.models import kms_backends
 from mirrorless.cli.doctor import doctor
 from mirrorless.doctor.aws.api import Api
 from tests.support.aws import aws_server
-from tests.support.aws_account import ELSEWHERE, REGION, STACK, Account
+from tests.support.aws_account import CONFIGURATION, ELSEWHERE, REGION, STACK, Account
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -267,6 +267,23 @@ def test_a_configuration_that_is_missing_or_names_other_clusters(account: Accoun
     assert wrong(examined(account.samconfig(tmp_path, ConfigLocation="ssm:/mm2"))) == []
 
 
+def test_a_configuration_with_a_secret_that_no_role_may_read(account: Account, tmp_path: Path) -> None:
+    secret = account.secret("kafka")
+    login = (
+        "primary->backup.enabled = true\nprimary.security.protocol = SASL_SSL\nprimary.sasl.mechanism = PLAIN\n"
+        "primary.sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule required "
+        'username="u" password="${secretsmanager:kafka:password}";\n'
+    )
+    account.client("s3").put_object(Bucket="conf", Key="mm2.properties", Body=(CONFIGURATION + login).encode())
+    failed = only(examined(account.samconfig(tmp_path), status=1), "configuration")
+    assert failed["text"] == (
+        "s3://conf/mm2.properties: primary.sasl.jaas.config refers to secret kafka, which SecretArns does not have: "
+        "the deployment is refused"
+    )
+    assert failed["fix"] == "add the secret's ARN to it"
+    assert wrong(examined(account.samconfig(tmp_path, SecretArns=secret))) == []
+
+
 def test_scram_secrets_under_keys_that_msk_refuses(account: Account, tmp_path: Path) -> None:
     default = account.secret("AmazonMSK_default")
     failed = only(examined(account.samconfig(tmp_path, SecretArns=default), status=1), "secrets")
@@ -301,23 +318,6 @@ def test_secrets_that_the_roles_may_not_decrypt(account: Account, tmp_path: Path
     assert missing["text"] == f"{gone} (SecretArns) does not exist"
 
 
-def test_concurrency_of_a_new_account(account: Account, limits: dict[str, int], tmp_path: Path) -> None:
-    limits |= {"ConcurrentExecutions": 12, "UnreservedConcurrentExecutions": 12}
-    assert wrong(examined(account.samconfig(tmp_path))) == []
-    limits |= {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}
-    warned = only(examined(account.samconfig(tmp_path, BackwardEnabled="true"), status=0), "concurrency", "warning")
-    assert warned["text"] == (
-        "10 of 10 concurrent executions of the account are unreserved; samconfig.toml: prod needs 24: functions are "
-        "throttled, and run a minute later"
-    )
-    failed = only(examined(account.samconfig(tmp_path, ReservedConcurrency="true"), status=1), "concurrency")
-    assert failed["text"].endswith("needs 12, and Lambda keeps 100 unreserved: the deployment will fail")
-
-
-def test_each_function_that_copies_needs_two_invocations(
-    account: Account, limits: dict[str, int], tmp_path: Path
-) -> None:
-    limits |= {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 41}
 @pytest.mark.parametrize(("gigabytes", "status"), [(500, "ok"), (4_000, "warning")])
 def test_a_comparison_that_twelve_hours_cannot_suffice_for(account: Account, gigabytes: int, status: str) -> None:
     account.parameters |= {"VerifySchedule": "cron(30 1 * * ? *)", "VerifySince": "26h"}
@@ -346,6 +346,23 @@ def test_a_comparison_that_twelve_hours_cannot_suffice_for(account: Account, gig
     assert found["text"] == begins + ends
 
 
+def test_concurrency_of_a_new_account(account: Account, limits: dict[str, int], tmp_path: Path) -> None:
+    limits |= {"ConcurrentExecutions": 12, "UnreservedConcurrentExecutions": 12}
+    assert wrong(examined(account.samconfig(tmp_path))) == []
+    limits |= {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}
+    warned = only(examined(account.samconfig(tmp_path, BackwardEnabled="true"), status=0), "concurrency", "warning")
+    assert warned["text"] == (
+        "10 of 10 concurrent executions of the account are unreserved; samconfig.toml: prod needs 24: functions are "
+        "throttled, and run a minute later"
+    )
+    failed = only(examined(account.samconfig(tmp_path, ReservedConcurrency="true"), status=1), "concurrency")
+    assert failed["text"].endswith("needs 12, and Lambda keeps 100 unreserved: the deployment will fail")
+
+
+def test_each_function_that_copies_needs_two_invocations(
+    account: Account, limits: dict[str, int], tmp_path: Path
+) -> None:
+    limits |= {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 41}
     many = account.samconfig(tmp_path, ForwardCopyFunctions="16")
     warned = only(examined(many, status=0), "concurrency", "warning")
     assert "samconfig.toml: prod needs 42: functions are throttled" in warned["text"]

@@ -40,6 +40,8 @@ NOT_OURS: Final[dict[str, set[str] | None]] = {
     "TemporaryFiles": {"s3:GetObject", "s3:PutObject", "s3:DeleteObject"},
     # S3, SSM and Secrets Manager decrypt in our name.
     "Key": {"kms:Decrypt"},
+    # MSK's signer assumes the role of awsRoleArn.
+    "ClientRoles": {"sts:AssumeRole"},
     # Lambda's poller.
     "TriggerFindsCluster": {
         "kafka:DescribeCluster",
@@ -62,6 +64,7 @@ def flow() -> Stack:
     return environment(
         SecretArns="arn:aws:secretsmanager:eu-central-1:111122223333:secret:kafka-AbCdEf",
         ParameterArns="arn:aws:ssm:eu-central-1:111122223333:parameter/kafka",
+        ClientRoleArns="arn:aws:iam::444455556666:role/msk-reader",
         KmsKeyArns="arn:aws:kms:eu-central-1:111122223333:key/1,arn:aws:kms:eu-central-1:111122223333:key/2",
         first="{alias}.security.protocol=SASL_SSL\n{alias}.sasl.mechanism=SCRAM-SHA-512\n",
         FirstSecretArn="arn:aws:secretsmanager:eu-central-1:111122223333:secret:AmazonMSK_first-AbCdEf",

@@ -19,7 +19,7 @@ from mirrorless.functions.job_supervisor import OVER
 from mirrorless.settings import load
 from mirrorless.settings.model import Flow
 from tests.packaging.test_aws_rights import statements
-from tests.support.template import REGION, ROOT, cluster_arn, configuration, environment
+from tests.support.template import REGION, ROOT, cluster_arn, configuration, environment, read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -251,7 +251,7 @@ def test_the_job_runs_once_and_is_told_the_flow() -> None:
     assert {f"{arguments['--custom-logGroup-prefix']}/{kind}" for kind in ("output", "error")} < logs
 
 
-def test_the_comparison_runs_by_itself_once_at_a_time_with_the_jars_to_read_kafka() -> None:
+def test_the_comparison_runs_once_at_a_time_with_the_jars_to_read_kafka() -> None:
     flow = environment().nested["Forward"]
     job = flow.of_type("AWS::Glue::Job")["VerifyCopy"]
     assert (job["GlueVersion"], job["Command"]["Name"]) == ("6.0", "glueetl")

@@ -12,7 +12,7 @@ from mirrorless.functions.flow_resource import handler
 from tests.packaging.test_publisher import Context, listening
 from tests.support.aws import aws_server
 from tests.support.aws_calls import SOURCE, reachable, rights
-from tests.support.template import configuration, environment
+from tests.support.template import IAM, configuration, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +70,63 @@ def test_a_configuration_that_cannot_be_used_fails_the_deployment_with_its_line(
         unknown = answer("Update", cloudformation, **other)
         assert "primary->other.enabled" in unknown["Reason"]
         assert unknown["PhysicalResourceId"] == "Settings"
+
+
+SCRAM = (
+    'primary.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required username="u" '
+    'password="%s";\n'
+)
+ROLE = (
+    "primary.sasl.jaas.config=software.amazon.msk.auth.iam.IAMLoginModule required "
+    'awsRoleArn="arn:aws:iam::444455556666:role/msk-reader";\n'
+)
+SECRET = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:kafka/user-AbCdEf"  # noqa: S105 -- an ARN
+PARAMETER = "arn:aws:ssm:eu-central-1:111122223333:parameter/kafka/password"
+
+
+@pytest.mark.parametrize(
+    ("lines", "granted", "reason"),
+    [
+        (
+            SCRAM % "${secretsmanager:kafka/user:password}",
+            {"SecretArns": SECRET},
+            "refers to secret kafka/user, which SecretArns does not have; add the secret's ARN to it",
+        ),
+        (
+            SCRAM % f"${{secretsmanager:{SECRET}:password}}",
+            {"SecretArns": SECRET},
+            f"refers to secret {SECRET}, which SecretArns does not have; add the secret's ARN to it",
+        ),
+        (
+            SCRAM % "${ssm:/kafka/password}",
+            {"ParameterArns": "arn:aws:ssm:eu-central-1:111122223333:parameter/kafka/*"},
+            "refers to parameter /kafka/password, which ParameterArns does not have; add its ARN to it",
+        ),
+        (
+            SCRAM % "${ssm:/kafka/password}",
+            {"ParameterArns": f"arn:other, {PARAMETER}"},
+            "refers to parameter /kafka/password, which ParameterArns does not have; add its ARN to it",
+        ),
+        (
+            ROLE,
+            {"ClientRoleArns": "arn:aws:iam::444455556666:role/msk-reader"},
+            "has awsRoleArn arn:aws:iam::444455556666:role/msk-reader, which ClientRoleArns does not have; "
+            "add the role's ARN to it",
+        ),
+    ],
+)
+def test_a_configuration_whose_secrets_no_role_may_read_is_refused(
+    subnet: str, lines: str, granted: dict[str, str], reason: str
+) -> None:
+    login = "{alias}.security.protocol=SASL_SSL\n{alias}.sasl.mechanism=SCRAM-SHA-512\n"
+    text = configuration(lines, first=login if "Scram" in lines else IAM)
+    boto3.client("s3").put_object(Bucket="conf", Key="secret.properties", Body=text.encode())
+    given = {"ConfigLocation": "s3://conf/secret.properties", "SubnetId": subnet}
+    with listening() as cloudformation:
+        refused = answer("Create", cloudformation, **given, SecretArns="", ParameterArns="", ClientRoleArns="")
+        line = f"s3://conf/secret.properties: primary.sasl.jaas.config: {reason}; log group /mirrorless/test/publisher"
+        assert (refused["Status"], refused["Reason"]) == ("FAILED", line)
+        assert answer("Create", cloudformation, **given, **granted)["Status"] == "SUCCESS"
 
 
 def test_the_reader_may_do_what_it_does_and_nothing_else() -> None:

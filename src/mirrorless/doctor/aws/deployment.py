@@ -83,14 +83,16 @@ class Deployment:
     clusters: tuple[ClusterParameters, ...] = ()
     secrets: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    flow: str = ""
     triggers: str = "auto"
     reserves: bool = False
     copies: tuple[CopyParameters, ...] = (CopyParameters(),)
-    config_location: str = ""
-    functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     verify: VerifyParameters = VerifyParameters()
     environment: str = ""
+    config_location: str = ""
+    functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     copy_names: Mapping[str, str] = field(default_factory=dict)
     jobs: tuple[str, ...] = ()
     account: str | None = None
@@ -148,16 +150,18 @@ def from_parameters(
         clusters=tuple(_cluster(values, prefixes) for prefixes in _ENDS),
         secrets=_list(values, "SecretArns"),
         parameters=_list(values, "ParameterArns"),
+        roles=_list(values, "ClientRoleArns"),
         keys=_list(values, "KmsKeyArns"),
+        flow=values.get("Flow", "").strip(),
         triggers=values.get("Triggers", "auto"),
         reserves=values.get("ReservedConcurrency") == "true",
         copies=tuple(_copy(values, prefix) for prefix in _flows(values)),
+        verify=_verify(values),
+        environment=values.get("Environment") or name,
         config_location=values.get("ConfigLocation", ""),
         functions=functions or {},
         copy_names=copy_names or {},
         jobs=jobs,
-        verify=_verify(values),
-        environment=values.get("Environment") or name,
     )
 
 
@@ -189,10 +193,6 @@ def _copy(values: Mapping[str, str], prefix: str) -> CopyParameters:
     return CopyParameters(prefix=prefix, functions=functions, memory_mb=memory_mb)
 
 
-def _number(values: Mapping[str, str], name: str, usual: int) -> int:
-    text = values.get(name, "").strip()
-    if not text:
-        return usual
 def _verify(values: Mapping[str, str]) -> VerifyParameters:
     usual = VerifyParameters()
     return VerifyParameters(
@@ -204,6 +204,10 @@ def _verify(values: Mapping[str, str]) -> VerifyParameters:
     )
 
 
+def _number(values: Mapping[str, str], name: str, usual: int) -> int:
+    text = values.get(name, "").strip()
+    if not text:
+        return usual
     if not text.isdecimal():
         raise ValueError(f"{name} is {text}, which is no number")
     return int(text)
