@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.functions.engine_decision import CARRIED
 from mirrorless.metrics import FLOW, METRICS, TOPIC, Emitter
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ HOURS: Final = 730
 HOURS_OF_A_WEEK: Final = 7 * 24
 RATES: Final = (1, 50, 500)
 """MB/s of a flow, as they are on the wire."""
+SIZES: Final = (1, 5, 10, 20, 50, 100, 200)
+"""MB/s of the table of sizes in docs/deployment.md."""
 TOPICS: Final = 20
 """Topics of the flow, for the metrics by topic."""
 LAGGING_H: Final = 1.0
@@ -39,6 +42,10 @@ SMALL_COPY_MB_S: Final = 2.0
 SMALL_COPY_MB: Final = 256
 COPY_PEAK_MB: Final = 140
 """The most memory that a function uses at `SMALL_COPY_MB_S`."""
+COPY_SKEW: Final = 1.6
+"""Of several functions the largest share, in means: partitions are dealt by hash, which gave 1.3 to 2.2."""
+COPY_LOAD: Final = CARRIED
+"""The share of its rate that a function is planned with; the supervisor leaves a flow to functions below it."""
 COPY_NETWORK_MB_S: Final = 40.0
 """What a function takes in and gives out at once, whatever its memory."""
 OVERLAP_S: Final = 3.0
@@ -72,7 +79,8 @@ MEASURED_MB_S: Final = 200.0
 """Of a slot: half of what was measured."""
 CONNECT_MB_S: Final = 13.0
 """Of an MCU, half of what was measured of a tuned MirrorMaker 2: 900 MB in 35 s of CPU."""
-LOGS_GB: Final = 2.0
+LOG_BYTES: Final = 1_500
+"""Of an invocation: Lambda's three lines, one of the function, and its metrics."""
 LEASE_S: Final = 120
 ZONES: Final = 3
 """Of the brokers: two of three partitions have their leader in another zone than the job."""
@@ -86,9 +94,11 @@ VERIFY_LIMIT_H: Final = 12
 RETENTION_DAYS: Final = 7
 """Of the topics, for a comparison of everything."""
 NIGHTS: Final = HOURS / 24
-ENDPOINTS: Final = 6
-"""Glue, CloudWatch, its logs, SQS, STS and Secrets Manager, in one zone; S3's is free."""
-ALARM_METRICS: Final = 6 + 2 + 2 + 3 + 3 + 3 + 5 + 9
+ENDPOINTS: Final = 5
+"""Glue, CloudWatch, its logs, SQS and Secrets Manager, in one zone; S3's is free."""
+TRIGGER_ENDPOINTS: Final = 3
+"""Lambda, STS and SQS, in the subnets of a cluster with a trigger."""
+ALARM_METRICS: Final = 6 + 2 + 2 + 3 + 3 + 3 + 5 + 5
 """Six alarms of one metric each, and seven that are made of several."""
 MOST_FUNCTIONS: Final = 16
 """The most that the template's `CopyFunctions` takes."""
@@ -150,7 +160,7 @@ FUNCTIONS: Final = (
     Function("checkpoint, by schedule", 1024, 60, 2, RETURNS_S),
     Function("checkpoint, by trigger", 1024, 240, 2, RETURNS_S),
     Function("heartbeat_monitor, by schedule", 256, 60, 1),
-    Function("heartbeat_monitor, by trigger", 256, 3600, 0.1),
+    Function("heartbeat_monitor, by trigger", 256, 240, 0.1),
     Function("job_supervisor", 256, 60, 1),
     Function("drill", 512, 1 / HOURS_OF_A_WEEK, 60),
 )
@@ -205,10 +215,16 @@ def copy_mb_s(memory_mb: int) -> float:
     return min(COPY_MB_S * memory_mb / COPY_MB, COPY_NETWORK_MB_S)
 
 
+def copies_of(mb_s: float, rate: float) -> int:
+    """Return how many functions of a rate copy a flow, with reserve: each is loaded, and shares differ."""
+    carried = rate * COPY_LOAD
+    return 1 if mb_s <= carried else math.ceil(round(mb_s * COPY_SKEW / carried, 6))
+
+
 def copies(mb_s: float) -> Copies | None:
     """Return the cheapest functions that copy a flow, None if the template does not take as many."""
     found = [
-        Copies(math.ceil(mb_s / rate), memory_mb)
+        Copies(copies_of(mb_s, rate), memory_mb)
         for memory_mb in (SMALL_COPY_MB, COPY_MB, *LARGER_COPY_MB)
         if (rate := copy_mb_s(memory_mb))
     ]
@@ -257,8 +273,13 @@ def watching(topics: int = TOPICS, lagging_h: float = LAGGING_H) -> float:
         + COMPOSITE_ALARM_MONTH
         + DASHBOARD_MONTH
         + HOURS * 3600 / LEASE_S * PUT_METRIC_DATA
-        + LOGS_GB * LOG_GB
+        + logs_gb() * LOG_GB
     )
+
+
+def logs_gb() -> float:
+    """Return how much the functions log a month."""
+    return sum(one.an_hour for one in (*FUNCTIONS, COPY_AT_REST)) * HOURS * LOG_BYTES / 1e9
 
 
 def tracing() -> float:
@@ -324,6 +345,18 @@ def connect(mb_s: float) -> float:
     return connect_units(mb_s) * HOURS * MCU_HOUR
 
 
+def sizes() -> str:
+    """Return the table of docs/deployment.md: memory and number of the functions for a rate."""
+    lines = ["| MB/s of the flow | `CopyMemory` | `CopyFunctions` | $ a month, all included |", "|---|---|---|---|"]
+    for mb_s in SIZES:
+        found = copies(mb_s)
+        if found is None:
+            lines.append(f"| {mb_s} | the job | | {by_spark(mb_s, slot_mb_s=MEASURED_MB_S):,.0f} |")
+        else:
+            lines.append(f"| {mb_s} | {found.memory_mb} | {found.number} | {by_functions(mb_s):,.0f} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Print the tables in Markdown."""
     print(
@@ -370,7 +403,11 @@ def main() -> None:
         )
     print("\n| for all flows of a VPC | $ a month |")
     print("|---|---|")
-    print(f"| {ENDPOINTS} interface endpoints in one zone | {ENDPOINTS * ENDPOINT_MONTH:.2f} |")
+    for zones in (1, 2):
+        where = "one zone" if zones == 1 else "two zones"
+        print(f"| {ENDPOINTS} interface endpoints in {where} | {ENDPOINTS * ENDPOINT_MONTH * zones:.2f} |")
+    trigger = TRIGGER_ENDPOINTS * ENDPOINT_MONTH
+    print(f"| {TRIGGER_ENDPOINTS} for triggers, in one zone of a cluster's subnets | {trigger:.2f} |")
     print(f"| one more, for Lambda, if several functions copy a flow | {ENDPOINT_MONTH:.2f} |")
     print(f"| or a NAT gateway, without traffic | {NAT_MONTH:.2f} |")
     print(f"| tracing, `PassThrough` (every invocation of a flow: {tracing():.2f}) | 0.00 |")

@@ -34,7 +34,7 @@ _SILENT_S: Final = 120.0
 """An invocation a minute: two were left out."""
 _PAUSE_MS: Final = 130_000
 """Two looks a minute apart, and one that was left out."""
-_CARRIED: Final = 0.8
+CARRIED: Final = 0.8
 """Share of their rate that functions are trusted with."""
 _LOOKS: Final = 5
 """The lag has grown if it did so at each of so many looks."""
@@ -106,7 +106,7 @@ def _with_functions(before: EngineChoice, seen: Seen, flow: Flow, now_ms: int) -
     after = _growth(replace(before, behind_since_ms=behind_since_ms), lag, flow.spark_start_growing_seconds, now_ms)
     sure_s = min(_SURE_S, flow.spark_start_backlog_seconds)
     if rate and now_ms - behind_since_ms >= sure_s * 1000:
-        after = replace(after, functions_bytes_per_s=rate)
+        after = replace(after, functions_bytes_per_s=rate, functions=seen.shares)
         if lag / rate > flow.spark_start_backlog_seconds:
             reason = f"the functions would need {_time(lag / rate)} for the backlog of {_size(lag)}"
             return _switched(after, "spark", reason, now_ms)
@@ -147,8 +147,9 @@ def _with_spark(before: EngineChoice, seen: Seen, flow: Flow, now_ms: int) -> En
     after = replace(before, caught_up_since_ms=since, lag_bytes=lag)
     if now_ms - since < flow.spark_stop_caught_up_seconds * 1000:
         return after
-    if before.functions_bytes_per_s and rate > _CARRIED * before.functions_bytes_per_s:
-        reason = f"{_size(rate)}/s arrive, and the functions copied {_size(before.functions_bytes_per_s)}/s"
+    copied = before.functions_bytes_per_s * seen.shares / before.functions  # as many as there are now
+    if copied and rate > CARRIED * copied:
+        reason = f"{_size(rate)}/s arrive, and the functions copied {_size(copied)}/s"
         return replace(after, reason=f"{reason}: raise CopyFunctions, or leave it to Spark")
     return _switched(after, "functions", f"caught up for {_time((now_ms - since) / 1000)}", now_ms)
 
@@ -160,6 +161,7 @@ def _switched(before: EngineChoice, engine: str, reason: str, now_ms: int) -> En
         reason=reason,
         lag_bytes=before.lag_bytes,
         functions_bytes_per_s=before.functions_bytes_per_s,
+        functions=before.functions,
     )
 
 

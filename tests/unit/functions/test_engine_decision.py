@@ -251,6 +251,15 @@ def test_a_rate_that_functions_cannot_carry_keeps_spark(rate_mb: float, engine: 
         )
 
 
+def test_more_functions_are_trusted_with_more() -> None:
+    """As the reason says: raise CopyFunctions."""
+    one = spark_begins(functions_mb=10)
+    caught_up = mark("spark", work(1, 12))
+    assert [one.look(1, caught_up), one.look(900, caught_up)] == ["spark", "spark"]
+    one.shares = 2
+    assert one.look(60, caught_up) == "functions"
+
+
 def test_what_functions_copied_while_behind_is_remembered_by_the_choice_of_spark() -> None:
     one = Supervisor()
     assert [one.look(30, mark("functions", work(9_000, 5))) for _ in range(2)] == ["functions", "spark"]
