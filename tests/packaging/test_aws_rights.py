@@ -138,9 +138,16 @@ def test_a_star_stands_only_where_aws_knows_no_resource(flow: Stack, function: s
 
 def test_the_publisher_may_do_what_it_does_and_nothing_else() -> None:
     (policy,) = environment().nested["Shared"].of_type("AWS::IAM::Role")["PublisherRole"]["Policies"]
-    publish, find, log = policy["PolicyDocument"]["Statement"]
+    publish, find, used, layers, log = policy["PolicyDocument"]["Statement"]
     assert actions(find) == {"s3:ListBucket"}
-    assert actions(publish) == rights(ROOT / "infra" / "publisher" / "app.py")
+    asked = rights(ROOT / "infra" / "publisher" / "app.py")
+    assert actions(publish) | actions(layers) == asked
+    # By paginators, which are no calls of their names.
+    assert (actions(used), used["Resource"]) == (
+        {"glue:GetJobs", "lambda:ListFunctions", "lambda:ListLayerVersions"},
+        "*",
+    )
+    assert layers["Resource"] == "arn:aws:lambda:eu-central-1:111122223333:layer:stack-library:*"
     assert actions(log) == {"logs:CreateLogStream", "logs:PutLogEvents"}
 
 
