@@ -84,7 +84,7 @@ def test_no_deployment_has_a_fault(
     assert linted.returncode == 0, linted.stdout
 
 
-def test_what_copies_is_in_one_zone(expanded: Path) -> None:
+def test_functions_are_in_every_zone_and_jobs_in_the_one_of_their_connection(expanded: Path) -> None:
     flow = deployed(expanded, SubnetIds="subnet-1,subnet-2").nested["Forward"]
     functions = flow.of_type("AWS::Lambda::Function")
     networks = {name: one["VpcConfig"] for name, one in functions.items() if "VpcConfig" in one}
@@ -93,6 +93,11 @@ def test_what_copies_is_in_one_zone(expanded: Path) -> None:
     assert {tuple(one["SubnetIds"]) for one in networks.values()} == {("subnet-1", "subnet-2")}
     (connection,) = flow.of_type("AWS::Glue::Connection").values()
     assert connection["ConnectionInput"]["PhysicalConnectionRequirements"]["SubnetId"] == "subnet-1"
+    # The switch of docs/deployment.md, "The loss of a zone": another order of the subnets.
+    other = deployed(expanded, SubnetIds="subnet-2,subnet-1").nested["Forward"]
+    (connection,) = other.of_type("AWS::Glue::Connection").values()
+    assert connection["ConnectionInput"]["PhysicalConnectionRequirements"]["SubnetId"] == "subnet-2"
+    assert other.resources["Settings"]["Properties"]["SubnetId"] == "subnet-2"
 
 
 @pytest.mark.parametrize("case", CASES)
