@@ -102,6 +102,7 @@ def test_a_deployment_that_fits(account: Account) -> None:
         "security groups",
         "access to AWS",
         "access of triggers to AWS",
+        "access to brokers",
         "regions",
         "configuration",
         "secrets",
@@ -185,10 +186,8 @@ def test_endpoints_instead_of_nat(account: Account, tmp_path: Path) -> None:
     account.endpoints()
     found = examined(account.samconfig(tmp_path), status=0)
     assert wrong(found) == []
-    assert found["access to AWS"][0]["text"] == (
-        f"{account.subnets[0]}: endpoints for s3, glue, monitoring, logs, sts, sqs"
-    )
-    assert found["access of triggers to AWS"][1]["text"] == f"{account.subnets[1]}: endpoints for lambda, sts"
+    assert found["access to AWS"][0]["text"] == (f"{account.subnets[0]}: endpoints for s3, glue, monitoring, logs, sqs")
+    assert found["access of triggers to AWS"][1]["text"] == f"{account.subnets[1]}: endpoints for lambda, sts, sqs"
 
 
 def test_endpoints_that_are_missing(account: Account, tmp_path: Path) -> None:
@@ -229,6 +228,24 @@ def test_an_endpoint_of_s3_that_is_not_in_the_route_table(account: Account, tmp_
     assert first["status"] == "ok"
     assert f") is not in route table {own}: add it there" in second["text"]
     assert ": no NAT; endpoint for s3 (vpce-" in second["text"]
+
+
+def test_brokers_that_let_neither_functions_nor_the_poller_in(account: Account, tmp_path: Path) -> None:
+    closed = account.security_group("brokers")
+    account.cluster = account.msk("closed", group=closed)
+    account.parameters["SecondClusterArn"] = account.cluster
+    found = examined(account.samconfig(tmp_path), status=1)["access to brokers"]
+    assert [one["text"].split(" refuses ")[1] for one in found] == [
+        "functions and jobs on all of 9098, 9096, 9094, 9092",
+        "Lambda's poller, which has the brokers' security groups, on all of 9098, 9096, 9094, 9092",
+    ]
+    assert found[0]["fix"] == f"add an inbound rule to {closed}: the brokers' port, source {account.group}"
+    account.allow(closed, account.group, first=9098, last=9098)
+    (poller,) = examined(account.samconfig(tmp_path), status=1)["access to brokers"]
+    assert poller["fix"] == f"add an inbound rule to {closed}: the brokers' port, source {closed}"
+    account.allow(closed, closed, first=9098, last=9098)
+    (fine,) = examined(account.samconfig(tmp_path), status=0)["access to brokers"]
+    assert fine["text"] == f"SecondClusterArn ({closed}) lets functions in, and the poller of its trigger"
 
 
 def test_public_subnets_do_not_help(account: Account, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ _CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     (network.GROUPS, network.check_groups),
     (endpoints.ENDPOINTS, endpoints.check_endpoints),
     (endpoints.TRIGGER_ENDPOINTS, endpoints.check_trigger_endpoints),
+    (endpoints.BROKERS, endpoints.check_brokers),
     (regions.REGIONS, regions.check_regions),
     (regions.CONFIGURATION, regions.check_configuration),
     (secrets.SECRETS, secrets.check_secrets),
