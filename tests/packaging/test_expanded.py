@@ -61,7 +61,7 @@ def deployed(expanded: Path, template: str = "template.yaml", **parameters: Any)
         "SubnetIds": "subnet-0a1b2c3d4e5f60001",
         "SecurityGroupIds": "sg-0a1b2c3d4e5f60001",
     }
-    return Stack(expanded / template, usual | parameters, custom(configuration(both_ways=True)))
+    return Stack(expanded / template, usual | parameters, custom(configuration(both_ways=True), since="1764000000"))
 
 
 def environment(expanded: Path, case: str) -> Stack:
@@ -89,8 +89,8 @@ def test_functions_are_in_every_zone_and_jobs_in_the_one_of_their_connection(exp
     functions = flow.of_type("AWS::Lambda::Function")
     networks = {name: one["VpcConfig"] for name, one in functions.items() if "VpcConfig" in one}
     assert {tuple(one["SecurityGroupIds"]) for one in networks.values()} == {("sg-0a1b2c3d4e5f60001",)}
-    assert networks.pop("Copy")["SubnetIds"] == ["subnet-1"]
     assert {tuple(one["SubnetIds"]) for one in networks.values()} == {("subnet-1", "subnet-2")}
+    assert "Copy" in networks
     (connection,) = flow.of_type("AWS::Glue::Connection").values()
     assert connection["ConnectionInput"]["PhysicalConnectionRequirements"]["SubnetId"] == "subnet-1"
     # The switch of docs/deployment.md, "The loss of a zone": another order of the subnets.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -160,6 +161,41 @@ def test_triggers_are_on_the_topics_that_the_copy_and_the_heartbeats_write(locat
     assert beats["Topics"] == ["primary.heartbeats"]
     assert beats["EventSourceArn"] == cluster_arn("backup")
     assert all(one["DestinationConfig"]["OnFailure"]["Destination"] == "<Failures.Arn>" for one in (trigger, beats))
+
+
+def test_another_topic_or_source_replaces_the_trigger() -> None:
+    """For StartingPositionTimestamp CloudFormation replaces a mapping; two of a source may not be one group."""
+    usual = triggers(environment(custom_since="1000").nested["Forward"])
+    for one in usual.values():
+        assert (one["StartingPosition"], one["StartingPositionTimestamp"]) == ("AT_TIMESTAMP", "1000")
+
+    def groups(flow: Stack) -> dict[str, str]:
+        return {
+            name: one.get("AmazonManagedKafkaEventSourceConfig", one.get("SelfManagedKafkaEventSourceConfig"))[
+                "ConsumerGroupId"
+            ]
+            for name, one in triggers(flow).items()
+        }
+
+    before = groups(environment().nested["Forward"])
+    separated = groups(environment("replication.policy.separator=_\n").nested["Forward"])
+    assert separated["Heartbeats"] != before["Heartbeats"]
+    moved = groups(environment(FirstClusterArn=cluster_arn("other")).nested["Forward"])
+    assert moved["OffsetSyncs"] != before["OffsetSyncs"]
+    assert moved["Heartbeats"] == before["Heartbeats"]
+    assert groups(environment("tasks.max=4\n").nested["Forward"]) == before
+    # The roles may use each of them.
+    for function, sid in (("checkpoint", "OffsetSyncs"), ("heartbeat_monitor", "Heartbeats")):
+        flow = environment().nested["Forward"]
+        (group,) = [one for one in statements(flow, function) if one["Sid"] == "TriggerGroup"]
+        assert fnmatchcase(before[sid], group["Resource"].rpartition("/")[2])
+
+
+def test_a_trigger_has_no_more_bootstrap_servers_than_lambda_takes() -> None:
+    servers = ",".join(f"b{number}:9098" for number in range(12))
+    outside = environment(f"primary.bootstrap.servers={servers}\n", FirstClusterArn="", Triggers="all")
+    passed = triggers(outside.nested["Forward"])["OffsetSyncs"]["SelfManagedEventSource"]["Endpoints"]
+    assert passed["KafkaBootstrapServers"] == servers.split(",")[:10]
 
 
 @pytest.mark.parametrize(

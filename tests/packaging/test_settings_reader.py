@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -61,6 +62,35 @@ def test_a_deployment_is_told_the_flow_and_the_zone(subnet: str) -> None:
         assert answer("Delete", cloudformation, **given)["Status"] == "SUCCESS"
 
 
+def test_a_trigger_is_replaced_with_its_topic_and_only_then(subnet: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def deploy(lines: str, now_s: int) -> dict[str, Any]:
+        monkeypatch.setattr("mirrorless.functions.flow_resource.time", SimpleNamespace(time=lambda: now_s))
+        boto3.client("s3").put_object(Bucket="conf", Key="mm2.properties", Body=configuration(lines).encode())
+        before = (
+            {"PhysicalResourceId": cloudformation.answers[-1]["PhysicalResourceId"]} if cloudformation.answers else {}
+        )
+        event = cloudformation.event("Update" if before else "Create", **before)
+        properties = {"ConfigLocation": "s3://conf/mm2.properties", "SubnetId": subnet}
+        handler(event | {"LogicalResourceId": "Settings", "ResourceProperties": properties}, Context())
+        found: dict[str, Any] = cloudformation.answers[-1]
+        assert found["Status"] == "SUCCESS", found
+        return found
+
+    with listening() as cloudformation:
+        first = deploy("", 1_000)
+        assert (first["Data"]["OffsetSyncsSince"], first["Data"]["HeartbeatsSince"]) == ("1000", "1000")
+        again = deploy("tasks.max=4\n", 2_000)
+        assert again["Data"] == first["Data"]
+        assert again["PhysicalResourceId"] == first["PhysicalResourceId"]
+        other = deploy("offset-syncs.topic.location=target\n", 3_000)
+        assert (other["Data"]["OffsetSyncsSince"], other["Data"]["HeartbeatsSince"]) == ("3000", "1000")
+        assert other["Data"]["OffsetSyncsId"] != first["Data"]["OffsetSyncsId"]
+        # CloudFormation deletes the old id then, which is nothing.
+        assert other["PhysicalResourceId"] != first["PhysicalResourceId"]
+        separated = deploy("replication.policy.separator=_\n", 4_000)
+        assert (separated["Data"]["OffsetSyncsSince"], separated["Data"]["HeartbeatsSince"]) == ("4000", "4000")
+
+
 def test_a_configuration_that_cannot_be_used_fails_the_deployment_with_its_line(subnet: str) -> None:
     with listening() as cloudformation:
         missing = answer("Create", cloudformation, ConfigLocation="s3://conf/none", SubnetId=subnet)
@@ -69,7 +99,7 @@ def test_a_configuration_that_cannot_be_used_fails_the_deployment_with_its_line(
         other = {"ConfigLocation": "s3://conf/mm2.properties", "SubnetId": subnet, "Flow": "primary->other"}
         unknown = answer("Update", cloudformation, **other)
         assert "primary->other.enabled" in unknown["Reason"]
-        assert unknown["PhysicalResourceId"] == "Settings"
+        assert unknown["PhysicalResourceId"] == "Settings"  # as before: nothing is deleted
 
 
 SCRAM = (

@@ -6,6 +6,7 @@ what it says. `mirrorless run` takes the same attributes. Values are texts, as C
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -24,6 +25,11 @@ _WITHOUT_SECRET: Final = frozenset({"IAM", "NONE"})
 _SASL: Final = {
     "AWS_MSK_IAM": "IAM",
     "SCRAM-SHA-512": "SASL_SCRAM_512_AUTH",
+_MOST_SERVERS: Final = 10
+"""Lambda refuses more bootstrap servers of a trigger."""
+ANY: Final = (".*",)
+_BEGINS: Final = re.compile(r"(?:[\w-](?![*?{]))*(?!.*\|)")
+"""The literal beginning of a pattern; of one with alternatives, nothing."""
     "SCRAM-SHA-256": "SASL_SCRAM_256_AUTH",
     "PLAIN": "BASIC_AUTH",
 }
@@ -121,7 +127,10 @@ def rate(seconds: int) -> str:
 
 
 def _trigger(name: str, topic: str, cluster: Cluster, flow: Flow, properties: FlowProperties) -> dict[str, str]:
-    """Attributes of one trigger; its event source is empty where Lambda cannot poll the cluster."""
+    """Attributes of one trigger; its event source is empty where Lambda cannot poll the cluster.
+
+    The id changes with what is polled. Since when that is so (seconds since 1970) is known to the custom resource.
+    """
     on_source = cluster.alias == flow.source.alias
     source = properties.source_trigger if on_source else properties.target_trigger
     secret = properties.source_secret if on_source else properties.target_secret
@@ -130,7 +139,7 @@ def _trigger(name: str, topic: str, cluster: Cluster, flow: Flow, properties: Fl
     return {
         f"{name}Topic": topic,
         f"{name}EventSource": source if can_log_in else "",
-        f"{name}BootstrapServers": ",".join(part.strip() for part in cluster.bootstrap_servers.split(",")),
+        f"{name}BootstrapServers": servers,
         f"{name}Authentication": login,
         f"{name}SecretArn": "" if login in _WITHOUT_SECRET else secret,
         f"{name}RootCaSecretArn": properties.source_root_ca if on_source else properties.target_root_ca,
@@ -139,3 +148,7 @@ def _trigger(name: str, topic: str, cluster: Cluster, flow: Flow, properties: Fl
 
 def _text(value: bool) -> str:
     return "true" if value else "false"
+    servers = ",".join([part.strip() for part in cluster.bootstrap_servers.split(",")][:_MOST_SERVERS])
+    polled = (topic, source, servers if source == SELF_MANAGED else "")
+        f"{name}Id": hashlib.sha256(repr(polled).encode()).hexdigest()[:8],
+        f"{name}Since": "",
