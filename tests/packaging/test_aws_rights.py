@@ -166,6 +166,35 @@ def test_no_role_is_empty_where_a_cluster_does_not_log_in_by_iam(iam: str) -> No
     assert all(one["PolicyDocument"]["Statement"] for one in roles.of_type("AWS::IAM::ManagedPolicy").values())
 
 
+def test_acls_are_altered_only_if_they_are_synchronized() -> None:
+    flow = environment("sync.topic.acls.enabled=false\nmirrorless.acls.prune=true\n").nested["Forward"]
+    allowed = {action for one in statements(flow, "acl_sync") for action in actions(one)}
+    assert not allowed & {"kafka-cluster:AlterCluster", "kafka-cluster:DescribeCluster", "kafka-cluster:WriteData"}
+    on = {action for one in statements(environment().nested["Forward"], "acl_sync") for action in actions(one)}
+    assert "kafka-cluster:AlterCluster" in on
+
+
+@pytest.mark.parametrize(
+    ("topics", "given", "pattern"),
+    [
+        (".*", "*", "*"),
+        ("orders", "*", "orders"),
+        ("orders, orders-dlq", "*", "orders*"),
+        ("orders, payments", "*", "*"),
+        ("orders.*", "*", "orders*"),
+        ("orders?", "*", "order*"),
+        (r"orders\\.v1", "*", "orders*"),
+        ("orders|payments", "*", "*"),
+        ("shop-orders, shop-pay.*", "*", "shop-*"),
+        ("orders", "shop*", "shop*"),
+    ],
+)
+def test_rights_are_on_the_topics_and_groups_that_the_settings_name(topics: str, given: str, pattern: str) -> None:
+    flow = environment(f"topics={topics}\ngroups={topics}\n", FirstTopics=given, FirstGroups=given).nested["Forward"]
+    roles = flow.nested["Roles"].parameters
+    assert (roles["Topics"], roles["RemoteTopics"], roles["Groups"]) == (pattern, f"primary.{pattern}", pattern)
+
+
 def test_a_function_that_copies_alone_starts_no_other(flow: Stack) -> None:
     (others,) = [one for one in statements(flow, "copy") if one["Sid"] == "Others"]
     assert (others["Action"], others["Resource"]) == ("lambda:InvokeFunction", "<Copy.Arn>")

@@ -371,7 +371,8 @@ def test_a_comparison_that_failed_is_a_message_in_the_queue_of_failures() -> Non
     assert rule["EventPattern"]["detail"] == {"jobName": ["<VerifyCopy>"], "state": ["FAILED", "TIMEOUT", "ERROR"]}
     assert [one["Arn"] for one in rule["Targets"]] == ["<Failures.Arn>"]
     (policy,) = flow.of_type("AWS::SQS::QueuePolicy").values()
-    (statement,) = policy["PolicyDocument"]["Statement"]
+    only_tls, statement = policy["PolicyDocument"]["Statement"]
+    assert (only_tls["Effect"], only_tls["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
     assert (statement["Action"], statement["Resource"]) == ("sqs:SendMessage", "<Failures.Arn>")
     assert statement["Condition"] == {"ArnEquals": {"aws:SourceArn": "<VerifyFailed.Arn>"}}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.support.template import ACCOUNT, ROOT, environment
@@ -56,6 +57,20 @@ def test_reports_and_temporary_files_end_and_releases_stay() -> None:
     assert not any("ExpirationInDays" in one and not one.get("Prefix") for one in rules.values())
     jobs = of_type("AWS::Glue::Job")
     assert all(one["DefaultArguments"]["--TempDir"].startswith("s3://<Artifacts>/temp/stack-") for one in jobs)
+
+
+def test_the_publisher_keeps_one_version_of_itself() -> None:
+    shared = environment().nested["Shared"]
+    publisher = shared.of_type("AWS::Serverless::Function")["Publisher"]
+    assert publisher["VersionDeletionPolicy"] == "Delete"
+
+
+def test_each_environment_of_production_notifies_of_alarms() -> None:
+    written = tomllib.loads((ROOT / "samconfig.toml").read_text())
+    for name in ("prod", "prod-back"):
+        given = written[name]["deploy"]["parameters"]["parameter_overrides"]
+        region = written[name]["deploy"]["parameters"]["region"]
+        assert any(one.startswith(f"AlarmTopicArn=arn:aws:sns:{region}:") for one in given), name
 
 
 def test_every_requirement_has_a_hash() -> None:
