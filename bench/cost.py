@@ -43,7 +43,7 @@ SMALL_COPY_MB: Final = 256
 COPY_PEAK_MB: Final = 140
 """The most memory that a function uses at `SMALL_COPY_MB_S`."""
 COPY_SKEW: Final = 1.6
-"""Of several functions the largest share, in means: partitions are dealt by hash, which gave 1.3 to 2.2."""
+"""Of several functions the largest share, in means: partitions are assigned by hash, which gave 1.3 to 2.2."""
 COPY_LOAD: Final = CARRIED
 """The share of its rate that a function is planned with; the supervisor leaves a flow to functions below it."""
 COPY_NETWORK_MB_S: Final = 40.0

@@ -82,8 +82,12 @@ def aws() -> Iterator[Callable[[str], Any]]:
 
 def environment(expanded: Path, **parameters: str) -> dict[str, Stack]:
     """Return every stack of a deployment by the path of its name."""
-    arns = {"FirstClusterArn": cluster_arn("primary"), "SecondClusterArn": cluster_arn("backup")}
-    return dict(stacks(deployed(expanded, **(arns | parameters)), "environment"))
+    usual = {
+        "FirstClusterArn": cluster_arn("primary"),
+        "SecondClusterArn": cluster_arn("backup"),
+        "VerifySchedule": "cron(30 1 * * ? *)",
+    }
+    return dict(stacks(deployed(expanded, **(usual | parameters)), "environment"))
 
 
 def test_stacks_are_created_changed_and_deleted(expanded: Path, aws: Callable[[str], Any]) -> None:

@@ -1,4 +1,4 @@
-"""Prints, as JSON, the rights that CloudFormation needs for resource types: those of their handlers, by cfn-lint's copy.
+"""Prints, as JSON, the rights that CloudFormation needs for types of resources: those of their handlers, by cfn-lint.
 
 `python handler_permissions.py TYPE...`, run by the Python of `.venv-sam`. A type without a schema has none.
 """
@@ -20,4 +20,4 @@ def permissions(name: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: permissions(name) for name in sys.argv[1:]}))
+    json.dump({name: permissions(name) for name in sys.argv[1:]}, sys.stdout)
