@@ -71,6 +71,9 @@ ZONE_GB: Final = 0.02
 """A gigabyte from one zone to another: 0.01 at each end."""
 ENDPOINT_MONTH: Final = 7.30
 NAT_MONTH: Final = 0.045 * 730
+FARGATE_VCPU_HOUR: Final = 0.03238
+FARGATE_GB_HOUR: Final = 0.00356
+"""Of ARM."""
 
 # Assumptions.
 CAUTIOUS_MB_S: Final = 20.0
@@ -100,6 +103,10 @@ TRIGGER_ENDPOINTS: Final = 3
 """Lambda, STS and SQS, in the subnets of a cluster with a trigger."""
 ALARM_METRICS: Final = 6 + 2 + 2 + 3 + 3 + 3 + 5 + 5
 """Six alarms of one metric each, and seven that are made of several."""
+CORE_MB_S: Final = COPY_MB_S * 1769 / COPY_MB
+"""Of a core, by the measured rate of a function."""
+TASKS: Final = ((0.25, 0.5), (0.5, 1), (1, 2))
+"""vCPU and GB of tasks of Fargate; one process uses a core at most."""
 MOST_FUNCTIONS: Final = 16
 """The most that the template's `CopyFunctions` takes."""
 LARGER_COPY_MB: Final = (1024, 1769)
@@ -282,6 +289,11 @@ def logs_gb() -> float:
     return sum(one.an_hour for one in (*FUNCTIONS, COPY_AT_REST)) * HOURS * LOG_BYTES / 1e9
 
 
+def fargate(vcpu: float, memory_gb: float) -> float:
+    """Return what a task costs a month."""
+    return HOURS * (vcpu * FARGATE_VCPU_HOUR + memory_gb * FARGATE_GB_HOUR)
+
+
 def tracing() -> float:
     """Return what it would cost a month to trace every invocation; the templates have `PassThrough`."""
     return sum(one.an_hour for one in (*FUNCTIONS, COPY_AT_REST)) * HOURS * TRACE
@@ -411,6 +423,11 @@ def main() -> None:
     print(f"| one more, for Lambda, if several functions copy a flow | {ENDPOINT_MONTH:.2f} |")
     print(f"| or a NAT gateway, without traffic | {NAT_MONTH:.2f} |")
     print(f"| tracing, `PassThrough` (every invocation of a flow: {tracing():.2f}) | 0.00 |")
+    print("\n| task of Fargate | $ a month | MB/s by CPU, at 80 % |")
+    print("|---|---|---|")
+    for vcpu, memory_gb in TASKS:
+        rate = vcpu * CORE_MB_S * COPY_LOAD
+        print(f"| {vcpu:g} vCPU, {memory_gb:g} GB | {fargate(vcpu, memory_gb):.2f} | {rate:.0f} |")
     print("\n| function | MB | times an hour | seconds each | $ a month | seconds beside `copy` | $ a month |")
     print("|---|---|---|---|---|---|---|")
     for one in FUNCTIONS:

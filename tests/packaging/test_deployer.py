@@ -34,6 +34,7 @@ NOT_USED: Final = {
     "firehose": "no alarm or log group goes to a stream",
     "s3tables": "the bucket has no metadata tables",
     "kms": "with LogKmsKeyArn or a key of the bucket: the key's policy",
+    "iam:CreateServiceLinkedRole": "that of ECS is in every account that has used it",
     "iam:AttachGroupPolicy": "policies are attached to roles only",
     "iam:AttachUserPolicy": "policies are attached to roles only",
     "iam:DetachGroupPolicy": "policies are attached to roles only",
@@ -94,8 +95,8 @@ def test_the_policy_is_one_that_iam_takes() -> None:
             assert all(any(part in resource for part in named) for resource in resources), one["Sid"]
 
 
-def test_roles_are_passed_to_lambda_and_glue_only() -> None:
+def test_roles_are_passed_to_lambda_glue_and_ecs_only() -> None:
     (passed,) = [one for one in statements() if "iam:PassRole" in actions(one)]
     services = passed["Condition"]["StringEquals"]["iam:PassedToService"]
-    assert services == ["lambda.amazonaws.com", "glue.amazonaws.com"]
+    assert services == ["lambda.amazonaws.com", "glue.amazonaws.com", "ecs-tasks.amazonaws.com"]
     assert not any("iam:*" in actions(one) or "*" in actions(one) for one in statements())

@@ -32,6 +32,7 @@ CASES: Final[dict[str, dict[str, str]]] = {
         "ForwardCopyFunctions": "3",
         "ForwardCopyMemory": "1769",
         "VerifySchedule": "",
+        "CustomResourcesInVpc": "true",
         "DrillSchedule": "",
         "AlarmTopicArn": f"arn:aws:sns:eu-central-1:{ACCOUNT}:alarms",
         "LogKmsKeyArn": f"arn:aws:kms:eu-central-1:{ACCOUNT}:key/0f1e2d3c-1111-2222-3333-444455556666",

@@ -59,6 +59,25 @@ def test_reports_and_temporary_files_end_and_releases_stay() -> None:
     assert all(one["DefaultArguments"]["--TempDir"].startswith("s3://<Artifacts>/temp/stack-") for one in jobs)
 
 
+def test_custom_resources_are_in_the_vpc_if_wanted() -> None:
+    def networks(**parameters: str) -> list[Any]:
+        deployment = environment(**parameters)
+        publisher = deployment.nested["Shared"].of_type("AWS::Serverless::Function")["Publisher"]
+        reader = deployment.nested["Forward"].of_type("AWS::Lambda::Function")["SettingsReader"]
+        roles = {
+            **deployment.nested["Shared"].of_type("AWS::IAM::Role"),
+            **deployment.nested["Forward"].of_type("AWS::IAM::Role"),
+        }
+        for role in roles.values():
+            sids = [one.get("Sid") for one in role["Policies"][0]["PolicyDocument"]["Statement"]]
+            assert ("Network" in sids) == bool(parameters)
+        return [one.get("VpcConfig") for one in (publisher, reader)]
+
+    assert networks() == [None, None]
+    inside = {"SubnetIds": ["subnet-1", "subnet-2"], "SecurityGroupIds": ["sg-1"]}
+    assert networks(CustomResourcesInVpc="true") == [inside, inside]
+
+
 def test_the_publisher_keeps_one_version_of_itself() -> None:
     shared = environment().nested["Shared"]
     publisher = shared.of_type("AWS::Serverless::Function")["Publisher"]
