@@ -11,7 +11,7 @@ ENV ?= dev
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check demo test fuzz lint format requirements clean faults build-tools build deploy cost \
-	docs docs-serve reference axe promtool \
+	docs docs-serve reference axe promtool cdk \
 	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-identical bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers active-active web-load
 
 help:  ## what can be made
@@ -139,6 +139,14 @@ $(TOOLS_READY): requirements/sam.txt
 	$(PYTHON) -m venv $(TOOLS)
 	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement requirements/sam.txt
 	@touch $(TOOLS_READY)
+
+CDK := .venv-cdk
+cdk: $(CDK)/.ready  ## prepare .venv-cdk (needs Node.js), for the test of the page's example, which is skipped without it
+
+$(CDK)/.ready:
+	$(PYTHON) -m venv $(CDK)
+	$(CDK)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile aws-cdk-lib==2.275.0
+	@touch $@
 
 build: build-tools  ## what is deployed, for Lambda's and Glue's platforms; no Docker
 	PYTHON=$(CURDIR)/$(TOOLS)/bin/python SAM_CLI_TELEMETRY=0 $(TOOLS)/bin/sam build

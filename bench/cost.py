@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.functions.engine_decision import CARRIED
 from mirrorless.metrics import FLOW, METRICS, TOPIC, Emitter
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ HOURS: Final = 730
 HOURS_OF_A_WEEK: Final = 7 * 24
 RATES: Final = (1, 50, 500)
 """MB/s of a flow, as they are on the wire."""
+SIZES: Final = (1, 5, 10, 20, 50, 100, 200)
+"""MB/s of the table of sizes in docs/deployment.md."""
 TOPICS: Final = 20
 """Topics of the flow, for the metrics by topic."""
 LAGGING_H: Final = 1.0
@@ -39,6 +42,10 @@ SMALL_COPY_MB_S: Final = 2.0
 SMALL_COPY_MB: Final = 256
 COPY_PEAK_MB: Final = 140
 """The most memory that a function uses at `SMALL_COPY_MB_S`."""
+COPY_SKEW: Final = 1.6
+"""Of several functions the largest share, in means: partitions are assigned by hash, which gave 1.3 to 2.2."""
+COPY_LOAD: Final = CARRIED
+"""The share of its rate that a function is planned with; the supervisor leaves a flow to functions below it."""
 COPY_NETWORK_MB_S: Final = 40.0
 """What a function takes in and gives out at once, whatever its memory."""
 OVERLAP_S: Final = 3.0
@@ -64,6 +71,9 @@ ZONE_GB: Final = 0.02
 """A gigabyte from one zone to another: 0.01 at each end."""
 ENDPOINT_MONTH: Final = 7.30
 NAT_MONTH: Final = 0.045 * 730
+FARGATE_VCPU_HOUR: Final = 0.03238
+FARGATE_GB_HOUR: Final = 0.00356
+"""Of ARM."""
 
 # Assumptions.
 CAUTIOUS_MB_S: Final = 20.0
@@ -72,16 +82,31 @@ MEASURED_MB_S: Final = 200.0
 """Of a slot: half of what was measured."""
 CONNECT_MB_S: Final = 13.0
 """Of an MCU, half of what was measured of a tuned MirrorMaker 2: 900 MB in 35 s of CPU."""
-LOGS_GB: Final = 2.0
+LOG_BYTES: Final = 1_500
+"""Of an invocation: Lambda's three lines, one of the function, and its metrics."""
 LEASE_S: Final = 120
 ZONES: Final = 3
 """Of the brokers: two of three partitions have their leader in another zone than the job."""
 VERIFY_MB_S: Final = 4 * 40.0
 """Of a comparison with two G.1X, both sides together: four cores at the design target."""
-ENDPOINTS: Final = 6
-"""Glue, CloudWatch, its logs, SQS, STS and Secrets Manager, in one zone; S3's is free."""
-ALARM_METRICS: Final = 5 + 2 + 2 + 3 + 3 + 3 + 9
-"""Five alarms of one metric each, and six that are made of several."""
+VERIFY_WORKERS: Final = 2
+VERIFY_SINCE_H: Final = 26
+"""The template's `VerifySince`: what a nightly comparison compares."""
+VERIFY_LIMIT_H: Final = 12
+"""After so many hours the template's job is ended."""
+RETENTION_DAYS: Final = 7
+"""Of the topics, for a comparison of everything."""
+NIGHTS: Final = HOURS / 24
+ENDPOINTS: Final = 5
+"""Glue, CloudWatch, its logs, SQS and Secrets Manager, in one zone; S3's is free."""
+TRIGGER_ENDPOINTS: Final = 3
+"""Lambda, STS and SQS, in the subnets of a cluster with a trigger."""
+ALARM_METRICS: Final = 6 + 2 + 2 + 3 + 3 + 3 + 5 + 5
+"""Six alarms of one metric each, and seven that are made of several."""
+CORE_MB_S: Final = COPY_MB_S * 1769 / COPY_MB
+"""Of a core, by the measured rate of a function."""
+TASKS: Final = ((0.25, 0.5), (0.5, 1), (1, 2))
+"""vCPU and GB of tasks of Fargate; one process uses a core at most."""
 MOST_FUNCTIONS: Final = 16
 """The most that the template's `CopyFunctions` takes."""
 LARGER_COPY_MB: Final = (1024, 1769)
@@ -142,7 +167,7 @@ FUNCTIONS: Final = (
     Function("checkpoint, by schedule", 1024, 60, 2, RETURNS_S),
     Function("checkpoint, by trigger", 1024, 240, 2, RETURNS_S),
     Function("heartbeat_monitor, by schedule", 256, 60, 1),
-    Function("heartbeat_monitor, by trigger", 256, 3600, 0.1),
+    Function("heartbeat_monitor, by trigger", 256, 240, 0.1),
     Function("job_supervisor", 256, 60, 1),
     Function("drill", 512, 1 / HOURS_OF_A_WEEK, 60),
 )
@@ -197,10 +222,16 @@ def copy_mb_s(memory_mb: int) -> float:
     return min(COPY_MB_S * memory_mb / COPY_MB, COPY_NETWORK_MB_S)
 
 
+def copies_of(mb_s: float, rate: float) -> int:
+    """Return how many functions of a rate copy a flow, with reserve: each is loaded, and shares differ."""
+    carried = rate * COPY_LOAD
+    return 1 if mb_s <= carried else math.ceil(round(mb_s * COPY_SKEW / carried, 6))
+
+
 def copies(mb_s: float) -> Copies | None:
     """Return the cheapest functions that copy a flow, None if the template does not take as many."""
     found = [
-        Copies(math.ceil(mb_s / rate), memory_mb)
+        Copies(copies_of(mb_s, rate), memory_mb)
         for memory_mb in (SMALL_COPY_MB, COPY_MB, *LARGER_COPY_MB)
         if (rate := copy_mb_s(memory_mb))
     ]
@@ -249,8 +280,18 @@ def watching(topics: int = TOPICS, lagging_h: float = LAGGING_H) -> float:
         + COMPOSITE_ALARM_MONTH
         + DASHBOARD_MONTH
         + HOURS * 3600 / LEASE_S * PUT_METRIC_DATA
-        + LOGS_GB * LOG_GB
+        + logs_gb() * LOG_GB
     )
+
+
+def logs_gb() -> float:
+    """Return how much the functions log a month."""
+    return sum(one.an_hour for one in (*FUNCTIONS, COPY_AT_REST)) * HOURS * LOG_BYTES / 1e9
+
+
+def fargate(vcpu: float, memory_gb: float) -> float:
+    """Return what a task costs a month."""
+    return HOURS * (vcpu * FARGATE_VCPU_HOUR + memory_gb * FARGATE_GB_HOUR)
 
 
 def tracing() -> float:
@@ -263,10 +304,37 @@ def between_zones(mb_s: float) -> float:
     return gigabytes(mb_s) * ZONE_GB * (ZONES - 1) / ZONES
 
 
-def verification(mb_s: float) -> float:
-    """Return what it costs a month to compare, each night, the records of one day on both sides."""
-    hours = 2 * gigabytes(mb_s) * 1000 / VERIFY_MB_S / 3600
-    return hours * 2 * DPU_HOUR
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison of the records of so many hours on both sides, with two G.1X."""
+
+    mb_s: float
+    compared_h: float
+
+    @property
+    def hours(self) -> float:
+        """How long it takes."""
+        return 2 * self.mb_s * self.compared_h / VERIFY_MB_S
+
+    @property
+    def dollars(self) -> float:
+        """What the job costs."""
+        return self.hours * VERIFY_WORKERS * DPU_HOUR
+
+    @property
+    def between_zones(self) -> float:
+        """What it costs to read both sides, whose leaders are spread over three zones."""
+        return 2 * self.mb_s * self.compared_h * 3.6 * ZONE_GB * (ZONES - 1) / ZONES
+
+
+def nightly(mb_s: float) -> Comparison:
+    """Return the comparison that `VerifySchedule` starts every night."""
+    return Comparison(mb_s, VERIFY_SINCE_H)
+
+
+def complete(mb_s: float) -> Comparison:
+    """Return the comparison of everything retained, which is started by hand."""
+    return Comparison(mb_s, RETENTION_DAYS * 24)
 
 
 def gigabytes(mb_s: float) -> float:
@@ -287,6 +355,18 @@ def connect_units(mb_s: float) -> int:
 def connect(mb_s: float) -> float:
     """Return what MirrorMaker 2 on MSK Connect costs a month."""
     return connect_units(mb_s) * HOURS * MCU_HOUR
+
+
+def sizes() -> str:
+    """Return the table of docs/deployment.md: memory and number of the functions for a rate."""
+    lines = ["| MB/s of the flow | `CopyMemory` | `CopyFunctions` | $ a month, all included |", "|---|---|---|---|"]
+    for mb_s in SIZES:
+        found = copies(mb_s)
+        if found is None:
+            lines.append(f"| {mb_s} | the job | | {by_spark(mb_s, slot_mb_s=MEASURED_MB_S):,.0f} |")
+        else:
+            lines.append(f"| {mb_s} | {found.memory_mb} | {found.number} | {by_functions(mb_s):,.0f} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -317,19 +397,37 @@ def main() -> None:
     print("|---|---|---|")
     print(f"| other functions | ${functions_beside_copy():.2f} | ${functions():.2f} |")
     print(f"| watching | ${watching():.2f} | ${watching():.2f} |")
-    print(
-        "\n| MB/s | from the source's zones | with `client.rack` | to the target's zones | verification every night |"
-    )
-    print("|---|---|---|---|---|")
+    print("\n| MB/s | from the source's zones | with `client.rack` | to the target's zones |")
+    print("|---|---|---|---|")
     for mb_s in RATES:
         traffic = f"${between_zones(mb_s):,.0f}"
-        print(f"| {mb_s} | {traffic} | $0 | {traffic} | ${verification(mb_s):,.0f} |")
+        print(f"| {mb_s} | {traffic} | $0 | {traffic} |")
+    print(
+        "\n| MB/s | every night: hours each | Glue, a month | between zones, a month "
+        "| everything, once: hours | Glue | between zones |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for mb_s in RATES:
+        night, whole = nightly(mb_s), complete(mb_s)
+        print(
+            f"| {mb_s} | {_hours(night)} | ${night.dollars * NIGHTS:,.0f} | ${night.between_zones * NIGHTS:,.0f} "
+            f"| {_hours(whole)} | ${whole.dollars:,.0f} | ${whole.between_zones:,.0f} |"
+        )
     print("\n| for all flows of a VPC | $ a month |")
     print("|---|---|")
-    print(f"| {ENDPOINTS} interface endpoints in one zone | {ENDPOINTS * ENDPOINT_MONTH:.2f} |")
+    for zones in (1, 2):
+        where = "one zone" if zones == 1 else "two zones"
+        print(f"| {ENDPOINTS} interface endpoints in {where} | {ENDPOINTS * ENDPOINT_MONTH * zones:.2f} |")
+    trigger = TRIGGER_ENDPOINTS * ENDPOINT_MONTH
+    print(f"| {TRIGGER_ENDPOINTS} for triggers, in one zone of a cluster's subnets | {trigger:.2f} |")
     print(f"| one more, for Lambda, if several functions copy a flow | {ENDPOINT_MONTH:.2f} |")
     print(f"| or a NAT gateway, without traffic | {NAT_MONTH:.2f} |")
     print(f"| tracing, `PassThrough` (every invocation of a flow: {tracing():.2f}) | 0.00 |")
+    print("\n| task of Fargate | $ a month | MB/s by CPU, at 80 % |")
+    print("|---|---|---|")
+    for vcpu, memory_gb in TASKS:
+        rate = vcpu * CORE_MB_S * COPY_LOAD
+        print(f"| {vcpu:g} vCPU, {memory_gb:g} GB | {fargate(vcpu, memory_gb):.2f} | {rate:.0f} |")
     print("\n| function | MB | times an hour | seconds each | $ a month | seconds beside `copy` | $ a month |")
     print("|---|---|---|---|---|---|---|")
     for one in FUNCTIONS:
@@ -340,6 +438,11 @@ def main() -> None:
         )
     rest = COPY_AT_REST
     print(f"| {rest.name} | {rest.memory_mb} | {rest.an_hour:g} | {rest.seconds:g} | {rest.dollars:.2f} | | |")
+
+
+def _hours(comparison: Comparison) -> str:
+    text = f"{comparison.hours:,.1f}"
+    return text if comparison.hours <= VERIFY_LIMIT_H else f"{text}, ended after {VERIFY_LIMIT_H}"
 
 
 def _range(least: float, most: float) -> str:

@@ -19,7 +19,7 @@ def main() -> None:
     """Compare, report, and fail the job run only if something could not be compared; differences are a metric."""
     parser = job_arguments(__doc__)
     parser.add_argument("--topics", default=".*", help="patterns of source topics, with commas")
-    parser.add_argument("--since", help="only records of this time or later")
+    parser.add_argument("--since", help="only records of this time or later, or of an age such as 26h")
     parser.add_argument("--sample", type=float, default=100.0, help="only so many percent of the records")
     parser.add_argument("--report", help="a folder, such as s3://bucket/verify, for JSON, Parquet and the page")
     arguments, _glues_own = parser.parse_known_args()

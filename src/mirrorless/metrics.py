@@ -56,7 +56,8 @@ class Metric:
     """One metric; `dimensions` are the sets under which it is emitted, `counts` says that values are added up.
 
     `cloudwatch` is False for what CloudWatch has as statistics (`-min`, `-max`, `-avg`) or as metric math (rates).
-    A `sparse` metric is mostly zero, no alarm looks at it, and CloudWatch, paid by what is sent, gets no zeros of it.
+    A `sparse` metric is mostly zero: CloudWatch, paid by what is sent, gets no zeros of it, and alarms take a missing
+    value for zero.
     `mm2` says that MirrorMaker 2 has a metric of that name.
     """
 
@@ -231,24 +232,12 @@ METRICS: Final[tuple[Metric, ...]] = (
         sparse=True,
     ),
     Metric(
-        name="topics-failed",
-        unit=Unit.COUNT,
-        meaning="Topics that could not be described, created or given more partitions in this sync run.",
-        emitter=Emitter.TOPIC_DISCOVERY,
-    ),
-    Metric(
         name="configs-changed",
         unit=Unit.COUNT,
         meaning="Remote topics whose configs were changed to those of their source topics.",
         emitter=Emitter.CONFIG_SYNC,
         counts=True,
         sparse=True,
-    ),
-    Metric(
-        name="configs-failed",
-        unit=Unit.COUNT,
-        meaning="Topics whose configs could not be read or changed in this sync run.",
-        emitter=Emitter.CONFIG_SYNC,
     ),
     Metric(
         name="acls-changed",
@@ -258,11 +247,21 @@ METRICS: Final[tuple[Metric, ...]] = (
         counts=True,
         sparse=True,
     ),
-    Metric(
-        name="acls-failed",
-        unit=Unit.COUNT,
-        meaning="ACLs that could not be read, added or removed in this sync run.",
-        emitter=Emitter.ACL_SYNC,
+    *(
+        Metric(name=name, unit=Unit.COUNT, meaning=meaning, emitter=emitter, sparse=True)
+        for name, emitter, meaning in (
+            (
+                "topics-failed",
+                Emitter.TOPIC_DISCOVERY,
+                "Topics that could not be described, created or given more partitions in this sync run.",
+            ),
+            (
+                "configs-failed",
+                Emitter.CONFIG_SYNC,
+                "Topics whose configs could not be read or changed in this sync run.",
+            ),
+            ("acls-failed", Emitter.ACL_SYNC, "ACLs that could not be read, added or removed in this sync run."),
+        )
     ),
     *_spread(
         "checkpoint-latency-ms",
@@ -332,9 +331,9 @@ METRICS: Final[tuple[Metric, ...]] = (
         emitter=Emitter.JOB_SUPERVISOR,
     ),
     Metric(
-        name="job-down",
+        name="copy-missing",
         unit=Unit.COUNT,
-        meaning="1 while a run of the copy job is wanted and none is under way, else 0.",
+        meaning="Functions that are to copy and have no invocation, each with partitions; 0 while the copy job is to.",
         emitter=Emitter.JOB_SUPERVISOR,
     ),
     Metric(

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench import cost
+from mirrorless.doctor.aws import comparison
+from mirrorless.doctor.aws.deployment import VerifyParameters
+from mirrorless.functions.engine_decision import CARRIED
 from tests.support.template import ROOT, environment, read
 
 if TYPE_CHECKING:
@@ -51,18 +54,27 @@ def test_functions_that_copy_always_run_and_overlap_when_they_hand_over() -> Non
     assert one.dollars == pytest.approx(requests * 0.20e-6 + requests * (60 + cost.OVERLAP_S) * 0.5 * 0.0000133334)
 
 
-def test_memory_is_chosen_by_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cost, "COPY_PEAK_MB", 200)
-    monkeypatch.setattr(cost, "COPY_MB_S", 20.0)
-    assert cost.copies(2) == cost.Copies(1, 256)
-    assert cost.copies(2.1) == cost.Copies(1, 512)
-    assert cost.copies(50) == cost.Copies(3, 512)
-    found = cost.copies(500)  # 25 of 512 MB would be more than the template takes
-    assert found == cost.Copies(13, 1024)
-    assert cost.copies(16 * cost.COPY_NETWORK_MB_S + 1) is None
-    assert cost.by_functions(16 * cost.COPY_NETWORK_MB_S + 1) == math.inf
+def test_memory_and_number_are_chosen_by_rate_with_reserve(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A function is loaded to 80 %, and the largest of several shares has 1.6 times the mean.
+    assert cost.copies(1.6) == cost.Copies(1, 256)
+    assert cost.copies(1.7) == cost.Copies(1, 512)
+    assert cost.copies(8) == cost.Copies(1, 512)
+    assert cost.copies(50) == cost.Copies(5, 1024)
+    found = cost.copies(200)
+    assert found is not None
+    assert (found.memory_mb, found.number) == (1769, 12)
+    assert found.number * 34.55 * 0.8 >= 200 * 1.6
+    assert cost.copies(500) is None  # the job: more functions than the template takes
+    assert cost.by_functions(500) == math.inf
     monkeypatch.setattr(cost, "COPY_PEAK_MB", 300)
-    assert cost.copies(2) == cost.Copies(1, 512)
+    assert cost.copies(1) == cost.Copies(1, 512)
+
+
+def test_the_page_of_deployment_has_the_sizes_and_the_supervisor_the_same_reserve() -> None:
+    page = (ROOT / "docs" / "deployment.md").read_text()
+    assert cost.sizes() in page
+    assert "20 MB/s per" not in page
+    assert cost.COPY_LOAD == CARRIED
 
 
 def test_heartbeats_and_checkpoints_return_at_once_while_functions_copy() -> None:
@@ -86,8 +98,9 @@ def test_what_is_not_sent_is_not_paid() -> None:
     flow = cost.watching(topics=0)
     assert cost.watching(topics=1, lagging_h=24) - flow == pytest.approx(6 * 0.30)
     assert cost.watching(topics=1, lagging_h=1) - flow == pytest.approx(6 * 0.30 / 24)
-    metrics = 21 * 0.30 + 3 * 0.30 / 24 + 5 * 0.30 / 168
-    assert flow == pytest.approx(metrics + 27 * 0.10 + 0.50 + 3.0 + 730 * 30 * 0.01e-3 + 2 * 0.50)
+    metrics = 18 * 0.30 + 3 * 0.30 / 24 + 5 * 0.30 / 168
+    logs = sum(one.an_hour for one in (*cost.FUNCTIONS, cost.COPY_AT_REST)) * 730 * 1_500 / 1e9 * 0.50
+    assert flow == pytest.approx(metrics + 29 * 0.10 + 0.50 + 3.0 + 730 * 30 * 0.01e-3 + logs)
 
 
 def test_alarms_are_paid_by_their_metrics() -> None:
@@ -100,8 +113,23 @@ def test_two_of_three_leaders_are_in_another_zone() -> None:
     assert cost.between_zones(1) == pytest.approx(2628 * 0.02 * 2 / 3)
 
 
-def test_a_night_compares_a_day_of_both_sides() -> None:
-    assert cost.verification(1) == pytest.approx(2628 * 2 / 576 * 0.88)
+def test_a_night_compares_a_day_of_both_sides_and_a_comparison_by_hand_everything() -> None:
+    night, whole = cost.nightly(1), cost.complete(1)
+    assert night.dollars == pytest.approx(26 * 3.6 * 2 / 576 * 0.88)
+    assert night.between_zones == pytest.approx(26 * 3.6 * 2 * 0.02 * 2 / 3)
+    assert whole.dollars == pytest.approx(168 * 3.6 * 2 / 576 * 0.88)
+    # What the nightly comparison of everything would cost a month: issue 63.
+    assert (round(whole.dollars * cost.NIGHTS), round(whole.between_zones * cost.NIGHTS)) == (56, 491)
+    assert cost.complete(6).hours > cost.VERIFY_LIMIT_H > cost.complete(5).hours
+
+
+def test_the_comparison_is_the_templates_and_its_duration_the_doctors() -> None:
+    flow = environment(VerifySchedule="cron(30 1 * * ? *)").nested["Forward"]
+    job, (trigger,) = flow.of_type("AWS::Glue::Job")["VerifyCopy"], flow.of_type("AWS::Glue::Trigger").values()
+    assert trigger["Actions"][0]["Arguments"] == {"--since": f"{cost.VERIFY_SINCE_H}h"}
+    assert (job["Timeout"], job["WorkerType"], job["NumberOfWorkers"]) == (cost.VERIFY_LIMIT_H * 60, "G.1X", 2)
+    assert comparison.LIMIT_H == cost.VERIFY_LIMIT_H
+    assert comparison.hours(86_400e6, VerifyParameters()) == pytest.approx(cost.nightly(1).hours)
 
 
 def test_others_are_reckoned_by_their_price_lists() -> None:

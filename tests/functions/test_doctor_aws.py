@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.request import Request, urlopen
 
@@ -15,7 +16,7 @@ from moto.kms.models import kms_backends
 from mirrorless.cli.doctor import doctor
 from mirrorless.doctor.aws.api import Api
 from tests.support.aws import aws_server
-from tests.support.aws_account import ELSEWHERE, REGION, STACK, Account
+from tests.support.aws_account import CONFIGURATION, ELSEWHERE, REGION, STACK, Account
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,6 +102,7 @@ def test_a_deployment_that_fits(account: Account) -> None:
         "security groups",
         "access to AWS",
         "access of triggers to AWS",
+        "access to brokers",
         "regions",
         "configuration",
         "secrets",
@@ -184,10 +186,8 @@ def test_endpoints_instead_of_nat(account: Account, tmp_path: Path) -> None:
     account.endpoints()
     found = examined(account.samconfig(tmp_path), status=0)
     assert wrong(found) == []
-    assert found["access to AWS"][0]["text"] == (
-        f"{account.subnets[0]}: endpoints for s3, glue, monitoring, logs, sts, sqs"
-    )
-    assert found["access of triggers to AWS"][1]["text"] == f"{account.subnets[1]}: endpoints for lambda, sts"
+    assert found["access to AWS"][0]["text"] == (f"{account.subnets[0]}: endpoints for s3, glue, monitoring, logs, sqs")
+    assert found["access of triggers to AWS"][1]["text"] == f"{account.subnets[1]}: endpoints for lambda, sts, sqs"
 
 
 def test_endpoints_that_are_missing(account: Account, tmp_path: Path) -> None:
@@ -230,6 +230,24 @@ def test_an_endpoint_of_s3_that_is_not_in_the_route_table(account: Account, tmp_
     assert ": no NAT; endpoint for s3 (vpce-" in second["text"]
 
 
+def test_brokers_that_let_neither_functions_nor_the_poller_in(account: Account, tmp_path: Path) -> None:
+    closed = account.security_group("brokers")
+    account.cluster = account.msk("closed", group=closed)
+    account.parameters["SecondClusterArn"] = account.cluster
+    found = examined(account.samconfig(tmp_path), status=1)["access to brokers"]
+    assert [one["text"].split(" refuses ")[1] for one in found] == [
+        "functions and jobs on all of 9098, 9096, 9094, 9092",
+        "Lambda's poller, which has the brokers' security groups, on all of 9098, 9096, 9094, 9092",
+    ]
+    assert found[0]["fix"] == f"add an inbound rule to {closed}: the brokers' port, source {account.group}"
+    account.allow(closed, account.group, first=9098, last=9098)
+    (poller,) = examined(account.samconfig(tmp_path), status=1)["access to brokers"]
+    assert poller["fix"] == f"add an inbound rule to {closed}: the brokers' port, source {closed}"
+    account.allow(closed, closed, first=9098, last=9098)
+    (fine,) = examined(account.samconfig(tmp_path), status=0)["access to brokers"]
+    assert fine["text"] == f"SecondClusterArn ({closed}) lets functions in, and the poller of its trigger"
+
+
 def test_public_subnets_do_not_help(account: Account, tmp_path: Path) -> None:
     account.without_nat()
     gateway = account.ec2.create_internet_gateway()["InternetGateway"]["InternetGatewayId"]
@@ -266,6 +284,23 @@ def test_a_configuration_that_is_missing_or_names_other_clusters(account: Accoun
     assert wrong(examined(account.samconfig(tmp_path, ConfigLocation="ssm:/mm2"))) == []
 
 
+def test_a_configuration_with_a_secret_that_no_role_may_read(account: Account, tmp_path: Path) -> None:
+    secret = account.secret("kafka")
+    login = (
+        "primary->backup.enabled = true\nprimary.security.protocol = SASL_SSL\nprimary.sasl.mechanism = PLAIN\n"
+        "primary.sasl.jaas.config = org.apache.kafka.common.security.plain.PlainLoginModule required "
+        'username="u" password="${secretsmanager:kafka:password}";\n'
+    )
+    account.client("s3").put_object(Bucket="conf", Key="mm2.properties", Body=(CONFIGURATION + login).encode())
+    failed = only(examined(account.samconfig(tmp_path), status=1), "configuration")
+    assert failed["text"] == (
+        "s3://conf/mm2.properties: primary.sasl.jaas.config refers to secret kafka, which SecretArns does not have: "
+        "the deployment is refused"
+    )
+    assert failed["fix"] == "add the secret's ARN to it"
+    assert wrong(examined(account.samconfig(tmp_path, SecretArns=secret))) == []
+
+
 def test_scram_secrets_under_keys_that_msk_refuses(account: Account, tmp_path: Path) -> None:
     default = account.secret("AmazonMSK_default")
     failed = only(examined(account.samconfig(tmp_path, SecretArns=default), status=1), "secrets")
@@ -298,6 +333,34 @@ def test_secrets_that_the_roles_may_not_decrypt(account: Account, tmp_path: Path
     gone = secret.replace("AmazonMSK_backup", "AmazonMSK_gone")
     missing = only(examined(account.samconfig(tmp_path, SecretArns=gone)), "secrets")
     assert missing["text"] == f"{gone} (SecretArns) does not exist"
+
+
+@pytest.mark.parametrize(("gigabytes", "status"), [(500, "ok"), (4_000, "warning")])
+def test_a_comparison_that_twelve_hours_cannot_suffice_for(account: Account, gigabytes: int, status: str) -> None:
+    account.parameters |= {"VerifySchedule": "cron(30 1 * * ? *)", "VerifySince": "26h"}
+    account.deploy()
+    account.run(account.jobs[0], "RUNNING")
+    account.mapping("Checkpoint")
+    assert examined(STACK)["comparison"][0]["text"].endswith("nothing was copied yet, so its duration is not known")
+    flow = [{"Name": "source", "Value": "primary"}, {"Name": "target", "Value": "backup"}]
+    this_hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    account.client("cloudwatch").put_metric_data(
+        Namespace=f"Mirrorless/{STACK}",
+        MetricData=[
+            {
+                "MetricName": "byte-count",
+                "Dimensions": flow,
+                "Timestamp": this_hour - timedelta(hours=4),
+                "Value": gigabytes * 1e9,
+            }
+        ],
+    )
+    (found,) = examined(STACK)["comparison"]
+    assert found["status"] == status
+    hours = {500: "1.9", 4_000: "15.0"}[gigabytes]
+    begins = f"primary->backup: {gigabytes}.0 GB copied in a day; comparing 26h takes about {hours} hours"
+    ends = "" if status == "ok" else ", and the job G.1X x 2 is ended after 12"
+    assert found["text"] == begins + ends
 
 
 def test_concurrency_of_a_new_account(account: Account, limits: dict[str, int], tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_job_that_does_not_run_is_started_once(world: World, aws: Aws, job: st
     assert function.metrics() == {
         "job-running": [1, 1],
         "job-paused": [0, 0],
-        "job-down": [0, 0],
+        "copy-missing": [0, 0],
         "engine-functions": [0, 0],
         "job-starts": [1],  # no zeros of what is mostly zero
     }
@@ -88,7 +88,6 @@ def test_a_paused_flow_is_stopped_and_a_resumed_one_goes_on(world: World, aws: A
     assert [one["JobRunState"] for one in runs(aws, job)] == ["STOPPING"]
     assert function.metrics()["job-running"] == [1, 0, 0]
     assert function.metrics()["job-paused"] == [0, 1, 1]
-    assert function.metrics()["job-down"] == [0, 0, 0]
 
     states.write(TargetState.STARTED)
     assert function.invoke(schedule())["reason"] == "a run is being stopped; the next one starts after it"
@@ -155,11 +154,12 @@ def test_before_topic_discovery_has_made_the_progress_topic_functions_are_chosen
 ) -> None:
     world.topic()
     world.write_settings(**{"mirrorless.engine": "auto"})
-    function = start("job_supervisor", MIRRORLESS_JOB=job)
+    function = start("job_supervisor", MIRRORLESS_JOB=job, MIRRORLESS_COPY_FUNCTIONS="3")
     answer = function.invoke(schedule())
     assert (answer["engine"], answer["running"]) == ("functions", False)
     assert runs(aws, job) == []
     assert function.metrics()["engine-functions"] == [1]
+    assert function.metrics()["copy-missing"] == [3]  # none runs
     world.discover()
     assert function.invoke(schedule())["engine"] == "functions"
     choice = MarkReader(world.place().load()).read().chosen(world.place().load(), world.place().deployment)

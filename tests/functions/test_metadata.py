@@ -28,7 +28,7 @@ def test_new_topics_are_created_and_found_done_by_the_next_invocation(world: Wor
 
     assert function.invoke(schedule())["changed"] == 0
     assert function.metrics()["topics-created"] == [3]
-    assert function.metrics()["topics-failed"] == [0, 0]
+    assert "topics-failed" not in function.metrics()  # no zeros
 
 
 def test_near_its_limit_an_invocation_says_what_is_left_and_the_next_one_does_it(world: World, start: Start) -> None:

@@ -40,6 +40,8 @@ NOT_OURS: Final[dict[str, set[str] | None]] = {
     "TemporaryFiles": {"s3:GetObject", "s3:PutObject", "s3:DeleteObject"},
     # S3, SSM and Secrets Manager decrypt in our name.
     "Key": {"kms:Decrypt"},
+    # MSK's signer assumes the role of awsRoleArn.
+    "ClientRoles": {"sts:AssumeRole"},
     # Lambda's poller.
     "TriggerFindsCluster": {
         "kafka:DescribeCluster",
@@ -62,6 +64,7 @@ def flow() -> Stack:
     return environment(
         SecretArns="arn:aws:secretsmanager:eu-central-1:111122223333:secret:kafka-AbCdEf",
         ParameterArns="arn:aws:ssm:eu-central-1:111122223333:parameter/kafka",
+        ClientRoleArns="arn:aws:iam::444455556666:role/msk-reader",
         KmsKeyArns="arn:aws:kms:eu-central-1:111122223333:key/1,arn:aws:kms:eu-central-1:111122223333:key/2",
         first="{alias}.security.protocol=SASL_SSL\n{alias}.sasl.mechanism=SCRAM-SHA-512\n",
         FirstSecretArn="arn:aws:secretsmanager:eu-central-1:111122223333:secret:AmazonMSK_first-AbCdEf",
@@ -135,9 +138,16 @@ def test_a_star_stands_only_where_aws_knows_no_resource(flow: Stack, function: s
 
 def test_the_publisher_may_do_what_it_does_and_nothing_else() -> None:
     (policy,) = environment().nested["Shared"].of_type("AWS::IAM::Role")["PublisherRole"]["Policies"]
-    publish, find, log = policy["PolicyDocument"]["Statement"]
+    publish, find, used, layers, log = policy["PolicyDocument"]["Statement"]
     assert actions(find) == {"s3:ListBucket"}
-    assert actions(publish) == rights(ROOT / "infra" / "publisher" / "app.py")
+    asked = rights(ROOT / "infra" / "publisher" / "app.py")
+    assert actions(publish) | actions(layers) == asked
+    # By paginators, which are no calls of their names.
+    assert (actions(used), used["Resource"]) == (
+        {"glue:GetJobs", "lambda:ListFunctions", "lambda:ListLayerVersions"},
+        "*",
+    )
+    assert layers["Resource"] == "arn:aws:lambda:eu-central-1:111122223333:layer:stack-library:*"
     assert actions(log) == {"logs:CreateLogStream", "logs:PutLogEvents"}
 
 
@@ -154,6 +164,35 @@ def test_no_role_is_empty_where_a_cluster_does_not_log_in_by_iam(iam: str) -> No
     for role in roles.of_type("AWS::IAM::Role").values():
         assert all(policy["PolicyDocument"]["Statement"] for policy in role["Policies"])
     assert all(one["PolicyDocument"]["Statement"] for one in roles.of_type("AWS::IAM::ManagedPolicy").values())
+
+
+def test_acls_are_altered_only_if_they_are_synchronized() -> None:
+    flow = environment("sync.topic.acls.enabled=false\nmirrorless.acls.prune=true\n").nested["Forward"]
+    allowed = {action for one in statements(flow, "acl_sync") for action in actions(one)}
+    assert not allowed & {"kafka-cluster:AlterCluster", "kafka-cluster:DescribeCluster", "kafka-cluster:WriteData"}
+    on = {action for one in statements(environment().nested["Forward"], "acl_sync") for action in actions(one)}
+    assert "kafka-cluster:AlterCluster" in on
+
+
+@pytest.mark.parametrize(
+    ("topics", "given", "pattern"),
+    [
+        (".*", "*", "*"),
+        ("orders", "*", "orders"),
+        ("orders, orders-dlq", "*", "orders*"),
+        ("orders, payments", "*", "*"),
+        ("orders.*", "*", "orders*"),
+        ("orders?", "*", "order*"),
+        (r"orders\\.v1", "*", "orders*"),
+        ("orders|payments", "*", "*"),
+        ("shop-orders, shop-pay.*", "*", "shop-*"),
+        ("orders", "shop*", "shop*"),
+    ],
+)
+def test_rights_are_on_the_topics_and_groups_that_the_settings_name(topics: str, given: str, pattern: str) -> None:
+    flow = environment(f"topics={topics}\ngroups={topics}\n", FirstTopics=given, FirstGroups=given).nested["Forward"]
+    roles = flow.nested["Roles"].parameters
+    assert (roles["Topics"], roles["RemoteTopics"], roles["Groups"]) == (pattern, f"primary.{pattern}", pattern)
 
 
 def test_a_function_that_copies_alone_starts_no_other(flow: Stack) -> None:

@@ -11,6 +11,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import re
+import subprocess
+import sys
 import zipfile
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +26,7 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from tests.packaging.test_expanded import deployed
 from tests.support.aws import aws_server
 from tests.support.expanded import expand_all, resolved, stacks
-from tests.support.template import ACCOUNT, REGION, cluster_arn
+from tests.support.template import ACCOUNT, REGION, ROOT, cluster_arn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,8 +82,12 @@ def aws() -> Iterator[Callable[[str], Any]]:
 
 def environment(expanded: Path, **parameters: str) -> dict[str, Stack]:
     """Return every stack of a deployment by the path of its name."""
-    arns = {"FirstClusterArn": cluster_arn("primary"), "SecondClusterArn": cluster_arn("backup")}
-    return dict(stacks(deployed(expanded, **(arns | parameters)), "environment"))
+    usual = {
+        "FirstClusterArn": cluster_arn("primary"),
+        "SecondClusterArn": cluster_arn("backup"),
+        "VerifySchedule": "cron(30 1 * * ? *)",
+    }
+    return dict(stacks(deployed(expanded, **(usual | parameters)), "environment"))
 
 
 def test_stacks_are_created_changed_and_deleted(expanded: Path, aws: Callable[[str], Any]) -> None:
@@ -120,6 +128,46 @@ def test_stacks_are_created_changed_and_deleted(expanded: Path, aws: Callable[[s
     assert not aws("lambda").list_functions()["Functions"]
     assert not aws("logs").describe_log_groups()["logGroups"]
     assert not [one for one in aws("iam").list_roles()["Roles"] if one["RoleName"].startswith("environment-")]
+
+
+def test_a_stack_with_reports_is_deleted_and_its_bucket_stays(expanded: Path, aws: Callable[[str], Any]) -> None:
+    shared = next(stack for name, stack in environment(expanded).items() if name.endswith("Shared"))
+    kept = {name for name, one in shared.resources.items() if one.get("DeletionPolicy") == "RetainExceptOnCreate"}
+    assert kept == {"Artifacts", "ArtifactsOnlyByTls"}
+    assert all(shared.resources[name]["UpdateReplacePolicy"] == "Retain" for name in kept)
+    _upload_code(aws, environment(expanded))
+    cloudformation, s3 = aws("cloudformation"), aws("s3")
+    # moto knows the older policy only.
+    body = _body(shared, {}).replace("RetainExceptOnCreate", "Retain")
+    cloudformation.create_stack(StackName="shared", TemplateBody=body, Capabilities=["CAPABILITY_IAM"])
+    bucket = _expect(cloudformation, "shared", "CREATE_COMPLETE", shared)["Artifacts"]
+    assert shared.resources["Artifacts"]["Properties"]["VersioningConfiguration"] == {"Status": "Enabled"}
+    s3.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})  # moto leaves it out
+    for content in (b"one", b"two"):
+        s3.put_object(Bucket=bucket, Key="verify/report.json", Body=content)
+    cloudformation.delete_stack(StackName="shared")
+    assert not [
+        one for one in cloudformation.list_stacks()["StackSummaries"] if one["StackStatus"] != "DELETE_COMPLETE"
+    ]
+    assert s3.get_object(Bucket=bucket, Key="verify/report.json")["Body"].read() == b"two"
+
+    # The line of docs/deployment.md that deletes the reports.
+    (line,) = re.findall(r"python -c '(import boto3[^']+)' <bucket>", (ROOT / "docs" / "deployment.md").read_text())
+    made = subprocess.run(
+        [sys.executable, "-c", line, bucket],
+        env=os.environ
+        | {
+            "AWS_ENDPOINT_URL": s3.meta.endpoint_url,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": REGION,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    assert bucket not in {one["Name"] for one in s3.list_buckets()["Buckets"]}
 
 
 def test_what_is_not_made_is_what_moto_cannot_make(expanded: Path) -> None:

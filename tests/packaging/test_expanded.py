@@ -20,7 +20,7 @@ BOTH_WAYS: Final = {"BackwardEnabled": "true"}
 ELSEWHERE: Final = cluster_arn("primary", account="444455556666")
 CONNECTION: Final = f"arn:aws:kafka:eu-central-1:444455556666:vpc-connection/{ACCOUNT}/primary/0f1e2d3c-1111-2222-3333"
 CASES: Final[dict[str, dict[str, str]]] = {
-    "same region": BOTH_WAYS,
+    "same region": {**BOTH_WAYS, "VerifySchedule": "cron(30 1 * * ? *)"},
     "two regions": {**BOTH_WAYS, "FirstClusterArn": cluster_arn("primary", region="us-east-1")},
     "two accounts": {**BOTH_WAYS, "FirstClusterArn": ELSEWHERE, "FirstTriggerArn": CONNECTION},
     "no MSK": {**BOTH_WAYS, "FirstClusterArn": "", "SecondClusterArn": "", "Triggers": "all"},
@@ -32,6 +32,7 @@ CASES: Final[dict[str, dict[str, str]]] = {
         "ForwardCopyFunctions": "3",
         "ForwardCopyMemory": "1769",
         "VerifySchedule": "",
+        "CustomResourcesInVpc": "true",
         "DrillSchedule": "",
         "AlarmTopicArn": f"arn:aws:sns:eu-central-1:{ACCOUNT}:alarms",
         "LogKmsKeyArn": f"arn:aws:kms:eu-central-1:{ACCOUNT}:key/0f1e2d3c-1111-2222-3333-444455556666",
@@ -61,7 +62,7 @@ def deployed(expanded: Path, template: str = "template.yaml", **parameters: Any)
         "SubnetIds": "subnet-0a1b2c3d4e5f60001",
         "SecurityGroupIds": "sg-0a1b2c3d4e5f60001",
     }
-    return Stack(expanded / template, usual | parameters, custom(configuration(both_ways=True)))
+    return Stack(expanded / template, usual | parameters, custom(configuration(both_ways=True), since="1764000000"))
 
 
 def environment(expanded: Path, case: str) -> Stack:
@@ -84,15 +85,20 @@ def test_no_deployment_has_a_fault(
     assert linted.returncode == 0, linted.stdout
 
 
-def test_what_copies_is_in_one_zone(expanded: Path) -> None:
+def test_functions_are_in_every_zone_and_jobs_in_the_one_of_their_connection(expanded: Path) -> None:
     flow = deployed(expanded, SubnetIds="subnet-1,subnet-2").nested["Forward"]
     functions = flow.of_type("AWS::Lambda::Function")
     networks = {name: one["VpcConfig"] for name, one in functions.items() if "VpcConfig" in one}
     assert {tuple(one["SecurityGroupIds"]) for one in networks.values()} == {("sg-0a1b2c3d4e5f60001",)}
-    assert networks.pop("Copy")["SubnetIds"] == ["subnet-1"]
     assert {tuple(one["SubnetIds"]) for one in networks.values()} == {("subnet-1", "subnet-2")}
+    assert "Copy" in networks
     (connection,) = flow.of_type("AWS::Glue::Connection").values()
     assert connection["ConnectionInput"]["PhysicalConnectionRequirements"]["SubnetId"] == "subnet-1"
+    # The switch of docs/deployment.md, "The loss of a zone": another order of the subnets.
+    other = deployed(expanded, SubnetIds="subnet-2,subnet-1").nested["Forward"]
+    (connection,) = other.of_type("AWS::Glue::Connection").values()
+    assert connection["ConnectionInput"]["PhysicalConnectionRequirements"]["SubnetId"] == "subnet-2"
+    assert other.resources["Settings"]["Properties"]["SubnetId"] == "subnet-2"
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -19,7 +20,7 @@ from mirrorless.functions.job_supervisor import OVER
 from mirrorless.settings import load
 from mirrorless.settings.model import Flow
 from tests.packaging.test_aws_rights import statements
-from tests.support.template import REGION, ROOT, cluster_arn, configuration, environment
+from tests.support.template import REGION, ROOT, cluster_arn, configuration, environment, read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,6 +129,9 @@ def test_functions_that_copy_are_as_many_and_as_large_as_the_parameters_have_it(
     assert (variables(there, "Copy")["MIRRORLESS_COPY_FUNCTIONS"], memory(there)) == ("3", 1769)
     assert (variables(back, "Copy")["MIRRORLESS_COPY_FUNCTIONS"], memory(back)) == ("2", 256)
     assert variables(environment().nested["Forward"], "Copy")["MIRRORLESS_COPY_FUNCTIONS"] == "1"
+    # The supervisor knows how many have to run.
+    assert variables(there, "JobSupervisor")["MIRRORLESS_COPY_FUNCTIONS"] == "3"
+    assert variables(back, "JobSupervisor")["MIRRORLESS_COPY_FUNCTIONS"] == "2"
 
 
 def memory(flow: Stack) -> int:
@@ -157,6 +161,41 @@ def test_triggers_are_on_the_topics_that_the_copy_and_the_heartbeats_write(locat
     assert beats["Topics"] == ["primary.heartbeats"]
     assert beats["EventSourceArn"] == cluster_arn("backup")
     assert all(one["DestinationConfig"]["OnFailure"]["Destination"] == "<Failures.Arn>" for one in (trigger, beats))
+
+
+def test_another_topic_or_source_replaces_the_trigger() -> None:
+    """For StartingPositionTimestamp CloudFormation replaces a mapping; two of a source may not be one group."""
+    usual = triggers(environment(custom_since="1000").nested["Forward"])
+    for one in usual.values():
+        assert (one["StartingPosition"], one["StartingPositionTimestamp"]) == ("AT_TIMESTAMP", "1000")
+
+    def groups(flow: Stack) -> dict[str, str]:
+        return {
+            name: one.get("AmazonManagedKafkaEventSourceConfig", one.get("SelfManagedKafkaEventSourceConfig"))[
+                "ConsumerGroupId"
+            ]
+            for name, one in triggers(flow).items()
+        }
+
+    before = groups(environment().nested["Forward"])
+    separated = groups(environment("replication.policy.separator=_\n").nested["Forward"])
+    assert separated["Heartbeats"] != before["Heartbeats"]
+    moved = groups(environment(FirstClusterArn=cluster_arn("other")).nested["Forward"])
+    assert moved["OffsetSyncs"] != before["OffsetSyncs"]
+    assert moved["Heartbeats"] == before["Heartbeats"]
+    assert groups(environment("tasks.max=4\n").nested["Forward"]) == before
+    # The roles may use each of them.
+    for function, sid in (("checkpoint", "OffsetSyncs"), ("heartbeat_monitor", "Heartbeats")):
+        flow = environment().nested["Forward"]
+        (group,) = [one for one in statements(flow, function) if one["Sid"] == "TriggerGroup"]
+        assert fnmatchcase(before[sid], group["Resource"].rpartition("/")[2])
+
+
+def test_a_trigger_has_no_more_bootstrap_servers_than_lambda_takes() -> None:
+    servers = ",".join(f"b{number}:9098" for number in range(12))
+    outside = environment(f"primary.bootstrap.servers={servers}\n", FirstClusterArn="", Triggers="all")
+    passed = triggers(outside.nested["Forward"])["OffsetSyncs"]["SelfManagedEventSource"]["Endpoints"]
+    assert passed["KafkaBootstrapServers"] == servers.split(",")[:10]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +287,7 @@ def test_the_job_runs_once_and_is_told_the_flow() -> None:
     assert {f"{arguments['--custom-logGroup-prefix']}/{kind}" for kind in ("output", "error")} < logs
 
 
-def test_the_comparison_runs_by_itself_once_at_a_time_with_the_jars_to_read_kafka() -> None:
+def test_the_comparison_runs_once_at_a_time_with_the_jars_to_read_kafka() -> None:
     flow = environment().nested["Forward"]
     job = flow.of_type("AWS::Glue::Job")["VerifyCopy"]
     assert (job["GlueVersion"], job["Command"]["Name"]) == ("6.0", "glueetl")
@@ -261,11 +300,23 @@ def test_the_comparison_runs_by_itself_once_at_a_time_with_the_jars_to_read_kafk
     assert arguments["--report"] == "s3://<Artifacts>/verify/stack-forward"
     logs = {one["LogGroupName"] for one in flow.of_type("AWS::Logs::LogGroup").values()}
     assert {f"{arguments['--custom-logGroup-prefix']}/{kind}" for kind in ("output", "error")} < logs
-    (trigger,) = flow.of_type("AWS::Glue::Trigger").values()
-    assert (trigger["Type"], trigger["StartOnCreation"]) == ("SCHEDULED", True)
-    assert trigger["Schedule"] == "cron(30 1 * * ? *)"
-    assert trigger["Actions"] == [{"JobName": "<VerifyCopy>"}]
-    assert not environment(VerifySchedule="").nested["Forward"].of_type("AWS::Glue::Trigger")
+    assert "--since" not in arguments  # a run by hand compares everything
+
+
+def test_a_comparison_is_scheduled_only_if_wanted_and_compares_the_interval() -> None:
+    assert not environment().nested["Forward"].of_type("AWS::Glue::Trigger")
+    weekly = {"VerifySchedule": "cron(30 1 ? * SUN *)", "VerifySince": "8d"}
+    for given, schedule, since in (
+        ({"VerifySchedule": "cron(30 1 * * ? *)"}, "cron(30 1 * * ? *)", "26h"),
+        (weekly, "cron(30 1 ? * SUN *)", "8d"),
+    ):
+        flow = environment(**given).nested["Forward"]
+        (trigger,) = flow.of_type("AWS::Glue::Trigger").values()
+        assert (trigger["Type"], trigger["StartOnCreation"]) == ("SCHEDULED", True)
+        assert trigger["Schedule"] == schedule
+        assert trigger["Actions"] == [{"JobName": "<VerifyCopy>", "Arguments": {"--since": since}}]
+    for template in ("template.yaml", "flow.yaml"):
+        assert read(ROOT / "infra" / template)["Parameters"]["VerifySchedule"]["Default"] == ""
 
 
 def test_the_jobs_own_arguments_are_those_of_its_script() -> None:
@@ -320,7 +371,8 @@ def test_a_comparison_that_failed_is_a_message_in_the_queue_of_failures() -> Non
     assert rule["EventPattern"]["detail"] == {"jobName": ["<VerifyCopy>"], "state": ["FAILED", "TIMEOUT", "ERROR"]}
     assert [one["Arn"] for one in rule["Targets"]] == ["<Failures.Arn>"]
     (policy,) = flow.of_type("AWS::SQS::QueuePolicy").values()
-    (statement,) = policy["PolicyDocument"]["Statement"]
+    only_tls, statement = policy["PolicyDocument"]["Statement"]
+    assert (only_tls["Effect"], only_tls["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
     assert (statement["Action"], statement["Resource"]) == ("sqs:SendMessage", "<Failures.Arn>")
     assert statement["Condition"] == {"ArnEquals": {"aws:SourceArn": "<VerifyFailed.Arn>"}}
 

@@ -7,13 +7,14 @@ import json
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
+from moto.core.models import DEFAULT_ACCOUNT_ID
 
 from tests.support.aws import aws_server
 from tests.support.template import ROOT
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 BUCKET = "artifacts"
+LAYER = f"arn:aws:lambda:us-east-1:{DEFAULT_ACCOUNT_ID}:layer:mirrorless-shared-library"
 
 
 @dataclass
@@ -31,6 +33,7 @@ class CloudFormation:
     """Keeps the answers that are put to its address."""
 
     url: str
+    layer: int = 1
     answers: list[dict[str, Any]] = field(default_factory=list)
 
     def event(self, kind: str, bucket: str = BUCKET, **more: str) -> dict[str, Any]:
@@ -41,7 +44,12 @@ class CloudFormation:
             "StackId": "arn:stack",
             "RequestId": "r-1",
             "LogicalResourceId": "Release",
-            "ResourceProperties": {"ServiceToken": "arn:function", "Bucket": bucket, "Revision": "1"},
+            "ResourceProperties": {
+                "ServiceToken": "arn:function",
+                "Bucket": bucket,
+                "Library": f"{LAYER}:{self.layer}",
+                "Revision": "1",
+            },
             **more,
         }
 
@@ -80,6 +88,7 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             monkeypatch.setenv(name, value)
         client = boto3.client("s3")
         client.create_bucket(Bucket=BUCKET)
+        boto3.client("lambda").publish_layer_version(LayerName="mirrorless-shared-library", Content={"ZipFile": b"x"})
         yield client
 
 
@@ -140,8 +149,7 @@ def test_a_release_is_there_until_two_weeks_after_the_next(
     first = cloudformation.answers[-1]
 
     # However old it is: what counts is since when it is replaced.
-    much_later = SimpleNamespace(now=lambda tz: datetime.now(tz) + timedelta(days=13))
-    monkeypatch.setattr(new, "datetime", much_later)
+    later(new, monkeypatch, days=13)
     new.handler(cloudformation.event("Update", PhysicalResourceId=first["PhysicalResourceId"]), Context())
     second = cloudformation.answers[-1]
     # With another id CloudFormation would have the first one's files removed, which a run under way still needs.
@@ -149,14 +157,102 @@ def test_a_release_is_there_until_two_weeks_after_the_next(
     assert second["Data"]["Release"] != first["Data"]["Release"]
     assert len(keys(s3)) == 10
 
-    later = SimpleNamespace(now=lambda tz: datetime.now(tz) + timedelta(days=15))
-    monkeypatch.setattr(new, "datetime", later)
+    later(new, monkeypatch, days=15)
     new.handler(cloudformation.event("Update", PhysicalResourceId=first["PhysicalResourceId"]), Context())
     assert {key.split("/")[1] for key in keys(s3)} == {second["Data"]["Release"]}
     s3.put_object(Bucket=BUCKET, Key="verify/report.json", Body=b"")
     new.handler(cloudformation.event("Delete", PhysicalResourceId=first["PhysicalResourceId"]), Context())
     assert cloudformation.answers[-1]["Status"] == "SUCCESS"
     assert keys(s3) == ["verify/report.json"]
+
+
+def later(module: ModuleType, monkeypatch: pytest.MonkeyPatch, *, days: int) -> None:
+    """Let so many days pass for a publisher."""
+
+    def now(tz: tzinfo) -> datetime:
+        return datetime.now(tz) + timedelta(days=days)
+
+    monkeypatch.setattr(module, "datetime", SimpleNamespace(now=now, fromisoformat=datetime.fromisoformat))
+
+
+def test_a_release_is_there_as_long_as_a_flow_names_it(
+    s3: Any,  # noqa: ANN401
+    cloudformation: CloudFormation,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old, new = publisher(tmp_path / "old", b"old environment"), publisher(tmp_path / "new", b"new environment")
+    old.handler(cloudformation.event("Create"), Context())
+    first = cloudformation.answers[-1]["Data"]
+    glue = boto3.client("glue")
+    glue.create_job(
+        Name="orders-copy", Role="role", Command={"Name": "gluestreaming", "ScriptLocation": first["PartitionCopy"]}
+    )
+    later(new, monkeypatch, days=100)
+    new.handler(cloudformation.event("Update", PhysicalResourceId="Release"), Context())
+    second = cloudformation.answers[-1]["Data"]
+    new.handler(cloudformation.event("Update", PhysicalResourceId="Release"), Context())
+    assert {key.split("/")[1] for key in keys(s3)} == {first["Release"], second["Release"]}
+
+    # The shared stack is not deleted under a flow.
+    new.handler(cloudformation.event("Delete", PhysicalResourceId="Release"), Context())
+    assert cloudformation.answers[-1]["Status"] == "FAILED"
+    reason = f"jobs of other stacks use releases of {BUCKET}: orders-copy"
+    assert cloudformation.answers[-1]["Reason"].startswith(reason)
+    assert len(keys(s3)) == 10
+
+    glue.delete_job(JobName="orders-copy")
+    new.handler(cloudformation.event("Update", PhysicalResourceId="Release"), Context())
+    assert {key.split("/")[1] for key in keys(s3)} == {second["Release"]}
+
+
+def test_a_roll_back_brings_the_release_before(s3: Any, cloudformation: CloudFormation, tmp_path: Path) -> None:  # noqa: ANN401
+    old, new = publisher(tmp_path / "old", b"old environment"), publisher(tmp_path / "new", b"new environment")
+    for module in (old, new, old):
+        module.handler(cloudformation.event("Update", PhysicalResourceId="Release"), Context())
+    first, second, again = (one["Data"] for one in cloudformation.answers)
+    assert again == first != second
+    assert {key.split("/")[1] for key in keys(s3)} == {first["Release"], second["Release"]}
+
+
+def test_a_version_of_the_layer_is_there_as_long_as_a_function_has_it(
+    s3: Any,  # noqa: ANN401 -- with the layer
+    cloudformation: CloudFormation,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert s3
+    functions = boto3.client("lambda")
+    for content in (b"y", b"z"):
+        functions.publish_layer_version(LayerName="mirrorless-shared-library", Content={"ZipFile": content})
+    functions.publish_layer_version(LayerName="of-somebody-else", Content={"ZipFile": b"x"})
+    trust = '{"Version": "2012-10-17", "Statement": []}'
+    role = boto3.client("iam").create_role(RoleName="role", AssumeRolePolicyDocument=trust)["Role"]["Arn"]
+    functions.create_function(
+        FunctionName="orders",
+        Runtime="python3.13",
+        Handler="app.handler",
+        Role=role,
+        Code={"ZipFile": b"x"},
+        Layers=[f"{LAYER}:1"],
+    )
+    cloudformation.layer = 3
+
+    def versions() -> set[int]:
+        listed = functions.list_layer_versions(LayerName="mirrorless-shared-library")["LayerVersions"]
+        return {one["Version"] for one in listed}
+
+    one = publisher(tmp_path / "one", b"environment")
+    one.handler(cloudformation.event("Create"), Context())
+    assert versions() == {1, 2, 3}  # of today
+    later(one, monkeypatch, days=15)
+    one.handler(cloudformation.event("Update", PhysicalResourceId="Release"), Context())
+    assert cloudformation.answers[-1]["Status"] == "SUCCESS", cloudformation.answers[-1]
+    assert versions() == {1, 3}
+    functions.delete_function(FunctionName="orders")
+    one.handler(cloudformation.event("Update", PhysicalResourceId="Release"), Context())
+    assert versions() == {3}
+    assert functions.list_layer_versions(LayerName="of-somebody-else")["LayerVersions"]
 
 
 def test_the_same_files_are_the_same_release(s3: Any, cloudformation: CloudFormation, tmp_path: Path) -> None:  # noqa: ANN401

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.support.template import ACCOUNT, ROOT, environment
@@ -56,6 +57,39 @@ def test_reports_and_temporary_files_end_and_releases_stay() -> None:
     assert not any("ExpirationInDays" in one and not one.get("Prefix") for one in rules.values())
     jobs = of_type("AWS::Glue::Job")
     assert all(one["DefaultArguments"]["--TempDir"].startswith("s3://<Artifacts>/temp/stack-") for one in jobs)
+
+
+def test_custom_resources_are_in_the_vpc_if_wanted() -> None:
+    def networks(**parameters: str) -> list[Any]:
+        deployment = environment(**parameters)
+        publisher = deployment.nested["Shared"].of_type("AWS::Serverless::Function")["Publisher"]
+        reader = deployment.nested["Forward"].of_type("AWS::Lambda::Function")["SettingsReader"]
+        roles = {
+            **deployment.nested["Shared"].of_type("AWS::IAM::Role"),
+            **deployment.nested["Forward"].of_type("AWS::IAM::Role"),
+        }
+        for role in roles.values():
+            sids = [one.get("Sid") for one in role["Policies"][0]["PolicyDocument"]["Statement"]]
+            assert ("Network" in sids) == bool(parameters)
+        return [one.get("VpcConfig") for one in (publisher, reader)]
+
+    assert networks() == [None, None]
+    inside = {"SubnetIds": ["subnet-1", "subnet-2"], "SecurityGroupIds": ["sg-1"]}
+    assert networks(CustomResourcesInVpc="true") == [inside, inside]
+
+
+def test_the_publisher_keeps_one_version_of_itself() -> None:
+    shared = environment().nested["Shared"]
+    publisher = shared.of_type("AWS::Serverless::Function")["Publisher"]
+    assert publisher["VersionDeletionPolicy"] == "Delete"
+
+
+def test_each_environment_of_production_notifies_of_alarms() -> None:
+    written = tomllib.loads((ROOT / "samconfig.toml").read_text())
+    for name in ("prod", "prod-back"):
+        given = written[name]["deploy"]["parameters"]["parameter_overrides"]
+        region = written[name]["deploy"]["parameters"]["region"]
+        assert any(one.startswith(f"AlarmTopicArn=arn:aws:sns:{region}:") for one in given), name
 
 
 def test_every_requirement_has_a_hash() -> None:

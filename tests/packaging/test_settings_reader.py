@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -12,7 +13,7 @@ from mirrorless.functions.flow_resource import handler
 from tests.packaging.test_publisher import Context, listening
 from tests.support.aws import aws_server
 from tests.support.aws_calls import SOURCE, reachable, rights
-from tests.support.template import configuration, environment
+from tests.support.template import IAM, configuration, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +62,35 @@ def test_a_deployment_is_told_the_flow_and_the_zone(subnet: str) -> None:
         assert answer("Delete", cloudformation, **given)["Status"] == "SUCCESS"
 
 
+def test_a_trigger_is_replaced_with_its_topic_and_only_then(subnet: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def deploy(lines: str, now_s: int) -> dict[str, Any]:
+        monkeypatch.setattr("mirrorless.functions.flow_resource.time", SimpleNamespace(time=lambda: now_s))
+        boto3.client("s3").put_object(Bucket="conf", Key="mm2.properties", Body=configuration(lines).encode())
+        before = (
+            {"PhysicalResourceId": cloudformation.answers[-1]["PhysicalResourceId"]} if cloudformation.answers else {}
+        )
+        event = cloudformation.event("Update" if before else "Create", **before)
+        properties = {"ConfigLocation": "s3://conf/mm2.properties", "SubnetId": subnet}
+        handler(event | {"LogicalResourceId": "Settings", "ResourceProperties": properties}, Context())
+        found: dict[str, Any] = cloudformation.answers[-1]
+        assert found["Status"] == "SUCCESS", found
+        return found
+
+    with listening() as cloudformation:
+        first = deploy("", 1_000)
+        assert (first["Data"]["OffsetSyncsSince"], first["Data"]["HeartbeatsSince"]) == ("1000", "1000")
+        again = deploy("tasks.max=4\n", 2_000)
+        assert again["Data"] == first["Data"]
+        assert again["PhysicalResourceId"] == first["PhysicalResourceId"]
+        other = deploy("offset-syncs.topic.location=target\n", 3_000)
+        assert (other["Data"]["OffsetSyncsSince"], other["Data"]["HeartbeatsSince"]) == ("3000", "1000")
+        assert other["Data"]["OffsetSyncsId"] != first["Data"]["OffsetSyncsId"]
+        # CloudFormation deletes the old id then, which is nothing.
+        assert other["PhysicalResourceId"] != first["PhysicalResourceId"]
+        separated = deploy("replication.policy.separator=_\n", 4_000)
+        assert (separated["Data"]["OffsetSyncsSince"], separated["Data"]["HeartbeatsSince"]) == ("4000", "4000")
+
+
 def test_a_configuration_that_cannot_be_used_fails_the_deployment_with_its_line(subnet: str) -> None:
     with listening() as cloudformation:
         missing = answer("Create", cloudformation, ConfigLocation="s3://conf/none", SubnetId=subnet)
@@ -69,7 +99,64 @@ def test_a_configuration_that_cannot_be_used_fails_the_deployment_with_its_line(
         other = {"ConfigLocation": "s3://conf/mm2.properties", "SubnetId": subnet, "Flow": "primary->other"}
         unknown = answer("Update", cloudformation, **other)
         assert "primary->other.enabled" in unknown["Reason"]
-        assert unknown["PhysicalResourceId"] == "Settings"
+        assert unknown["PhysicalResourceId"] == "Settings"  # as before: nothing is deleted
+
+
+SCRAM = (
+    'primary.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required username="u" '
+    'password="%s";\n'
+)
+ROLE = (
+    "primary.sasl.jaas.config=software.amazon.msk.auth.iam.IAMLoginModule required "
+    'awsRoleArn="arn:aws:iam::444455556666:role/msk-reader";\n'
+)
+SECRET = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:kafka/user-AbCdEf"  # noqa: S105 -- an ARN
+PARAMETER = "arn:aws:ssm:eu-central-1:111122223333:parameter/kafka/password"
+
+
+@pytest.mark.parametrize(
+    ("lines", "granted", "reason"),
+    [
+        (
+            SCRAM % "${secretsmanager:kafka/user:password}",
+            {"SecretArns": SECRET},
+            "refers to secret kafka/user, which SecretArns does not have; add the secret's ARN to it",
+        ),
+        (
+            SCRAM % f"${{secretsmanager:{SECRET}:password}}",
+            {"SecretArns": SECRET},
+            f"refers to secret {SECRET}, which SecretArns does not have; add the secret's ARN to it",
+        ),
+        (
+            SCRAM % "${ssm:/kafka/password}",
+            {"ParameterArns": "arn:aws:ssm:eu-central-1:111122223333:parameter/kafka/*"},
+            "refers to parameter /kafka/password, which ParameterArns does not have; add its ARN to it",
+        ),
+        (
+            SCRAM % "${ssm:/kafka/password}",
+            {"ParameterArns": f"arn:other, {PARAMETER}"},
+            "refers to parameter /kafka/password, which ParameterArns does not have; add its ARN to it",
+        ),
+        (
+            ROLE,
+            {"ClientRoleArns": "arn:aws:iam::444455556666:role/msk-reader"},
+            "has awsRoleArn arn:aws:iam::444455556666:role/msk-reader, which ClientRoleArns does not have; "
+            "add the role's ARN to it",
+        ),
+    ],
+)
+def test_a_configuration_whose_secrets_no_role_may_read_is_refused(
+    subnet: str, lines: str, granted: dict[str, str], reason: str
+) -> None:
+    login = "{alias}.security.protocol=SASL_SSL\n{alias}.sasl.mechanism=SCRAM-SHA-512\n"
+    text = configuration(lines, first=login if "Scram" in lines else IAM)
+    boto3.client("s3").put_object(Bucket="conf", Key="secret.properties", Body=text.encode())
+    given = {"ConfigLocation": "s3://conf/secret.properties", "SubnetId": subnet}
+    with listening() as cloudformation:
+        refused = answer("Create", cloudformation, **given, SecretArns="", ParameterArns="", ClientRoleArns="")
+        line = f"s3://conf/secret.properties: primary.sasl.jaas.config: {reason}; log group /mirrorless/test/publisher"
+        assert (refused["Status"], refused["Reason"]) == ("FAILED", line)
+        assert answer("Create", cloudformation, **given, **granted)["Status"] == "SUCCESS"
 
 
 def test_the_reader_may_do_what_it_does_and_nothing_else() -> None:

@@ -37,12 +37,20 @@ def test_there_is_an_alarm_for_each_thing_that_must_not_last(watch: Stack) -> No
         "HeartbeatMissing": ["heartbeat-age-seconds", "job-paused"],
         "Lag": ["lag-seconds", "job-running", "copy-running"],
         "NotCopying": ["job-paused", "job-running", "copy-running"],
+        "SharesMissing": ["copy-missing"],
         "PartitionHalted": ["partitions-halted"],
         "MetadataFailed": ["topics-failed", "configs-failed", "acls-failed"],
         "Differences": ["differences"],
         "DrillFailed": ["drill-checks-failed", "drill-checks-not-done"],
     }
-    assert set(alarms(watch)) == {*ours, "FunctionErrors", "FailuresWaiting", "VerifyNotDone", "DrillNotDone"}
+    assert set(alarms(watch)) == {
+        *ours,
+        "FunctionErrors",
+        "Throttled",
+        "FailuresWaiting",
+        "VerifyNotDone",
+        "DrillNotDone",
+    }
     failed = {name for name in BY_NAME if name.endswith("-failed")}
     assert failed <= {metric for metrics in ours.values() for metric in metrics}
 
@@ -60,7 +68,9 @@ def test_alarms_look_at_metrics_of_the_flow(watch: Stack) -> None:
             assert tuple(dimension["Name"] for dimension in one["Dimensions"]) in metric.dimensions
             assert [dimension["Value"] for dimension in one["Dimensions"]] == ["primary", "backup"]
             assert metric.cloudwatch
-            assert not metric.sparse  # a value that is missing would be a zero
+            # A value that is missing would be a zero: it has to be one to the alarm too.
+            zero = alarm["TreatMissingData"] == "notBreaching" and "FILL" in str(alarm.get("Metrics"))
+            assert zero or not metric.sparse
 
 
 def test_expressions_name_what_they_are_made_of(watch: Stack) -> None:
@@ -126,14 +136,26 @@ def test_heartbeats_are_missed_unless_they_are_switched_off(seconds: int, missin
     assert alarm["Threshold"] == seconds or alarm["Threshold"] > 1e11
 
 
-def test_one_composite_alarm_notifies_of_all_alarms(watch: Stack) -> None:
-    (composite,) = watch.of_type("AWS::CloudWatch::CompositeAlarm").values()
-    assert sorted(re.findall(r"ALARM\(\"<(\w+)\.Arn>\"\)", composite["AlarmRule"])) == sorted(alarms(watch))
-    assert composite["AlarmRule"].count(" OR ") == len(alarms(watch)) - 1
-    assert composite["AlarmActions"] == composite["OKActions"] == ["arn:aws:sns:eu-central-1:111122223333:alarms"]
-    assert not any("AlarmActions" in one for one in alarms(watch).values())
+def test_an_outage_notifies_whatever_is_on_for_days_and_the_rest_is_one_message(watch: Stack) -> None:
+    ((name, review),) = watch.of_type("AWS::CloudWatch::CompositeAlarm").items()
+    members = re.findall(r"ALARM\(\"<(\w+)\.Arn>\"\)", review["AlarmRule"])
+    assert review["AlarmRule"].count(" OR ") == len(members) - 1
+    topic = ["arn:aws:sns:eu-central-1:111122223333:alarms"]
+    notifying = {alarm for alarm, one in alarms(watch).items() if one.get("AlarmActions") == topic == one["OKActions"]}
+    assert notifying == {"HeartbeatMissing", "Lag", "NotCopying", "SharesMissing", "PartitionHalted"}
+    assert (name, review["AlarmActions"], review["OKActions"]) == ("Review", topic, topic)
+    # Each alarm notifies in one way: none by both, none by neither.
+    assert sorted([*members, *notifying]) == sorted(alarms(watch))
     silent = environment().nested["Forward"].nested["Watch"]
-    assert not any("AlarmActions" in one for one in silent.of_type("AWS::CloudWatch::CompositeAlarm").values())
+    kinds = ("AWS::CloudWatch::CompositeAlarm", "AWS::CloudWatch::Alarm")
+    assert not any("AlarmActions" in one for kind in kinds for one in silent.of_type(kind).values())
+
+
+def test_a_share_that_is_missing_is_an_alarm_before_spark_copies(watch: Stack) -> None:
+    alarm = alarms(watch)["SharesMissing"]
+    # The supervisor looks each minute, and emits zero again at the third look, when the job takes over.
+    assert (alarm["Period"], alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (60, 2, 3)
+    assert alarm["TreatMissingData"] == "notBreaching"
 
 
 def test_two_environments_in_one_account_share_no_series() -> None:
@@ -158,14 +180,17 @@ def test_tracing_costs_nothing_unless_the_caller_traces() -> None:
     assert environment().nested["Forward"].globals["Tracing"] == "PassThrough"
 
 
-def test_the_alarm_of_errors_adds_up_all_functions(watch: Stack) -> None:
-    metrics = alarms(watch)["FunctionErrors"]["Metrics"]
-    sums = {one["Id"]: one["MetricStat"]["Metric"]["Dimensions"][0]["Value"] for one in metrics if "MetricStat" in one}
-    (expression,) = [one["Expression"] for one in metrics if "Expression" in one]
-    functions = environment().nested["Forward"].of_type("AWS::Serverless::Function")
-    assert sorted(sums.values()) == sorted(f"<{name}>" for name in functions)
-    assert sorted(re.findall(r"FILL\((\w+), 0\)", expression)) == sorted(sums)
-    assert expression.count("+") == len(sums) - 1
+def test_the_alarms_of_errors_and_throttles_add_up_functions_that_no_other_alarm_shows(watch: Stack) -> None:
+    functions = set(environment().nested["Forward"].of_type("AWS::Serverless::Function"))
+    for name, metric in (("FunctionErrors", "Errors"), ("Throttled", "Throttles")):
+        metrics = alarms(watch)[name]["Metrics"]
+        sums = {one["Id"]: one["MetricStat"]["Metric"] for one in metrics if "MetricStat" in one}
+        assert {one["MetricName"] for one in sums.values()} == {metric}
+        seen = {one["Dimensions"][0]["Value"].strip("<>") for one in sums.values()}
+        assert functions - seen == {"Heartbeat", "HeartbeatMonitor", "JobSupervisor", "Drill"}
+        (expression,) = [one["Expression"] for one in metrics if "Expression" in one]
+        assert sorted(re.findall(r"FILL\((\w+), 0\)", expression)) == sorted(sums)
+        assert expression.count("+") == len(sums) - 1
 
 
 def test_a_function_that_fails_every_ten_minutes_is_an_alarm(watch: Stack) -> None:

@@ -88,7 +88,7 @@ def test_a_run_is_measured_paused_resumed_and_switched_off(world: World) -> None
         assert running.wait(30) == 0, running.text()
     # The supervisor's own doing: it stopped the run, and started another.
     assert (found["mirrorless_job_running"], found["mirrorless_job_starts_total"]) == (1, 1)
-    assert (held["mirrorless_job_paused"], held["mirrorless_job_down"]) == (1, 0)
+    assert (held["mirrorless_job_paused"], held["mirrorless_copy_missing"]) == (1, 0)
     assert (resumed["mirrorless_job_paused"], resumed["mirrorless_job_starts_total"]) == (0, 2)
     assert found["mirrorless_topics_created_total"] >= 1
     assert found["mirrorless_partitions_halted"] == 0

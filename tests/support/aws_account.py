@@ -111,9 +111,10 @@ class Account:
                 PrivateDnsEnabled=private_dns,
             )
 
-    def msk(self, name: str) -> str:
+    def msk(self, name: str, *, group: str | None = None) -> str:
         """A cluster on MSK in the subnets; its ARN."""
-        nodes = {"InstanceType": "kafka.m7g.large", "ClientSubnets": self.subnets, "SecurityGroups": [self.group]}
+        groups = [group or self.group]
+        nodes = {"InstanceType": "kafka.m7g.large", "ClientSubnets": self.subnets, "SecurityGroups": groups}
         provisioned = {"BrokerNodeGroupInfo": nodes, "KafkaVersion": "3.8.x", "NumberOfBrokerNodes": 2}
         return str(self.client("kafka").create_cluster_v2(ClusterName=name, Provisioned=provisioned)["ClusterArn"])
 

@@ -39,15 +39,18 @@ def configuration(lines: str = "", *, both_ways: bool = False, first: str = IAM,
     )
 
 
-def custom(text: str) -> Mapping[str, CustomResource]:
-    """Return what the custom resource answers for a configuration, wherever the stack says that it is."""
+def custom(text: str, *, since: str = "") -> Mapping[str, CustomResource]:
+    """Return what the custom resource answers for a configuration, wherever the stack says that it is.
+
+    `since` is from when its triggers poll.
+    """
 
     def of(properties: Mapping[str, Any]) -> Mapping[str, str]:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "mm2.properties"
             file.write_text(text)
             found = attributes(load(str(file)), FlowProperties.model_validate(properties))
-        return found | {"AvailabilityZone": f"{REGION}a"}
+        return found | {"AvailabilityZone": f"{REGION}a", "OffsetSyncsSince": since, "HeartbeatsSince": since}
 
     return {"Custom::MirrorlessFlow": of}
 
@@ -63,4 +66,5 @@ def environment(lines: str = "", *, first: str = IAM, second: str = IAM, **param
     }
     both_ways = parameters.get("BackwardEnabled") == "true"
     text = configuration(lines, both_ways=both_ways, first=first, second=second)
-    return Stack(TEMPLATE, usual | parameters, custom(text))
+    answers = custom(text, since=parameters.pop("custom_since", ""))
+    return Stack(TEMPLATE, usual | parameters, answers)

@@ -70,7 +70,9 @@ class _Verify(click.Command):
 @file_argument
 @flow_option
 @topics_option
-@click.option("--since", metavar="TIME", help="Only records of this time or later, such as 2026-01-31T12:00:00Z.")
+@click.option(
+    "--since", metavar="TIME", help="Only records of this time or later, such as 2026-01-31T12:00:00Z, 26h or 7d."
+)
 @click.option(
     "--sample", metavar="PERCENT", type=click.FloatRange(0, 100, min_open=True), help="Only this share of the records."
 )

@@ -16,6 +16,7 @@ from mirrorless.clusters.java_settings import JavaSettings, Role
 from mirrorless.clusters.security import read_login
 from mirrorless.clusters.stores import read_stores
 from mirrorless.clusters.tokens import CachedToken
+from mirrorless.clusters.zone import AUTO, zone_id
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.settings.client_keys import BOOTSTRAP_SERVERS
 from mirrorless.settings.key_normalizer import addresses, without_port
@@ -153,8 +154,13 @@ def for_kafka_python(cluster: Cluster, *, role: Role) -> dict[str, Any]:
 
 
 def client_rack(cluster: Cluster) -> str | None:
-    """Return `client.rack` of a cluster's consumers (KIP-392), None if it is not set."""
-    return JavaSettings(cluster, "consumer").text("client.rack")
+    """Return `client.rack` of a cluster's consumers (KIP-392), None if it is not set, or `auto` and not known."""
+    return _rack(JavaSettings(cluster, "consumer"))
+
+
+def _rack(settings: JavaSettings) -> str | None:
+    text = settings.text("client.rack")
+    return zone_id() if text == AUTO else text
 
 
 def check(cluster: Cluster, *, role: Role) -> None:
@@ -186,7 +192,7 @@ def _read(cluster: Cluster, role: Role) -> _Connection:
     login = read_login(settings, used=protocol.startswith("SASL_"))
     stores = read_stores(settings, used=protocol.endswith("SSL"))
     backoff_ms, backoff_max_ms = _backoff(settings)
-    rack = settings.text("client.rack")
+    rack = _rack(settings)
     connection = _Connection(
         bootstrap_servers=_servers(settings),
         client_id=settings.text("client.id") or DEFAULT_CLIENT_ID,

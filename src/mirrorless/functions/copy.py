@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +16,6 @@ from mirrorless.copy.engines.outcome import CopyOutcome
 from mirrorless.copy.flow.memory_limits import MemoryLimits
 from mirrorless.copy.flow.reference import FlowRef
 from mirrorless.copy.progress.run_marks import Share
-from mirrorless.errors import AwsError
 from mirrorless.functions.client_cache import ClientCache
 from mirrorless.functions.copy_companions import Companions
 from mirrorless.functions.environment import copy_environment
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mirrorless.copy.partition.lease_rows import Report
     from mirrorless.functions.budget import TimeBudget
     from mirrorless.functions.invocation import Invocation
+    from mirrorless.functions.runtime_context import Sink
 
 _LOCAL_MB: Final = 1_024
 """`mirrorless run`: what MirrorMaker 2's own process has at least; a flow that keeps up uses a tenth of it."""
@@ -75,7 +76,7 @@ _warm: Final = ClientCache(_Warm.close)
 
 
 def copy_partitions(invocation: Invocation) -> dict[str, Any]:
-    """Copy the share of this invocation; share 0, which the schedule starts, starts the others.
+    """Copy the share of this invocation; share 0, which the schedule starts, starts the others beside its own work.
 
     On Lambda heartbeats and checkpoints are emitted meanwhile; on one machine their own functions do that. Raises
     `MirrorlessError`.
@@ -85,8 +86,6 @@ def copy_partitions(invocation: Invocation) -> dict[str, Any]:
     given = runtime_context()
     if given is not None and given.copy.over:
         return {"note": "everything was copied"}
-    if share.of > 1 and share.number == 0 and flow.engine != "spark":
-        _start_others(share)
     time_left = _Unlimited() if given else _RunTime(invocation.budget, flow.copy_tick_seconds * _TICKS)
     key = f"{flow.name} {share.number}/{share.of}"
     control = Control() if given is None else given.copy.function_control
@@ -103,8 +102,11 @@ def copy_partitions(invocation: Invocation) -> dict[str, Any]:
             samples = warm.meter.lease(reports, now_ms=int(time.time() * 1000))
             invocation.sink.leased(flow, samples)
 
-        with Companions(invocation, enabled=given is None and share.number == 0) as companions:
-            result = warm.engine.run(time_left, leased, begins=companions.start)
+        with (
+            _Others(share, invocation.sink) as others,
+            Companions(invocation, enabled=given is None and share.number == 0) as companions,
+        ):
+            result = warm.engine.run(time_left, leased, claims=others.start, begins=companions.start)
             if result.paused and flow.copy_idle_exit and given is None:
                 companions.start()  # nothing else emits them
                 time.sleep(_HEARTBEAT_S)
@@ -131,16 +133,49 @@ def _number() -> int:
     return 1 if runtime_context() is not None else copy_environment().functions
 
 
-def _start_others(share: Share) -> None:
-    """Invoke this function for every other share, without waiting for the answers; raises `AwsError`."""
-    name = os.environ["AWS_LAMBDA_FUNCTION_NAME"]
-    try:
-        with client("lambda", region=None) as function:
-            for number in range(1, share.of):
-                event = {"source": COPY_SHARE, "number": number, "of": share.of}
-                function.invoke(FunctionName=name, InvocationType="Event", Payload=json.dumps(event).encode())
-    except ValueError as error:
-        raise AwsError(f"function {name}: starting the other {share.of - 1} invocations failed: {error}") from None
+class _Others:
+    """Invokes this function for every other share, from `start` on, in a thread that ends with the context.
+
+    Those that cannot be invoked are logged, each is left to the next scheduled invocation, and this one copies its own
+    share.
+    """
+
+    def __init__(self, share: Share, sink: Sink) -> None:
+        self._share = share
+        self._sink = sink
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> _Others:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._thread is not None:
+            self._thread.join()
+
+    def start(self) -> None:
+        """Begin to invoke them: functions copy the flow."""
+        if self._share.of > 1 and self._share.number == 0 and self._thread is None:
+            self._thread = threading.Thread(target=self._invoke, name="shares", daemon=True)
+            self._thread.start()
+
+    def _invoke(self) -> None:
+        name, of = os.environ["AWS_LAMBDA_FUNCTION_NAME"], self._share.of
+        left, failed, reason = list(range(1, of)), list[int](), ""
+        while left:
+            number = left[0]
+            try:
+                with client("lambda", region=None) as function:
+                    while left:
+                        number = left.pop(0)
+                        event = {"source": COPY_SHARE, "number": number, "of": of}
+                        function.invoke(FunctionName=name, InvocationType="Event", Payload=json.dumps(event).encode())
+            except Exception as error:  # noqa: BLE001 -- it would end the thread, and no line would show why
+                reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+                failed.append(number)
+                left = [one for one in left if one != number]
+        if failed:
+            shares = ", ".join(map(str, failed))
+            self._sink.tell("error", f"function {name}: starting shares {shares} of {of} failed: {reason}")
 
 
 def _answer(share: Share, result: RunResult) -> dict[str, Any]:

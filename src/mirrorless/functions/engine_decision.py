@@ -4,7 +4,7 @@
 |---|---|---|
 | functions | the backlog would take them longer than `mirrorless.spark.start.backlog.seconds` | Spark |
 | functions | they are behind, and the lag has grown for `mirrorless.spark.start.growing.seconds` | Spark |
-| functions | no invocation has copied for five minutes, except between those of an idle flow | Spark |
+| functions | a share has no run for two minutes, except between those of an idle flow | Spark |
 | Spark | caught up for `mirrorless.spark.stop.caught.up.seconds`, and functions can carry the rate | functions |
 | either | anything else, or Spark cannot be started | as before |
 """
@@ -30,10 +30,11 @@ _SURE_S: Final = 30.0
 """The rate of the functions counts when they have been behind for so long, which is what a mark's rate is over."""
 _CAUGHT_UP_S: Final = 30.0
 """Spark is caught up if it has no more left than it copies in so many seconds; a lease's reports are that old."""
-_SILENT_S: Final = 300.0
+_SILENT_S: Final = 120.0
+"""An invocation a minute: two were left out."""
 _PAUSE_MS: Final = 130_000
 """Two looks a minute apart, and one that was left out."""
-_CARRIED: Final = 0.8
+CARRIED: Final = 0.8
 """Share of their rate that functions are trusted with."""
 _LOOKS: Final = 5
 """The lag has grown if it did so at each of so many looks."""
@@ -41,10 +42,22 @@ _LOOKS: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What the supervisor sees: the valid marks of the flow, and why Spark cannot be started, if it cannot."""
+    """What the supervisor sees: the valid marks of the flow, and why Spark cannot be started, if it cannot.
+
+    `shares` is the number of functions that copy, each a share of the partitions.
+    """
 
     marks: Sequence[RunMark]
     no_spark: str = ""
+    shares: int = 1
+
+    @property
+    def missing_shares(self) -> int:
+        """How many shares no function copies; one of another number of functions copies none of them."""
+        owned = {
+            mark.share.number for mark in self.marks if mark.engine == "functions" and mark.share.of == self.shares
+        }
+        return self.shares - len(owned)
 
     def works(self, engine: str) -> list[Work]:
         """What the runs of an engine say of their work."""
@@ -77,9 +90,14 @@ def choose(before: EngineChoice | None, seen: Seen, flow: Flow, *, now_ms: int) 
 
 
 def _with_functions(before: EngineChoice, seen: Seen, flow: Flow, now_ms: int) -> EngineChoice:
+    if not flow.copy_idle_exit and seen.missing_shares:
+        before = _silence(before, seen, now_ms)
+        if before.engine == "spark":
+            return before
+    else:
+        before = replace(before, silent_since_ms=None, silent_ms=0)
     if not seen.runs("functions"):
-        return before if flow.copy_idle_exit else _silence(before, now_ms)
-    before = replace(before, silent_since_ms=None, silent_ms=0)
+        return before
     works = seen.works("functions")
     lag, rate = _sums(works)
     if not works or lag < max(_BEHIND_BYTES, rate * _BEHIND_S):
@@ -88,7 +106,7 @@ def _with_functions(before: EngineChoice, seen: Seen, flow: Flow, now_ms: int) -
     after = _growth(replace(before, behind_since_ms=behind_since_ms), lag, flow.spark_start_growing_seconds, now_ms)
     sure_s = min(_SURE_S, flow.spark_start_backlog_seconds)
     if rate and now_ms - behind_since_ms >= sure_s * 1000:
-        after = replace(after, functions_bytes_per_s=rate)
+        after = replace(after, functions_bytes_per_s=rate, functions=seen.shares)
         if lag / rate > flow.spark_start_backlog_seconds:
             reason = f"the functions would need {_time(lag / rate)} for the backlog of {_size(lag)}"
             return _switched(after, "spark", reason, now_ms)
@@ -97,14 +115,16 @@ def _with_functions(before: EngineChoice, seen: Seen, flow: Flow, now_ms: int) -
     return replace(after, reason=f"functions copy a backlog of {_size(lag)}")
 
 
-def _silence(before: EngineChoice, now_ms: int) -> EngineChoice:
-    """Count the time without functions between looks in a row; there are none while the flow is paused."""
+def _silence(before: EngineChoice, seen: Seen, now_ms: int) -> EngineChoice:
+    """Count the time with a missing share between looks in a row; there are none while the flow is paused."""
     since_ms = before.silent_since_ms
     if since_ms is None or now_ms - before.silent_ms > _PAUSE_MS:
         since_ms = now_ms
     silent_ms = now_ms - since_ms
     if silent_ms >= _SILENT_S * 1000:
-        return _switched(before, "spark", f"no invocation of copy ran for {silent_ms / 60_000:.0f} minutes", now_ms)
+        which = f"{seen.missing_shares} of {seen.shares} functions" if seen.shares > 1 else "no invocation"
+        verb = "did not run" if seen.shares > 1 else "of copy ran"
+        return _switched(before, "spark", f"{which} {verb} for {_time(silent_ms / 1000)}", now_ms)
     return replace(before, silent_since_ms=since_ms, silent_ms=now_ms)
 
 
@@ -127,8 +147,9 @@ def _with_spark(before: EngineChoice, seen: Seen, flow: Flow, now_ms: int) -> En
     after = replace(before, caught_up_since_ms=since, lag_bytes=lag)
     if now_ms - since < flow.spark_stop_caught_up_seconds * 1000:
         return after
-    if before.functions_bytes_per_s and rate > _CARRIED * before.functions_bytes_per_s:
-        reason = f"{_size(rate)}/s arrive, and the functions copied {_size(before.functions_bytes_per_s)}/s"
+    copied = before.functions_bytes_per_s * seen.shares / before.functions  # as many as there are now
+    if copied and rate > CARRIED * copied:
+        reason = f"{_size(rate)}/s arrive, and the functions copied {_size(copied)}/s"
         return replace(after, reason=f"{reason}: raise CopyFunctions, or leave it to Spark")
     return _switched(after, "functions", f"caught up for {_time((now_ms - since) / 1000)}", now_ms)
 
@@ -140,6 +161,7 @@ def _switched(before: EngineChoice, engine: str, reason: str, now_ms: int) -> En
         reason=reason,
         lag_bytes=before.lag_bytes,
         functions_bytes_per_s=before.functions_bytes_per_s,
+        functions=before.functions,
     )
 
 

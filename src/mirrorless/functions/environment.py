@@ -45,6 +45,8 @@ class CopyEnvironment(FunctionEnvironment):
 class SupervisorEnvironment(FunctionEnvironment):
     """Additional variables of the job supervisor."""
 
+    copy_functions: Annotated[int, Field(ge=1)] = Field(default=1, alias="MIRRORLESS_COPY_FUNCTIONS")
+    """Number of functions that copy, each a share of the partitions."""
     job: _Text = Field(alias="MIRRORLESS_JOB")
     """Name of the Glue job that copies."""
     release: _Optional = Field(default=None, alias="MIRRORLESS_RELEASE")

@@ -6,7 +6,10 @@ what it says. `mirrorless run` takes the same attributes. Values are texts, as C
 
 from __future__ import annotations
 
+import hashlib
 import math
+import re
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,10 +19,17 @@ from mirrorless.errors import ConfigurationError
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mirrorless.settings import Cluster, Flow, Settings
 
 SELF_MANAGED: Final = "self-managed"
 """Event source of a trigger whose cluster is not on MSK: its bootstrap servers."""
+_MOST_SERVERS: Final = 10
+"""Lambda refuses more bootstrap servers of a trigger."""
+ANY: Final = (".*",)
+_BEGINS: Final = re.compile(r"(?:[\w-](?![*?{]))*(?!.*\|)")
+"""The literal beginning of a pattern; of one with alternatives, nothing."""
 _WITHOUT_SECRET: Final = frozenset({"IAM", "NONE"})
 _SASL: Final = {
     "AWS_MSK_IAM": "IAM",
@@ -43,6 +53,7 @@ class FlowProperties(BaseModel):
     flow: str = Field(default="", alias="Flow")
     reverse: Literal["true", "false"] = Field(default="false", alias="Reverse")
     topics: str = Field(default="*", alias="Topics")
+    groups: str = Field(default="*", alias="Groups")
     reverse_topics: str = Field(default="*", alias="ReverseTopics")
     source_trigger: str = Field(default="", alias="SourceTrigger")
     source_secret: str = Field(default="", alias="SourceSecretArn")
@@ -73,14 +84,19 @@ def attributes(settings: Settings, properties: FlowProperties) -> dict[str, str]
     back = next((one for one in settings.flows if one.name == f"{flow.target.alias}->{flow.source.alias}"), None)
     syncs = offset_syncs_topic(flow)
     internal = flow.replication_policy_internal_topic_separator_enabled
+    topics = _pattern(properties.topics, _selected(flow))
+    reverse_topics = _pattern(properties.reverse_topics, ANY if back is None else _selected(back))
     return {
         "Flow": flow.name,
         "SourceAlias": flow.source.alias,
         "SourceAuthentication": authentication(flow.source),
         "TargetAlias": flow.target.alias,
         "TargetAuthentication": authentication(flow.target),
-        "RemoteTopics": policy_for(flow).format_remote_topic(flow.source.alias, properties.topics),
-        "ReverseRemoteTopics": policy_for(flow).format_remote_topic(flow.target.alias, properties.reverse_topics),
+        "RemoteTopics": policy_for(flow).format_remote_topic(flow.source.alias, topics),
+        "ReverseRemoteTopics": policy_for(flow).format_remote_topic(flow.target.alias, reverse_topics),
+        "Topics": topics,
+        "Groups": _pattern(properties.groups, flow.groups if _is_default(flow.group_filter_class) else ANY),
+        "ReverseTopics": reverse_topics,
         "Separator": flow.replication_policy_separator,
         "InternalSeparator": flow.replication_policy_separator if internal else ".",
         "OffsetSyncsLocation": flow.offset_syncs_topic_location,
@@ -88,6 +104,7 @@ def attributes(settings: Settings, properties: FlowProperties) -> dict[str, str]
         "ReverseProgressTopic": "" if back is None else back.offset_storage_topic,
         "DeadLetterTopic": flow.dead_letter_topic or "",
         "SyncGroupOffsets": _text(flow.sync_group_offsets_enabled),
+        "SyncAcls": _text(flow.sync_topic_acls_enabled),
         "PruneAcls": _text(flow.acls_prune),
         "Offsets": flow.offsets,
         "ReverseEnabled": _text(back is not None),
@@ -99,6 +116,27 @@ def attributes(settings: Settings, properties: FlowProperties) -> dict[str, str]
         **_trigger("OffsetSyncs", syncs.name, syncs.cluster, flow, properties),
         **_trigger("Heartbeats", replicated_heartbeats(flow), flow.target, flow, properties),
     }
+
+
+def _selected(flow: Flow) -> Sequence[str]:
+    return flow.topics if _is_default(flow.topic_filter_class) else ANY
+
+
+def _is_default(class_name: str) -> bool:
+    """Whether a filter is by patterns; what a custom one selects is not known."""
+    return class_name.rpartition(".")[2] in ("DefaultTopicFilter", "DefaultGroupFilter")
+
+
+def _pattern(given: str, patterns: Sequence[str]) -> str:
+    """Return an IAM pattern of names: the parameter, or else what the settings' patterns have in common."""
+    if given != "*" or not patterns:
+        return given
+    begins = [_BEGINS.match(one) for one in patterns]
+    literal = [match[0] if match is not None else "" for match in begins]
+    if len(patterns) == 1 and literal[0] == patterns[0]:
+        return literal[0]
+    common = takewhile(lambda letters: len(set(letters)) == 1, zip(*literal, strict=False))
+    return "".join(letters[0] for letters in common) + "*"
 
 
 def authentication(cluster: Cluster) -> str:
@@ -121,16 +159,23 @@ def rate(seconds: int) -> str:
 
 
 def _trigger(name: str, topic: str, cluster: Cluster, flow: Flow, properties: FlowProperties) -> dict[str, str]:
-    """Attributes of one trigger; its event source is empty where Lambda cannot poll the cluster."""
+    """Attributes of one trigger; its event source is empty where Lambda cannot poll the cluster.
+
+    The id changes with what is polled. Since when that is so (seconds since 1970) is known to the custom resource.
+    """
     on_source = cluster.alias == flow.source.alias
     source = properties.source_trigger if on_source else properties.target_trigger
     secret = properties.source_secret if on_source else properties.target_secret
     login = authentication(cluster)
     can_log_in = login in _WITHOUT_SECRET or (secret and login in {*_SASL.values(), "CLIENT_CERTIFICATE_TLS_AUTH"})
+    servers = ",".join([part.strip() for part in cluster.bootstrap_servers.split(",")][:_MOST_SERVERS])
+    polled = (topic, source, servers if source == SELF_MANAGED else "")
     return {
         f"{name}Topic": topic,
+        f"{name}Id": hashlib.sha256(repr(polled).encode()).hexdigest()[:8],
+        f"{name}Since": "",
         f"{name}EventSource": source if can_log_in else "",
-        f"{name}BootstrapServers": ",".join(part.strip() for part in cluster.bootstrap_servers.split(",")),
+        f"{name}BootstrapServers": servers,
         f"{name}Authentication": login,
         f"{name}SecretArn": "" if login in _WITHOUT_SECRET else secret,
         f"{name}RootCaSecretArn": properties.source_root_ca if on_source else properties.target_root_ca,

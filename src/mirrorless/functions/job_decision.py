@@ -99,10 +99,14 @@ class JobRuns(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenOver:
-    """Functions are to copy, for `reason`; a run that has not ended by `until` is stopped."""
+    """Functions are to copy, for `reason`; a run that has not ended by `until` is stopped.
+
+    `missing` is how many of them have no invocation that copies.
+    """
 
     reason: str
     until: datetime
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,8 +64,7 @@ def supervise(invocation: Invocation) -> dict[str, Any]:
     paused = state is not TargetState.STARTED
     invocation.measure("job-running", int(running))
     invocation.measure("job-paused", int(paused))
-    wanted = not paused and taken_over is None
-    invocation.measure("job-down", int(wanted and not running))
+    invocation.measure("copy-missing", 0 if taken_over is None else taken_over.missing)
     invocation.measure("engine-functions", int(taken_over is not None))
     invocation.measure("job-starts", int(bool(started)))
     return {
@@ -89,7 +88,8 @@ def _taken_over(invocation: Invocation, jobs: JobRuns) -> TakenOver | None:
         now_ms = int(time.time() * 1000)
         valid = marks.valid(flow, now_ms=now_ms, now=time.monotonic(), deployment=deployment)
         before = marks.chosen(flow, deployment)
-        choice = choose(before, Seen(marks=valid, no_spark=jobs.missing), flow, now_ms=now_ms)
+        seen = Seen(marks=valid, no_spark=jobs.missing, shares=_shares())
+        choice = choose(before, seen, flow, now_ms=now_ms)
         if not reader.is_missing and _is_worth_writing(before, choice):
             write_choice(flow, choice, deployment)
     if before is None or before.engine != choice.engine:
@@ -97,7 +97,11 @@ def _taken_over(invocation: Invocation, jobs: JobRuns) -> TakenOver | None:
     if choice.engine == "spark":
         return None
     until = datetime.fromtimestamp(choice.since_ms / 1000, UTC) + timedelta(seconds=jobs.ends_itself_s)
-    return TakenOver(reason=choice.reason, until=until)
+    return TakenOver(reason=choice.reason, until=until, missing=0 if flow.copy_idle_exit else seen.missing_shares)
+
+
+def _shares() -> int:
+    return 1 if runtime_context() is not None else supervisor_environment().copy_functions
 
 
 def _is_worth_writing(before: EngineChoice | None, choice: EngineChoice) -> bool:

@@ -176,9 +176,7 @@ def _text(path: str) -> str:
 
 
 def _secrets_manager(rest: str, region: str | None) -> str:
-    # An ARN has six colons itself, and may also be written with %3A as Amazon's provider requires.
-    secret, _, key = rest.replace("%3A", ":").rpartition(":") if _has_key(rest) else (rest, "", "")
-    secret = secret.replace("%3A", ":")
+    secret, key = secret_of(rest)
     region = region or (secret.split(":")[3] if secret.startswith("arn:") else None)
     with client("secretsmanager", region=region) as manager:
         text = str(manager.get_secret_value(SecretId=secret).get("SecretString", ""))
@@ -191,6 +189,13 @@ def _secrets_manager(rest: str, region: str | None) -> str:
     if not isinstance(fields, dict) or key not in fields:
         raise ValueError(f"the secret has no key {key}")
     return str(fields[key])
+
+
+def secret_of(rest: str) -> tuple[str, str]:
+    """Return a secret's name or ARN and the key in it, which may be empty, of `${secretsmanager:rest}`."""
+    # An ARN has six colons itself, and may also be written with %3A as Amazon's provider requires.
+    secret, _, key = rest.replace("%3A", ":").rpartition(":") if _has_key(rest) else (rest, "", "")
+    return secret.replace("%3A", ":"), key
 
 
 def _has_key(rest: str) -> bool:

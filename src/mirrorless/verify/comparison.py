@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -37,7 +38,6 @@ from mirrorless.verify.selected_offsets import EVERYTHING
 from mirrorless.verify.windows import WINDOW_RECORDS, Window, compare_windows
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import SparkSession
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 EVERY_TOPIC: Final = (".*",)
 _ROUNDS: Final = 20
+_AGE: Final = re.compile(r"([0-9]{1,6})([hd])")
+_UNITS_S: Final = {"h": 3600, "d": 86400}
 # As Java prints an error, and as Py4J quotes one.
 _CAUSE: Final = "Caused by: "
 _THROWN: Final = ": "
@@ -70,9 +72,9 @@ class ComparisonTerms:
 
     @classmethod
     def read(cls, *, topics: str, since: str | None, percent: float | None) -> ComparisonTerms:
-        """Parse the arguments: patterns with commas, a time with its zone or in ms, and percent of the records.
+        """Parse the arguments: patterns with commas, a time, and percent of the records.
 
-        Raises `ConfigurationError`.
+        A time has a zone, is in ms, or is an age in hours or days, such as `26h` or `7d`. Raises `ConfigurationError`.
         """
         patterns = tuple(one.strip() for one in topics.split(",") if one.strip())
         try:
@@ -80,11 +82,17 @@ class ComparisonTerms:
         except ValueError as error:
             raise ConfigurationError(str(error), key="--topics", value=topics) from None
         try:
-            since_ms = None if since is None else int(str(timestamp_ms(since)))
+            since_ms = None if since is None else _since_ms(since)
         except ValueError:
-            reason = "use a time with its zone such as 2026-01-31T12:00:00Z"
+            reason = "use a time with its zone such as 2026-01-31T12:00:00Z, or an age such as 26h or 7d"
             raise ConfigurationError(reason, key="--since", value=since) from None
         return cls(topics=patterns, since_ms=since_ms, share=1.0 if percent is None else percent / 100)
+
+
+def _since_ms(text: str) -> int:
+    if (age := _AGE.fullmatch(text.strip())) is not None:
+        return int((time.time() - int(age[1]) * _UNITS_S[age[2]]) * 1000)
+    return int(str(timestamp_ms(text)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

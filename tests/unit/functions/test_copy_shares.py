@@ -1,21 +1,22 @@
-"""The invocation of share 0 starts those of the other shares."""
+"""The invocation of share 0 starts those of the other shares, beside its own work."""
 
 from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from mirrorless.copy.progress.run_marks import Share
-from mirrorless.errors import AwsError
 from mirrorless.functions import copy
-from mirrorless.functions.copy import _start_others
+from mirrorless.functions.copy import _Others
 from mirrorless.functions.events import CopyShareEvent, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from mirrorless.functions.runtime_context import Sink
 
 
 class Lambda:
@@ -23,7 +24,7 @@ class Lambda:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls: list[dict[str, Any]] = []
-        self.refused = False
+        self.refused: set[int] = set()
 
         @contextmanager
         def client(service: str, *, region: str | None) -> Iterator[Lambda]:
@@ -34,9 +35,28 @@ class Lambda:
         monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "orders-copy")
 
     def invoke(self, **arguments: Any) -> None:  # noqa: ANN401 -- boto3's
-        if self.refused:
+        if json.loads(arguments["Payload"])["number"] in self.refused:
             raise ValueError("lambda answered TooManyRequestsException: Rate Exceeded.")
         self.calls.append(arguments)
+
+
+class Lines:
+    """A sink that keeps its lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str]] = []
+
+    def tell(self, level: str, what: str, **_: object) -> None:
+        self.lines.append((level, what))
+
+
+def start(number: int, of: int) -> list[tuple[str, str]]:
+    """Start the other shares; returns the lines of the log."""
+    sink = Lines()
+    with _Others(Share(number, of), cast("Sink", sink)) as others:
+        others.start()
+        others.start()  # of the run that follows one that was cut off
+    return sink.lines
 
 
 @pytest.fixture
@@ -44,8 +64,8 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Lambda:
     return Lambda(monkeypatch)
 
 
-def test_every_other_share_has_an_event(functions: Lambda) -> None:
-    _start_others(Share(0, 3))
+def test_every_other_share_has_an_event_once(functions: Lambda) -> None:
+    assert start(0, 3) == []
     assert [(call["FunctionName"], call["InvocationType"]) for call in functions.calls] == [
         ("orders-copy", "Event")
     ] * 2
@@ -53,11 +73,18 @@ def test_every_other_share_has_an_event(functions: Lambda) -> None:
     assert events == [CopyShareEvent(number=1, of=3), CopyShareEvent(number=2, of=3)]
 
 
-def test_an_error_of_lambda_is_one_line(functions: Lambda) -> None:
-    functions.refused = True
-    with pytest.raises(AwsError) as raised:
-        _start_others(Share(0, 3))
-    assert str(raised.value) == (
-        "function orders-copy: starting the other 2 invocations failed: "
-        "lambda answered TooManyRequestsException: Rate Exceeded."
-    )
+def test_a_share_that_cannot_be_started_is_a_line_and_the_others_are_started(functions: Lambda) -> None:
+    functions.refused = {1, 3}
+    assert start(0, 5) == [
+        (
+            "error",
+            "function orders-copy: starting shares 1, 3 of 5 failed: "
+            "lambda answered TooManyRequestsException: Rate Exceeded.",
+        )
+    ]
+    assert [json.loads(call["Payload"])["number"] for call in functions.calls] == [2, 4]
+
+
+def test_only_share_0_of_several_starts_others(functions: Lambda) -> None:
+    assert start(0, 1) == start(1, 3) == []
+    assert functions.calls == []

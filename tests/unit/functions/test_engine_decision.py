@@ -43,13 +43,14 @@ class Supervisor:
 
     flow: Flow = FLOW
     no_spark: str = ""
+    shares: int = 1
     at_s: float = 0.0
     choice: EngineChoice | None = None
     reasons: list[str] = field(default_factory=list)
 
     def look(self, after_s: float, *marks: RunMark) -> str:
         self.at_s += after_s
-        seen = Seen(marks=marks, no_spark=self.no_spark)
+        seen = Seen(marks=marks, no_spark=self.no_spark, shares=self.shares)
         chosen = choose(self.choice, seen, self.flow, now_ms=NOON_MS + round(self.at_s * 1000))
         self.choice = EngineChoice.parse(json.loads(chosen.to_json()))
         assert self.choice == replace(chosen, functions_bytes_per_s=round(chosen.functions_bytes_per_s))
@@ -96,6 +97,7 @@ def test_a_rate_that_is_not_known_starts_nothing() -> None:
 
 def test_the_shares_of_a_flow_are_added_up() -> None:
     one = Supervisor()
+    one.shares = 2
     shares = [mark("functions", work(1_000, 1.7), number=number, of=2) for number in range(2)]
     assert [one.look(30, *shares) for _ in range(3)] == ["functions"] * 3
     slow = [replace(share, work=work(1_000, 1.6)) for share in shares]
@@ -140,14 +142,37 @@ def test_a_lag_that_shrinks_once_begins_to_grow_again() -> None:
     assert [one.look(60, mark("functions", work(lag, 3))) for lag in (70, 75)] == ["functions", "spark"]
 
 
-def test_without_an_invocation_for_five_minutes_spark_copies() -> None:
+def test_without_an_invocation_for_two_minutes_spark_copies() -> None:
     one = Supervisor()
     steady = mark("functions", work(0, 1))
     assert one.look(0, steady) == "functions"
-    assert [one.look(60) for _ in range(5)] == ["functions"] * 5
+    assert [one.look(60) for _ in range(2)] == ["functions"] * 2
     assert one.look(0, steady) == "functions"
-    assert [one.look(60) for _ in range(6)] == [*["functions"] * 5, "spark"]
-    assert one.reasons[-1] == "no invocation of copy ran for 5 minutes"
+    assert [one.look(60) for _ in range(3)] == [*["functions"] * 2, "spark"]
+    assert one.reasons[-1] == "no invocation of copy ran for 2 minutes"
+
+
+def test_a_share_that_is_missing_for_two_minutes_is_for_spark() -> None:
+    one = Supervisor(shares=3)
+    first, second, third = (mark("functions", work(0, 1), number=number, of=3) for number in range(3))
+    # Two marks of one share are an invocation and its successor.
+    assert [one.look(60, first, second, third, third) for _ in range(9)] == ["functions"] * 9
+    assert one.look(60, first, third, third) == "functions"
+    assert one.look(60, first, second, third) == "functions"
+    assert [one.look(60, first, third) for _ in range(3)] == [*["functions"] * 2, "spark"]
+    assert one.reasons[-1] == "1 of 3 functions did not run for 2 minutes"
+    # Of another number of functions no share is one of these.
+    other = Supervisor(shares=3)
+    halves = [mark("functions", work(0, 1), number=number, of=2) for number in range(2)]
+    assert [other.look(60, *halves) for _ in range(3)] == [*["functions"] * 2, "spark"]
+    assert other.reasons[-1] == "3 of 3 functions did not run for 2 minutes"
+
+
+def test_a_backlog_of_the_shares_that_run_counts_beside_one_that_is_missing() -> None:
+    one = Supervisor(shares=2)
+    behind = mark("functions", work(9_000, 5), of=2)
+    assert [one.look(30, behind) for _ in range(2)] == ["functions", "spark"]
+    assert one.reasons[-1] == "the functions would need 30 minutes for the backlog of 9.0 GB"
 
 
 def test_a_time_without_looks_is_none_without_invocations() -> None:
@@ -155,7 +180,7 @@ def test_a_time_without_looks_is_none_without_invocations() -> None:
     one = Supervisor()
     assert one.look(0, mark("functions", work(0, 1))) == "functions"
     assert one.look(12 * 3600) == "functions"
-    assert [one.look(60) for _ in range(4)] == ["functions"] * 4
+    assert one.look(60) == "functions"
     assert one.look(600) == "functions"
 
 
@@ -172,9 +197,9 @@ def test_spark_that_was_chosen_and_cannot_be_started_is_given_up() -> None:
     assert one.reasons[-1] == "Spark cannot be started: Spark needs PySpark"
 
 
-def test_a_flow_whose_functions_never_ran_is_copied_by_spark_after_five_minutes() -> None:
+def test_a_flow_whose_functions_never_ran_is_copied_by_spark_after_two_minutes() -> None:
     one = Supervisor()
-    assert [one.look(60) for _ in range(6)] == [*["functions"] * 5, "spark"]
+    assert [one.look(60) for _ in range(3)] == [*["functions"] * 2, "spark"]
 
 
 def test_an_idle_flow_has_no_invocations_for_a_while() -> None:
@@ -224,6 +249,15 @@ def test_a_rate_that_functions_cannot_carry_keeps_spark(rate_mb: float, engine: 
         assert one.reasons[-1] == (
             "8.1 MB/s arrive, and the functions copied 10.0 MB/s: raise CopyFunctions, or leave it to Spark"
         )
+
+
+def test_more_functions_are_trusted_with_more() -> None:
+    """As the reason says: raise CopyFunctions."""
+    one = spark_begins(functions_mb=10)
+    caught_up = mark("spark", work(1, 12))
+    assert [one.look(1, caught_up), one.look(900, caught_up)] == ["spark", "spark"]
+    one.shares = 2
+    assert one.look(60, caught_up) == "functions"
 
 
 def test_what_functions_copied_while_behind_is_remembered_by_the_choice_of_spark() -> None:

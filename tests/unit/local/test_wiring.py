@@ -177,7 +177,7 @@ def test_what_is_no_rate_is_an_error(rate: str) -> None:
             "        Rate: {Type: Schedule, Properties: {Schedule: !GetAtt Settings.AclSyncRate}}\n",
             "        Rate: {Type: Schedule, Properties: {Schedule: !GetAtt Settings.AclSyncRate, Input: '{}'}}\n",
         ),
-        ("triggers.yaml", "      StartingPosition: LATEST\n", "      StartingPosition: TRIM_HORIZON\n"),
+        ("triggers.yaml", "[OffsetSyncsHasSince, AT_TIMESTAMP, LATEST]", "[OffsetSyncsHasSince, LATEST, AT_TIMESTAMP]"),
         (
             "pipeline.yaml",
             "  FunctionsLog:\n",

@@ -18,7 +18,7 @@ class EngineChoice:
 
     `behind_since_ms`, `growing_since_ms` and `caught_up_since_ms` are None while that does not hold. `lag_bytes` is
     that at `looked_ms`. `silent_since_ms` is since when no function has run, at all looks up to `silent_ms`.
-    `functions_bytes_per_s` is how fast they copied while they were behind, 0 if that is not known.
+    `functions_bytes_per_s` is how fast `functions` of them copied while they were behind, 0 if that is not known.
     """
 
     engine: EngineName
@@ -32,6 +32,7 @@ class EngineChoice:
     growing_since_ms: int | None = None
     caught_up_since_ms: int | None = None
     functions_bytes_per_s: float = 0.0
+    functions: int = 1
 
     @classmethod
     def parse(cls, said: dict[str, Any]) -> EngineChoice | None:
@@ -52,6 +53,7 @@ class EngineChoice:
                 growing_since_ms=_time(said.get("growingSinceMs")),
                 caught_up_since_ms=_time(said.get("caughtUpSinceMs")),
                 functions_bytes_per_s=float(said.get("functionsBytesPerSecond", 0.0)),
+                functions=max(1, int(said.get("functions", 1))),
             )
         except (KeyError, TypeError, ValueError):
             return None
@@ -71,6 +73,7 @@ class EngineChoice:
                 "growingSinceMs": self.growing_since_ms,
                 "caughtUpSinceMs": self.caught_up_since_ms,
                 "functionsBytesPerSecond": round(self.functions_bytes_per_s),
+                "functions": self.functions,
             },
             ensure_ascii=False,
         ).encode()

@@ -56,12 +56,23 @@ class CopyParameters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyParameters:
+    """What the parameters have about the comparison; without a schedule it runs by hand only."""
+
+    schedule: str = ""
+    since: str = "26h"
+    worker_type: str = "G.1X"
+    workers: int = 2
+    sample: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
     """A stack, or with `is_deployed` false one that is to be deployed in `region` with these parameters.
 
     `clusters` are the first and the second one; `copies` are by flow. `functions` are physical names by logical name,
     of every flow; `copy_names` are those of `copy` by the prefix of the flow's parameters; `jobs` are names of Glue
-    jobs.
+    jobs. `environment` is the last part of the metrics' namespace.
     """
 
     name: str
@@ -72,10 +83,14 @@ class Deployment:
     clusters: tuple[ClusterParameters, ...] = ()
     secrets: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
+    roles: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    flow: str = ""
     triggers: str = "auto"
     reserves: bool = False
     copies: tuple[CopyParameters, ...] = (CopyParameters(),)
+    verify: VerifyParameters = VerifyParameters()
+    environment: str = ""
     config_location: str = ""
     functions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     copy_names: Mapping[str, str] = field(default_factory=dict)
@@ -135,10 +150,14 @@ def from_parameters(
         clusters=tuple(_cluster(values, prefixes) for prefixes in _ENDS),
         secrets=_list(values, "SecretArns"),
         parameters=_list(values, "ParameterArns"),
+        roles=_list(values, "ClientRoleArns"),
         keys=_list(values, "KmsKeyArns"),
+        flow=values.get("Flow", "").strip(),
         triggers=values.get("Triggers", "auto"),
         reserves=values.get("ReservedConcurrency") == "true",
         copies=tuple(_copy(values, prefix) for prefix in _flows(values)),
+        verify=_verify(values),
+        environment=values.get("Environment") or name,
         config_location=values.get("ConfigLocation", ""),
         functions=functions or {},
         copy_names=copy_names or {},
@@ -172,6 +191,17 @@ def _copy(values: Mapping[str, str], prefix: str) -> CopyParameters:
     functions = _number(values, f"{prefix}CopyFunctions", usual.functions)
     memory_mb = _number(values, f"{prefix}CopyMemory", usual.memory_mb)
     return CopyParameters(prefix=prefix, functions=functions, memory_mb=memory_mb)
+
+
+def _verify(values: Mapping[str, str]) -> VerifyParameters:
+    usual = VerifyParameters()
+    return VerifyParameters(
+        schedule=values.get("VerifySchedule", "").strip(),
+        since=values.get("VerifySince") or usual.since,
+        worker_type=values.get("VerifyWorkerType") or usual.worker_type,
+        workers=_number(values, "VerifyWorkers", usual.workers),
+        sample=_number(values, "VerifySample", usual.sample),
+    )
 
 
 def _number(values: Mapping[str, str], name: str, usual: int) -> int:

@@ -1,8 +1,9 @@
 """Checks how functions and jobs reach AWS from their subnets, and triggers from those of the MSK clusters.
 
 Functions and Glue's workers have no public addresses: a route to an internet gateway does not help. Services that are
-needed without NAT: docs/deployment.md, "Endpoints". Lambda polls MSK from the subnets of the cluster, and calls Lambda,
-STS and Secrets Manager from there ("Configuring your Amazon MSK cluster and Amazon VPC network for Lambda").
+needed without NAT: docs/deployment.md, "Endpoints". Lambda polls MSK from the subnets of the cluster with its security
+groups, and calls Lambda, STS, Secrets Manager and the failure queue from there ("Configuring your Amazon MSK cluster
+and Amazon VPC network for Lambda").
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ if TYPE_CHECKING:
 
 ENDPOINTS: Final = "access to AWS"
 TRIGGER_ENDPOINTS: Final = "access of triggers to AWS"
+BROKERS: Final = "access to brokers"
+_PORTS: Final = (9098, 9096, 9094, 9092)
+"""Of MSK's brokers, by login: IAM, SCRAM, mTLS or none, without TLS."""
 _ANYWHERE: Final = "0.0.0.0/0"
+_NOWHERE: Final = "127.0.0.1/32"
+"""The address of a poller is any of its subnets: only rules by group count, and those for everyone."""
 _HTTPS: Final = 443
 # A route's target, and what it is; traffic through the last ones is decided elsewhere.
 _TARGETS: Final = {
@@ -39,7 +45,7 @@ _TARGETS: Final = {
 def needed_services(deployment: Deployment) -> list[str]:
     """Return the services of which subnets without NAT need an endpoint, as in the endpoints' names."""
     wanted = ["s3", "glue", "monitoring", "logs"]
-    if any(end.cluster is not None for end in deployment.clusters):
+    if deployment.roles:  # a login by IAM is signed without a request; awsRoleArn is assumed
         wanted.append("sts")
     if any(deployment.polled(end) for end in deployment.clusters) or deployment.triggers == "all":
         wanted.append("sqs")
@@ -71,19 +77,60 @@ def check_trigger_endpoints(deployment: Deployment, api: Api) -> Iterator[Findin
 
 def _trigger(end: ClusterParameters, cluster: Arn, deployment: Deployment, api: Api) -> Iterator[Finding]:
     try:
-        found = api.ask("kafka:DescribeClusterV2", ClusterArn=cluster.text)["ClusterInfo"]
+        subnets, groups = _network(cluster, api)
     except Missing:
         text, fix = f"{cluster.text} does not exist", f"correct {end.prefix}ClusterArn"
         yield Finding(check=TRIGGER_ENDPOINTS, status=Status.FAILED, text=text, fix=fix)
         return
+    services = ["lambda", "sts", "sqs", *(["secretsmanager"] if end.secret is not None else [])]
+    wanted = [{"Name": "subnet-id", "Values": list(subnets)}]
+    for subnet in api.every("ec2:DescribeSubnets", "Subnets", Filters=wanted):
+        yield _reaches(TRIGGER_ENDPOINTS, _Place(subnet, groups, deployment.region, api), services)
+
+
+def _network(cluster: Arn, api: Api) -> tuple[list[str], list[str]]:
+    """Return the subnets and security groups of a cluster on MSK; raises `Missing`."""
+    found = api.ask("kafka:DescribeClusterV2", ClusterArn=cluster.text)["ClusterInfo"]
     brokers = found.get("Provisioned", {}).get("BrokerNodeGroupInfo", {})
     networks = found.get("Serverless", {}).get("VpcConfigs", [])
     subnets = brokers.get("ClientSubnets") or [one for part in networks for one in part.get("SubnetIds", [])]
     groups = brokers.get("SecurityGroups") or [one for part in networks for one in part.get("SecurityGroupIds", [])]
-    services = ["lambda", "sts", *(["secretsmanager"] if end.secret is not None else [])]
-    wanted = [{"Name": "subnet-id", "Values": list(subnets)}]
-    for subnet in api.every("ec2:DescribeSubnets", "Subnets", Filters=wanted):
-        yield _reaches(TRIGGER_ENDPOINTS, _Place(subnet, groups, deployment.region, api), services)
+    return list(subnets), list(groups)
+
+
+def check_brokers(deployment: Deployment, api: Api) -> Iterator[Finding]:
+    """Check that the security groups of each cluster in this region and account let functions and a trigger in."""
+    for end in deployment.clusters:
+        arn = end.cluster
+        if arn is None or arn.region != deployment.region or deployment.account not in (None, arn.account):
+            continue
+        try:
+            _, names = _network(arn, api)
+        except Missing:
+            continue  # reported with its trigger, or by the configuration
+        wanted = [{"Name": "group-id", "Values": names}]
+        groups = list(api.every("ec2:DescribeSecurityGroups", "SecurityGroups", Filters=wanted))
+        clients = {"functions and jobs": [(deployment.security_groups, one) for one in _blocks(deployment, api)]}
+        if deployment.polled(end) == arn:
+            clients["Lambda's poller, which has the brokers' security groups,"] = [(tuple(names), _NOWHERE)]
+        refused = [who for who, places in clients.items() if not all(_is_let_in(groups, *place) for place in places)]
+        name = f"{end.prefix}ClusterArn ({', '.join(names)})"
+        if not refused:
+            text = f"{name} lets functions in" + (", and the poller of its trigger" if len(clients) > 1 else "")
+            yield Finding(check=BROKERS, status=Status.OK, text=text)
+        for who in refused:
+            text = f"{name} refuses {who} on all of {', '.join(map(str, _PORTS))}"
+            source = ", ".join(deployment.security_groups) if who.startswith("functions") else names[0]
+            fix = f"add an inbound rule to {names[0]}: the brokers' port, source {source}"
+            yield Finding(check=BROKERS, status=Status.FAILED, text=text, fix=fix)
+
+
+def _blocks(deployment: Deployment, api: Api) -> list[str]:
+    return [str(one["CidrBlock"]) for one in subnets_of(deployment, api).values()]
+
+
+def _is_let_in(groups: Sequence[Mapping[str, Any]], clients: Sequence[str], block: str) -> bool:
+    return any(lets_in(one, clients, block, port) for one in groups for port in _PORTS)
 
 
 def _reaches(check: str, place: _Place, services: Sequence[str]) -> Finding:

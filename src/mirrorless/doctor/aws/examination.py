@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mirrorless.doctor.aws import copying, endpoints, network, operation, regions, secrets
+from mirrorless.doctor.aws import comparison, copying, endpoints, network, operation, regions, secrets
 from mirrorless.doctor.aws.api import Api, Denied
 from mirrorless.doctor.aws.files import described
 from mirrorless.doctor.aws.stacks import deployed
@@ -25,6 +25,7 @@ _CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     (network.GROUPS, network.check_groups),
     (endpoints.ENDPOINTS, endpoints.check_endpoints),
     (endpoints.TRIGGER_ENDPOINTS, endpoints.check_trigger_endpoints),
+    (endpoints.BROKERS, endpoints.check_brokers),
     (regions.REGIONS, regions.check_regions),
     (regions.CONFIGURATION, regions.check_configuration),
     (secrets.SECRETS, secrets.check_secrets),
@@ -32,6 +33,7 @@ _CHECKS: Final[tuple[tuple[str, Check], ...]] = (
     (copying.COPYING, copying.check_copying),
     (operation.TRIGGERS, operation.check_triggers),
     (operation.RUNS, operation.check_runs),
+    (comparison.COMPARISON, comparison.check_comparison),
 )
 
 

@@ -109,7 +109,7 @@ def check_runs(deployment: Deployment, api: Api) -> Iterator[Finding]:
 
 def _never(job: str, *, has_functions: bool) -> Finding:
     if job.endswith("-verify"):
-        return Finding(check=RUNS, status=Status.OK, text=f"{job} has not run yet; VerifySchedule starts it")
+        return Finding(check=RUNS, status=Status.OK, text=f"{job} has not run yet")
     if has_functions:
         text = f"{job} has not run yet; job_supervisor starts it when the functions do not suffice"
         return Finding(check=RUNS, status=Status.OK, text=text)

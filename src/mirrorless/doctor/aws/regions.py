@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.clusters.msk import regions_in
 from mirrorless.doctor.aws.api import Missing
 from mirrorless.doctor.findings import Finding, Status
+from mirrorless.errors import ConfigurationError
+from mirrorless.rights.granted import Granted
+from mirrorless.settings.load import understand_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,6 +81,9 @@ def check_configuration(deployment: Deployment, api: Api) -> Iterator[Finding]:
         fix = "upload the configuration, or correct ConfigLocation"
         yield Finding(check=CONFIGURATION, status=Status.FAILED, text=f"{where} does not exist", fix=fix)
         return
+    if (refused := _missing_right(text, deployment)) is not None:
+        yield refused
+        return
     named = regions_in(text)
     covered = {end.cluster.region for end in deployment.clusters if end.cluster is not None}
     if missing := sorted(named - covered):
@@ -88,6 +94,24 @@ def check_configuration(deployment: Deployment, api: Api) -> Iterator[Finding]:
         return
     brokers = f"brokers on MSK in {', '.join(sorted(named))}" if named else "no broker on MSK"
     yield Finding(check=CONFIGURATION, status=Status.OK, text=f"{where}: {brokers}")
+
+
+def _missing_right(text: str, deployment: Deployment) -> Finding | None:
+    """The first secret, parameter or role of the flow's clients that the stack's roles may not use."""
+    settings = understand_texts([(deployment.config_location, text)]).settings
+    if settings is None or not settings.flows:
+        return None
+    try:
+        flow = settings.flow(deployment.flow) if deployment.flow else settings.flows[0]
+    except ConfigurationError as error:
+        return Finding(check=CONFIGURATION, status=Status.FAILED, text=str(error), fix="set Flow to a flow of the file")
+    granted = Granted(secrets=deployment.secrets, parameters=deployment.parameters, roles=deployment.roles)
+    for cluster in (flow.source, flow.target):
+        for key, reason in granted.missing(cluster):
+            what, _, fix = reason.partition("; ")
+            text = f"{deployment.config_location}: {cluster.alias}.{key} {what}: the deployment is refused"
+            return Finding(check=CONFIGURATION, status=Status.FAILED, text=text, fix=fix)
+    return None
 
 
 def _read(where: str, api: Api) -> str:

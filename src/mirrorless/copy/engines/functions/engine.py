@@ -122,15 +122,17 @@ class FunctionsEngine:
         time_left: TimeLeft,
         on_lease: Callable[[list[Report]], None],
         *,
+        claims: Callable[[], None] = lambda: None,
         begins: Callable[[], None] = lambda: None,
     ) -> RunResult:
         """Copy until the next run is ready, the time is over, or Spark takes over; finishes all in-flight work.
 
-        `on_lease` gets the reports of each finished lease, `begins` is called when it is this run's turn to copy.
+        `on_lease` gets the reports of each finished lease. `claims` is called when functions copy the flow, before this
+        run plans, and `begins` when it is this run's turn to copy.
         Returns at once if two runs exist already, the flow is paused, or Spark is to copy it. A run that was cut off
         from the target is followed by another one as long as there is time. Raises `MirrorlessError`.
         """
-        result = self._run(time_left, on_lease, begins)
+        result = self._run(time_left, on_lease, begins, claims)
         while result.cut_off and time_left.left_s > 0 and not self.is_stopping():
             try:
                 again = self._run(time_left, on_lease, lambda: None)
@@ -142,15 +144,22 @@ class FunctionsEngine:
         return result
 
     def _run(
-        self, time_left: TimeLeft, on_lease: Callable[[list[Report]], None], begins: Callable[[], None]
+        self,
+        time_left: TimeLeft,
+        on_lease: Callable[[list[Report]], None],
+        begins: Callable[[], None],
+        claims: Callable[[], None] = lambda: None,
     ) -> RunResult:
         flow = self._place.load()
         if flow.engine == "spark":
             return RunResult(note="mirrorless.engine is spark: the copy job copies the flow")
         self._prepare(flow)
         order = self._order_of(flow)
-        if note := self._is_not_to_copy(flow, order):
-            return RunResult(note=note)
+        if self._is_sparks(flow, order):
+            return RunResult(note="the copy job copies the flow")
+        claims()
+        if self._functions_in(order) >= RUNS:
+            return RunResult(note="two other invocations are running")
         self.measure_again()
         self._began_with = flow.connections
         try:
@@ -200,15 +209,11 @@ class FunctionsEngine:
         self._order.follow(flow)
         return self._order
 
-    def _is_not_to_copy(self, flow: Flow, order: RunOrder) -> str:
-        """Why the run is not to copy; empty if it is."""
+    def _is_sparks(self, flow: Flow, order: RunOrder) -> bool:
+        """Whether the copy job copies the flow."""
         choice = order.look()
         chosen: EngineName = "functions" if flow.engine == "functions" or choice is None else choice.engine
-        if chosen == "spark" and any(mark.engine == "spark" for mark in order.others()):
-            return "the copy job copies the flow"
-        if self._functions_in(order) >= RUNS:
-            return "two other invocations are running"
-        return ""
+        return chosen == "spark" and any(mark.engine == "spark" for mark in order.others())
 
     def _functions_in(self, order: RunOrder) -> int:
         return sum(mark.engine == "functions" for mark in order.earlier())
