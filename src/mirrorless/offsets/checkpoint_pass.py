@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
+from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic, ensure
 from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.side_by_side import side_by_side
@@ -199,8 +199,9 @@ class Checkpoints:
         known = {
             group: self._meant(group, last) for group, last in self._topic.read().items() if group in self._on_source
         }
-        report.active = [group for group in known if activity.get(group) is Activity.ACTIVE]
-        idle = [group for group in known if activity.get(group) is not Activity.ACTIVE]
+        busy = {group for group, state in activity.items() if state.may_have_members}
+        report.active = [group for group in known if group in busy]
+        idle = [group for group in known if group not in busy]
         raised = self._raised({group: known[group] for group in idle})
         ahead: dict[str, dict[TopicPartition, Checkpoint]] = {}
         for group, offsets in self._target_groups.committed(idle):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from mirrorless.clusters.acls import AclResource, NoAcls, acls_of
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.groups import Activity, GroupOffsets, list_every_group, list_groups
+from mirrorless.clusters.groups import GroupOffsets, list_every_group, list_groups
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.internal_topics import replicated_heartbeats
 from mirrorless.clusters.side_by_side import side_by_side
@@ -124,7 +124,7 @@ def _groups(flow: Flow, target: Admin, remote: dict[str, str]) -> GroupFacts:
     unselected = [name for name, offsets in others.items() if any(topic in remote for topic, _ in offsets)]
     return GroupFacts(
         committed=committed,
-        active_on_target=frozenset(name for name in there if activity[name] is Activity.ACTIVE),
+        active_on_target=frozenset(name for name in there if activity[name].may_have_members),
         listed=tuple(listed),
         unselected=tuple(sorted(unselected)),
         troubles=(*troubles, *more),

@@ -151,7 +151,7 @@ class FailoverGroupsStep(GroupsStep):
             place = (one.remote_topic, one.partition)
             if one.target_offset is None or place not in ends or one.group not in before:
                 continue
-            if activity.get(one.group) is Activity.ACTIVE:
+            if activity.get(one.group, Activity.DEAD).may_have_members:
                 on_target.add(one.group)
                 continue
             again[one.group] = again.get(one.group, 0) + _read_again(one, ends[place])

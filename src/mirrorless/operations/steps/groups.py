@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.consumers import records_in
-from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
+from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
 from mirrorless.clusters.topics import high_watermarks
 from mirrorless.copy.identical.reserve import RESERVED_OFFSETS
 from mirrorless.filters import group_filter_for
@@ -158,7 +158,7 @@ def _wait_for_members(context: OperationContext) -> dict[str, int]:
             sorted(
                 group
                 for group, state in activity.items()
-                if state is Activity.ACTIVE and selects(group) and context.wants_group(group)
+                if state.may_have_members and selects(group) and context.wants_group(group)
             ),
         )
         if not staying or not context.wait(until):
