@@ -2,10 +2,12 @@
 
     python -m bench.switchovers [--moves 25] [--fence acl --fence config] [--naming default --naming kept]
                                 [--naming identical] [--rate 2000] [--groups 5] [--brokers 1] [--quiet 2] [--json FILE]
+                                [--pause 1] [--no-kill]
     python -m bench.switchovers --shape 200x50
 
 A writer and consumer groups follow a switch file. Each move is `mirrorless switchover` in a process of its own, with a
-quiet time of two seconds; every second one is killed with SIGKILL at a random step, and continued by another process.
+quiet time of two seconds; every second one is killed with SIGKILL at a random step, and continued by another process,
+unless `--no-kill` is given. The next move begins after `--pause` seconds.
 With kept names the flows take turns. The naming `identical` is kept names with identical offsets, which are compared.
 At the end every group has to have read every record once and in order. With `--shape` so many groups with offsets in so
 many topics are moved once, without applications, and the duration of each step is printed.
@@ -39,7 +41,6 @@ DEFAULT, KEPT = "default", "kept"
 NAMINGS: Final = (DEFAULT, KEPT)
 IDENTICAL: Final = "identical"
 _STEPS: Final = ("preflight", "fence", "drain", "groups", "verify fence", "open", "switch clients", "reverse")
-_BETWEEN_S: Final = 1.0
 _RECORDS: Final = 100
 
 
@@ -89,9 +90,10 @@ def moves(world: World, fence: str, naming: str, given: argparse.Namespace, chan
     with applications.running():
         for number in range(given.moves):
             target = (world.target_alias, world.source_alias)[number % 2]
-            found.append(move(applications, target, chance.choice(_STEPS) if number % 4 in (1, 2) else None))
+            kills = given.kill and number % 4 in (1, 2)
+            found.append(move(applications, target, chance.choice(_STEPS) if kills else None))
             print(f"fence {fence}, {naming} names, move {number + 1} to {target}: {found[-1]}", flush=True)
-            time.sleep(_BETWEEN_S)
+            time.sleep(given.pause)
             if naming != DEFAULT:
                 applications.close()
         outcomes = applications.outcomes()
@@ -156,6 +158,8 @@ def main() -> None:
     parser.add_argument("--quiet", type=float, default=2.0, help="mirrorless.fence.quiet.seconds")
     parser.add_argument("--rate", type=int, default=2_000, help="records/s")
     parser.add_argument("--groups", type=int, default=5)
+    parser.add_argument("--pause", type=float, default=1.0, help="seconds between two moves")
+    parser.add_argument("--kill", action=argparse.BooleanOptionalAction, default=True, help="kill every second move")
     parser.add_argument("--shape", metavar="GROUPSxTOPICS")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()

@@ -1,7 +1,7 @@
 """The records of MirrorMaker 2's internal topics, byte for byte: heartbeats, checkpoints and offset syncs.
 
-Strings are INT16 byte length and UTF-8; numbers are big-endian. Every reader ignores bytes after the last field, which
-is where two additions of this program to offset syncs are stored. A record that cannot be read becomes a
+Strings are INT16 byte length and UTF-8; numbers are big-endian. Every reader ignores bytes after the last field, where
+this program has fields of its own in offset syncs and checkpoints. A record that cannot be read becomes a
 `Malformed` with the reason, so that callers skip and count it.
 """
 
@@ -17,6 +17,8 @@ _INT64: Final = struct.Struct(">q")
 _PAIR: Final = struct.Struct(">qq")
 _VERSIONED_PAIR: Final = struct.Struct(">hqq")
 _VERSIONED: Final = struct.Struct(">hq")
+_OWN: Final = struct.Struct(">q?")
+_NEVER: Final = -1
 _LONGEST_BYTES: Final = 0x7FFF
 _VERSION: Final = 0
 
@@ -69,7 +71,12 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """A group's offset on the source, and the corresponding offset in the remote `topic` on the target."""
+    """A group's offset on the source, and the corresponding offset in the remote `topic` on the target.
+
+    Two fields are this program's, and follow those of MirrorMaker 2 where one is set: `committed` is the offset that it
+    committed last for the group on the target, None if it never did; `returns` says that the group itself consumed in
+    the source topic, which is a copy of the target's own.
+    """
 
     group: str
     topic: str
@@ -77,6 +84,8 @@ class Checkpoint:
     upstream: int
     downstream: int
     metadata: str = ""
+    committed: int | None = None
+    returns: bool = False
 
     def key(self) -> bytes:
         """Key bytes; ValueError where a name is too long."""
@@ -84,7 +93,10 @@ class Checkpoint:
 
     def value(self) -> bytes:
         """Value bytes; ValueError where the metadata is too long."""
-        return _VERSIONED_PAIR.pack(_VERSION, self.upstream, self.downstream) + _string(self.metadata)
+        value = _VERSIONED_PAIR.pack(_VERSION, self.upstream, self.downstream) + _string(self.metadata)
+        if self.committed is None and not self.returns:
+            return value
+        return value + _OWN.pack(_NEVER if self.committed is None else self.committed, self.returns)
 
     @property
     def text(self) -> str:
@@ -100,11 +112,21 @@ class Checkpoint:
         try:
             group, topic, partition = read_checkpoint_key(key)
             _, upstream, downstream = _VERSIONED_PAIR.unpack_from(value or b"")
-            metadata, _ = _read_string(value or b"", _VERSIONED_PAIR.size)
+            metadata, at = _read_string(value or b"", _VERSIONED_PAIR.size)
         except (struct.error, ValueError) as error:
             return Malformed(f"not a checkpoint: {error}")
+        committed, returns = _NEVER, False
+        if len(value or b"") == at + _OWN.size:  # other bytes were added by another program
+            committed, returns = _OWN.unpack_from(value or b"", at)
         return cls(
-            group=group, topic=topic, partition=partition, upstream=upstream, downstream=downstream, metadata=metadata
+            group=group,
+            topic=topic,
+            partition=partition,
+            upstream=upstream,
+            downstream=downstream,
+            metadata=metadata,
+            committed=None if committed < 0 else committed,
+            returns=returns,
         )
 
 

@@ -112,6 +112,7 @@ def group(name: str, **fields: object) -> GroupRow:
         partitions=5,
         lag_records=0,
         read_again=0,
+        skipped=0,
         untranslated=0,
         error=None,
     )
@@ -222,7 +223,9 @@ class FakeGatherer:
             source_offset=10,
             source_lag=0,
             target_offset=10,
+            continues_at=10,
             read_again=0,
+            skipped=0,
             how="exact",
         )
         return [position]

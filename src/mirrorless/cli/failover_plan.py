@@ -22,6 +22,7 @@ from mirrorless.cli.status_codes import COULD_NOT, FINE
 from mirrorless.errors import ClusterError, ConfigurationError
 from mirrorless.local.listing import Listing
 from mirrorless.offsets.failover_plan import failover_plan as make_plan
+from mirrorless.offsets.failover_plan import skipping
 from mirrorless.settings import load
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from mirrorless.offsets.failover_plan import FailoverPlan, Forecast
 
-_NUMBERS = ("source offset", "target offset", "read again", "not copied")
+_NUMBERS = ("source offset", "target offset", "continues at", "read again", "skipped", "not copied")
 
 
 @click.command
@@ -41,8 +42,8 @@ _NUMBERS = ("source offset", "target offset", "read again", "not copied")
 def failover_plan(file: str, *, target: str, groups: re.Pattern[str], as_json: bool) -> None:
     """Forecast what a failover would cost each consumer group.
 
-    Prints what each group would read again and what would be lost if it moved to the target now. Writes nothing. If
-    the source does not answer, the forecast is made from the last checkpoints.
+    Prints what each group would read again or skip, and what would be lost, if it moved to the target now. Writes
+    nothing. If the source does not answer, the forecast is made from the last checkpoints.
 
     Exit status 0: every flow has a forecast; 2: a target does not answer, or no flow leads there.
     """
@@ -60,7 +61,7 @@ def failover_plan(file: str, *, target: str, groups: re.Pattern[str], as_json: b
             continue
         now_ms = int(time.time() * 1000)
         found[flow.name] = _fields(plan, now_ms)
-        for trouble in plan.troubles:
+        for trouble in (*plan.troubles, *skipping(plan.forecasts, flow.target)):
             warn(f"{plan.flow}: {trouble}")
         if not as_json:
             _print(plan, now_ms)
@@ -79,7 +80,8 @@ def _fields(plan: FailoverPlan, now_ms: int) -> dict[str, Any]:
 
 def _print(plan: FailoverPlan, now_ms: int) -> None:
     listing = Listing(
-        *("group", "topic", "source offset", "target offset", "how", "read again", "not copied", "newest copied"),
+        *("group", "topic", "source offset", "target offset", "how", "continues at", "read again", "skipped"),
+        *("not copied", "newest copied"),
         numbers=_NUMBERS,
         title=plan.flow if plan.source_answers else f"{plan.flow}: from checkpoints, the source does not answer",
     )
@@ -91,7 +93,9 @@ def _print(plan: FailoverPlan, now_ms: int) -> None:
             f"{one.source_offset:,}",
             "none" if one.target_offset is None else f"{one.target_offset:,}",
             one.how,
+            "unknown" if one.continues_at is None else f"{one.continues_at:,}",
             _or_unknown(one.read_again, exact=one.read_again == 0),
+            _or_unknown(one.skipped, exact=one.skipped == 0),
             _or_unknown(one.not_copied, exact=one.not_copied_exact),
             "nothing" if age_ms is None else f"{age_ms / 1000:,.1f} s ago",
         )

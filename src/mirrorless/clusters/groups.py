@@ -20,7 +20,7 @@ from mirrorless.clusters.admin import TIMEOUT_S
 from mirrorless.clusters.connection_errors import grant
 from mirrorless.clusters.kafka_admin_client import admin_client
 from mirrorless.clusters.side_by_side import each
-from mirrorless.errors import ClusterUnavailable
+from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.structs import OffsetAndMetadata
 from mirrorless.kafka_python.structs import TopicPartition as KafkaTopicPartition
@@ -50,6 +50,11 @@ class Activity(Enum):
     DEAD = "about to vanish"
     UNKNOWN = "not known"
 
+    @property
+    def may_have_members(self) -> bool:
+        """Whether members may read and commit: a state that is not known counts as that of a group with members."""
+        return self in (Activity.ACTIVE, Activity.UNKNOWN)
+
 
 class Committed(NamedTuple):
     """A committed offset; metadata is empty if there is none."""
@@ -58,7 +63,7 @@ class Committed(NamedTuple):
     metadata: str
 
 
-# UNKNOWN is the state of all groups on brokers before 2.6, and the library's for some of the consumer protocol.
+# UNKNOWN is what brokers before 2.6 list, and the library's name for Assigning and Reconciling (KIP-848).
 _INACTIVE: Final = {
     ConsumerGroupState.EMPTY: Activity.EMPTY,
     ConsumerGroupState.DEAD: Activity.DEAD,
@@ -69,12 +74,28 @@ _INACTIVE: Final = {
 def list_groups(admin: Admin) -> tuple[dict[str, Activity], list[str]]:
     """All consumer groups, classic (KIP-62) and of the consumer protocol (KIP-848), also those without a protocol.
 
-    Returns them with their states, and the errors of brokers that did not answer. Raises `ClusterError`.
+    Returns them with their states, and the errors of brokers that did not answer. Groups that are listed without a
+    state are described. Raises `ClusterError`.
     """
     listed = admin.result(admin.client.list_consumer_groups(request_timeout=TIMEOUT_S))
     groups = {one.group_id: _INACTIVE.get(one.state, Activity.ACTIVE) for one in listed.valid or ()}
+    groups |= _described(admin, [name for name, activity in groups.items() if activity is Activity.UNKNOWN])
     refused = f"cluster {admin.alias}: a broker did not list its consumer groups: "
     return groups, [refused + _text(error) for error in listed.errors or ()]
+
+
+def _described(admin: Admin, groups: list[str]) -> dict[str, Activity]:
+    """The states of groups by DescribeGroups; one that cannot be described stays unknown."""
+    found: dict[str, Activity] = {}
+    for name, future in (
+        admin.client.describe_consumer_groups(groups, request_timeout=TIMEOUT_S) if groups else {}
+    ).items():
+        try:
+            one = admin.result(future)
+        except ClusterError:
+            continue
+        found[name] = Activity.ACTIVE if one.members else _INACTIVE.get(one.state, Activity.ACTIVE)
+    return found
 
 
 class GroupListing(NamedTuple):

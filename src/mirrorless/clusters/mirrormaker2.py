@@ -23,8 +23,8 @@ def group_of(flow: Flow) -> str:
 def nodes_run(flow: Flow) -> bool | None:
     """Whether nodes run, for this flow or not; None if the group is not listed.
 
-    That is if there never were any, if the user may not see the group, and while its coordinator moves; and brokers
-    before 2.6 do not report it. A group stays listed for some minutes after its last member has left.
+    That is if there never were any, if the user may not see the group, and while its coordinator moves. A group stays
+    listed for some minutes after its last member has left. Brokers before 2.6 list no states: nodes may run then.
 
     Raises `ClusterUnavailable` if the target does not answer. Groups are listed, not described: confluent-kafka
     refuses to describe groups of Connect's protocol, and kafka-python cannot parse their members.
@@ -35,5 +35,4 @@ def nodes_run(flow: Flow) -> bool | None:
     except (kafka_errors.KafkaError, OSError) as error:
         raise ClusterUnavailable(str(error) or type(error).__name__, cluster=flow.target.alias) from error
     states = {group["group_id"]: group.get("group_state") for group in groups}
-    state = states.get(group_of(flow))
-    return None if state is None else state not in _WITHOUT_MEMBERS
+    return states[group_of(flow)] not in _WITHOUT_MEMBERS if group_of(flow) in states else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
+from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
 from mirrorless.clusters.internal_topics import checkpoints_topic, ensure
 from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.side_by_side import side_by_side
@@ -17,9 +17,8 @@ from mirrorless.clusters.topics import last_stable_offsets, log_starts
 from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.formats import Checkpoint
-from mirrorless.loops import opposite, shares_topics
 from mirrorless.offsets.checkpoints import CheckpointTopic, is_news, offsets_to_commit
-from mirrorless.offsets.failback import Failback
+from mirrorless.offsets.failback import Returning, failback_of
 from mirrorless.offsets.translation import How, Translated
 from mirrorless.offsets.turn_translation import translator_of
 
@@ -94,11 +93,11 @@ class Checkpoints:
         self.translator = translator_of(
             flow, source=self._source, target=self._target, must_read_to_end=not self._loaded()
         )
-        self._way_back: Failback | None = None
-        # Where both flows keep names, the translator knows both ways.
-        if forward is not None and opposite(flow) is None and not shares_topics(flow):
-            self._way_back = Failback(forward, source=self._target, target=self._source, wants_group=self._wants_group)
-        self._returning: dict[str, set[TopicPartition]] = {}
+        self._way_back = failback_of(
+            flow, forward, source=self._source, target=self._target, wants_group=self._wants_group
+        )
+        self._returning = Returning()
+        self._knows_committed = not flow.sync_group_offsets_enabled
         self._not_copied: set[TopicPartition] = set()
         self._left: set[str] = set()
         self._producer = TopicProducer(
@@ -128,25 +127,21 @@ class Checkpoints:
         )
         returning = {topic for offsets in committed.values() for topic, _ in offsets if self._goes_back(topic)}
         self._listen(returning, report, stopping)
+        self._note_committed()
+        self._returning = Returning() if self._way_back is None else self._way_back.divide(committed)
         there: dict[TopicPartition, set[int]] = defaultdict(set)
-        back: dict[TopicPartition, set[int]] = defaultdict(set)
-        self._returning = {}
-        for group, offsets in committed.items():
+        for offsets in committed.values():
             for place, one in offsets.items():
-                if self._way_back is None or not self._way_back.covers(place[0]):
+                if not self._goes_back(place[0]):
                     there[place].add(one.offset)
-                elif self._way_back.echo(group, place, one.offset) is None:
-                    back[place].add(one.offset)
-                    if self._way_back.went_on(group, place, one.offset):
-                        self._returning.setdefault(group, set()).add((self.translator.remote(place[0]), place[1]))
         if not self.translator.refresh(there, stopping=stopping):
             report.left = list(committed)
             return report
         self._not_copied = {(self.translator.remote(place[0]), place[1]) for place in there if self._is_another(place)}
         deadline = time.monotonic() + walking_s
         answers = self.translator.translate(there, deadline=deadline)
-        if self._way_back is not None and back:
-            answers |= self._way_back.translate(back, deadline=deadline, stopping=stopping)
+        if self._way_back is not None and self._returning.wanted:
+            answers |= self._way_back.translate(self._returning.wanted, deadline=deadline, stopping=stopping)
             report.walked_records += self._way_back.walked_records
             report.troubles += self._way_back.troubles
         for group, offsets in committed.items():
@@ -181,6 +176,8 @@ class Checkpoints:
                 report.troubles.append(f"group {group}: {outcome}")
                 continue
             report.written += sum(reason is None for reason in outcome.values())
+            for place in (place for place, reason in outcome.items() if reason is None):
+                self._topic.note_committed(group, place, wanted[group][place].offset)
             report.raised += sum(reason is None and place in raised.get(group, ()) for place, reason in outcome.items())
             report.troubles += [
                 f"group {group}, {topic}-{partition}: {reason}"
@@ -199,8 +196,9 @@ class Checkpoints:
         known = {
             group: self._meant(group, last) for group, last in self._topic.read().items() if group in self._on_source
         }
-        report.active = [group for group in known if activity.get(group) is Activity.ACTIVE]
-        idle = [group for group in known if activity.get(group) is not Activity.ACTIVE]
+        busy = {group for group, state in activity.items() if state.may_have_members}
+        report.active = [group for group in known if group in busy]
+        idle = [group for group in known if group not in busy]
         raised = self._raised({group: known[group] for group in idle})
         ahead: dict[str, dict[TopicPartition, Checkpoint]] = {}
         for group, offsets in self._target_groups.committed(idle):
@@ -285,12 +283,24 @@ class Checkpoints:
 
         And those of recreated source topics: they are of the topic before.
         """
-        returning, home = self._returning.get(group, ()), self._way_back
+        moved, home = self._returning.moved.get(group, ()), self._way_back
+        returning = {(self.translator.remote(topic), partition) for topic, partition in moved}
         return {
             place: one
             for place, one in last.items()
             if place not in self._not_copied and (home is None or place in returning or not home.is_home(place[0]))
         }
+
+    def _note_committed(self) -> None:
+        """Find which last checkpoints an earlier process committed, before later ones replace them."""
+        if self._knows_committed:
+            return
+        listed, _ = list_groups(self._target)
+        for group, offsets in self._target_groups.committed(sorted(self._topic.known.keys() & listed.keys())):
+            for place, one in {} if isinstance(offsets, str) else offsets.items():
+                if self._topic.is_ours(group, place, one.offset):
+                    self._topic.note_committed(group, place, one.offset)
+        self._knows_committed = True
 
     def _listen(self, returning: set[str], report: PassReport, stopping: Callable[[], bool]) -> None:
         if self._way_back is not None and returning:
@@ -334,9 +344,7 @@ class Checkpoints:
     ) -> None:
         now_ms = int(time.time() * 1000)
         for place, one in offsets.items():
-            echo = (
-                self._way_back.echo(group, place, one.offset) if self._goes_back(place[0]) and self._way_back else None
-            )
+            echo = self._returning.echoes.get((group, place))
             answer = answers[place][one.offset] if echo is None else echo
             if not isinstance(answer, Translated):
                 report.unknown[answer.reason] += 1
@@ -349,8 +357,11 @@ class Checkpoints:
                 upstream=one.offset,
                 downstream=answer.downstream,
                 metadata=one.metadata,
+                returns=place in self._returning.moved.get(group, ()),
             )
             last = self._topic.last(group, (checkpoint.topic, checkpoint.partition))
+            if last is not None:
+                checkpoint = replace(checkpoint, committed=last.committed)
             # A walk counts less if the source was compacted since; the earlier answer is still valid.
             sure = answer.exact and (answer.how is not How.WALK or self._is_of_earlier_copy(last, checkpoint, place))
             if is_news(checkpoint, last, exact=sure, end=self.translator.target_ends.get(place)):

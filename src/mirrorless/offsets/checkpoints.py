@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
+from mirrorless.clusters.internal_topics import checkpoints_topic
+from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.replay import Replay
 from mirrorless.formats import Checkpoint, Malformed, read_checkpoint_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from mirrorless.clusters.admin import Admin
     from mirrorless.clusters.internal_topics import InternalTopic
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.policy import ReplicationPolicy
+    from mirrorless.settings import Flow
 
+_FLUSH_S: Final = 30.0
 ByGroup = dict[str, dict["TopicPartition", Checkpoint]]
 """Checkpoints by group, and by remote topic and partition."""
 
@@ -95,6 +101,19 @@ class CheckpointTopic:
         """The last checkpoint of a group for a remote topic and partition."""
         return self.known.get(group, {}).get(place)
 
+    def is_ours(self, group: str, place: TopicPartition, offset: int) -> bool:
+        """Whether a group's offset on the target is the one that this program committed last, as far as is known.
+
+        The last checkpoint may have been committed after it was written.
+        """
+        last = self.last(group, place)
+        return last is not None and offset in (last.committed, last.downstream)
+
+    def note_committed(self, group: str, place: TopicPartition, offset: int) -> None:
+        """Remember that this program committed the offset: the next checkpoint of its key carries it."""
+        if (last := self.last(group, place)) is not None:
+            self.note(replace(last, committed=offset))
+
     def close(self) -> None:
         """Close the connection."""
         self._replay.close()
@@ -109,6 +128,16 @@ class CheckpointTopic:
             self.malformed += 1
         else:
             self.known.get(group, {}).pop((topic, partition), None)
+
+
+def write_checkpoints(flow: Flow, checkpoints: Iterable[Checkpoint]) -> None:
+    """Write checkpoints of a flow; raises `ClusterError`."""
+    topic = checkpoints_topic(flow)
+    producer = TopicProducer(flow.target, creator="the next run", gives_up_after_s=_FLUSH_S)
+    now_ms = int(time.time() * 1000)
+    for one in checkpoints:
+        producer.send(topic.name, key=one.key(), value=one.value(), partition=0, timestamp_ms=now_ms, waits=True)
+    producer.confirm(topic.name, _FLUSH_S + 1)
 
 
 def offsets_to_commit(

@@ -9,10 +9,13 @@ see `failback_filter`.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mirrorless.errors import ClusterUnavailable
 from mirrorless.filters import replicated_topics
+from mirrorless.loops import opposite, shares_topics
 from mirrorless.offsets.failback_filter import FailbackFilter
 from mirrorless.offsets.inverse_translation import InverseTranslator
 from mirrorless.offsets.translation import How, Translated, Unknown
@@ -22,9 +25,36 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from mirrorless.clusters.admin import Admin
+    from mirrorless.clusters.groups import Committed
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.offsets.translation_service import Answers
     from mirrorless.settings import Flow
+
+
+def failback_of(
+    flow: Flow, forward: Flow | None, *, source: Admin, target: Admin, wants_group: Callable[[str], bool]
+) -> Failback | None:
+    """Return what fails groups back along `flow`, whose opposite flow is `forward`; None if no topic's copy returns.
+
+    `source` and `target` are the clients of the flow's ends. Where both flows keep names, the flow's translator knows
+    both ways.
+    """
+    if forward is None or opposite(flow) is not None or shares_topics(flow):
+        return None
+    return Failback(forward, source=target, target=source, wants_group=wants_group)
+
+
+@dataclass(slots=True)
+class Returning:
+    """Offsets of groups in remote topics of the forward flow, as `Failback.divide` found them.
+
+    `wanted` are to be translated, by partition; `moved` are those of them where the group itself consumed, by group.
+    `echoes` are offsets that the forward flow committed: the group is where it is on the other cluster.
+    """
+
+    wanted: dict[TopicPartition, set[int]] = field(default_factory=lambda: defaultdict(set))
+    moved: dict[str, set[TopicPartition]] = field(default_factory=lambda: defaultdict(set))
+    echoes: dict[tuple[str, TopicPartition], Translated | Unknown] = field(default_factory=dict)
 
 
 class Failback:
@@ -98,6 +128,25 @@ class Failback:
     def went_on(self, group: str, place: TopicPartition, offset: int) -> bool:
         """Whether the group itself consumed in a remote topic, so that it may be moved on the source too."""
         return self._deaf is None and self._echoes.went_on(group, place, offset)
+
+    def consumed(self, group: str, place: TopicPartition, offset: int) -> bool:
+        """Whether the group itself moved in a remote topic, forward or back; `offset` is no echo."""
+        return self._deaf is None and (self.went_on(group, place, offset) or self._echoes.knows_committed(group, place))
+
+    def divide(self, committed: Mapping[str, Mapping[TopicPartition, Committed]]) -> Returning:
+        """Find the offsets in remote topics: those that are translated, and those of groups that did not move."""
+        found = Returning()
+        for group, offsets in committed.items():
+            for place, one in offsets.items():
+                if not self.covers(place[0]):
+                    continue
+                if (echo := self.echo(group, place, one.offset)) is not None:
+                    found.echoes[group, place] = echo
+                    continue
+                found.wanted[place].add(one.offset)
+                if self.went_on(group, place, one.offset):
+                    found.moved[group].add(place)
+        return found
 
     def translate(
         self,

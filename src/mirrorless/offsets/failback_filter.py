@@ -35,19 +35,26 @@ class FailbackFilter(CheckpointTopic):
     def note(self, checkpoint: Checkpoint) -> None:
         """Use a checkpoint as the last one of its key.
 
-        One that went back although its group did not is of a recreated remote topic.
+        One that went back although its group did not is of a recreated remote topic; to one that was committed itself,
+        an operation moved the group.
         """
         place = checkpoint.topic, checkpoint.partition
         last = self.last(checkpoint.group, place)
         super().note(checkpoint)
         key = checkpoint.group, place
         reset = last is not None and checkpoint.upstream >= last.upstream and checkpoint.downstream < last.downstream
-        self._furthest[key] = max(-1 if reset else self._furthest.get(key, -1), checkpoint.downstream)
+        begins = reset or checkpoint.committed == checkpoint.downstream
+        known = -1 if begins else self._furthest.get(key, -1)
+        self._furthest[key] = max(known, checkpoint.downstream, checkpoint.committed or -1)
 
     def of(self, group: str, place: TopicPartition, offset: int) -> Checkpoint | None:
-        """The last checkpoint of a group, if it has the group's offset in a remote topic."""
+        """The last checkpoint of a group, if the group's offset in a remote topic is the flow's own."""
+        return self.last(group, place) if self.is_ours(group, place, offset) else None
+
+    def knows_committed(self, group: str, place: TopicPartition) -> bool:
+        """Whether it is known which offset the flow committed last for a group: any other one is the group's own."""
         last = self.last(group, place)
-        return last if last is not None and last.downstream == offset else None
+        return last is not None and last.committed is not None
 
     def went_on(self, group: str, place: TopicPartition, offset: int) -> bool:
         """Whether a group's offset in a remote topic is one that no checkpoint has."""

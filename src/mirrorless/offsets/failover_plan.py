@@ -1,9 +1,10 @@
-"""Forecasts a failover at this moment: where each group would continue, what it re-reads, and what is lost."""
+"""Forecasts a failover at this moment: where each group would continue, what it re-reads or skips, and what is lost."""
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -11,40 +12,45 @@ from confluent_kafka import TopicPartition as ConfluentTopicPartition
 from confluent_kafka.admin import OffsetSpec
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
-from mirrorless.clusters.internal_topics import checkpoints_topic
+from mirrorless.clusters.groups import list_groups
 from mirrorless.copy.progress.topic import ProgressTopic
-from mirrorless.copy.progress.topic_ids import NOT_COPIED, is_another
+from mirrorless.copy.progress.topic_ids import is_another
 from mirrorless.errors import ClusterError, ClusterUnavailable
-from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.offsets.backlog import backlogs
-from mirrorless.offsets.checkpoints import CheckpointTopic, remote_topic
-from mirrorless.offsets.translation import Translated, Unknown
-from mirrorless.offsets.turn_translation import translator_of
+from mirrorless.offsets.checkpoints import remote_topic
+from mirrorless.offsets.group_positions import GroupPositions
+from mirrorless.offsets.translation import Translated
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.offsets.backlog import Backlog
-    from mirrorless.settings import Flow
+    from mirrorless.offsets.group_positions import GroupPosition
+    from mirrorless.settings import Cluster, Flow
 
 _WALKING_S: Final = 20.0
+_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
     """One group on one partition, if it failed over to the target now.
 
-    `source_offset` is its offset on the source, `target_offset` where it would continue; None without an answer, and
-    `how` says why. `read_again` is the maximum number of records that it would read again, 0 if the answer is exact.
+    `source_offset` is its offset on the source, `target_offset` the translation; None without an answer, and `how` says
+    why. `early_by` is the maximum number of records that the translation is before the exact one, None if unknown.
+    `committed` is its offset on the target now, and `has_members` says that it may have members there.
+
+    `continues_at` is where it will really be on the target, None if unknown: the translation, or its own offset there.
+    From there it reads at most `read_again` records again, and skips at most `skipped`.
+
     `checkpoint_offset` is the offset in the checkpoints topic, None if none, and `checkpoint_source_offset` the source
     offset that it was translated from. `not_copied` are committed records
     that the target does not have; `not_copied_exact` says whether they were counted or are offsets, which include
     markers and gaps. `metadata` is the commit's. `newest_ms` is the timestamp of the target's newest record, None if it
-    has none. If the source is unavailable, offsets are those of the last checkpoint and it is not known what was not
-    copied.
+    has none. `returns` says that `topic` is the copy of a topic of the target, to which the group returns. If the
+    source is unavailable, offsets are those of the last checkpoint and it is not known what was not copied.
     """
 
     group: str
@@ -54,13 +60,19 @@ class Forecast:
     source_offset: int
     target_offset: int | None
     how: str
+    early_by: int | None
+    committed: int | None
+    has_members: bool
+    continues_at: int | None
     read_again: int | None
+    skipped: int
     checkpoint_offset: int | None
     checkpoint_source_offset: int | None
     not_copied: int | None
     not_copied_exact: bool
     newest_ms: int | None
     metadata: str = ""
+    returns: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,133 +95,117 @@ def failover_plan(
     Raises `ClusterError` if the target does not answer, ConfigurationError if the flow's filter cannot be imported.
     If only the source, or a part of it, does not answer, only checkpoints are used.
     """
-    selects = group_filter_for(flow).selects
-    target = Admin(flow.target)
-    topic = CheckpointTopic(checkpoints_topic(flow), target, wanted=lambda name: selects(name) and groups(name))
-    try:
-        topic.read()
+    source, target = Admin(flow.source), Admin(flow.target)
+    with closing(GroupPositions(flow, source=source, target=target)) as positions:
         if not asks_source:
-            return _from_checkpoints(flow, topic, target, f"cluster {flow.source.alias} does not answer")
-        source = Admin(flow.source)
+            return _from_checkpoints(flow, positions, target, f"cluster {flow.source.alias} does not answer", groups)
         try:
             source.metadata()
-            return _Forecaster(flow, source, target, topic).plan(lambda name: selects(name) and groups(name))
+            return _from_source(flow, positions, source, target, groups)
         except ClusterUnavailable as error:
             if error.cluster != flow.source.alias:
                 raise
-            return _from_checkpoints(flow, topic, target, str(error))
-    finally:
-        topic.close()
+            return _from_checkpoints(flow, positions, target, str(error), groups)
 
 
-class _Forecaster:
-    def __init__(self, flow: Flow, source: Admin, target: Admin, topic: CheckpointTopic) -> None:
-        self._flow = flow
-        self._source = source
-        self._target = target
-        self._topic = topic
-        self._translator = translator_of(flow, source=source, target=target)
-        self._source_groups = GroupOffsets(flow.source)
-        self._troubles: list[str] = []
-        self._lost: Mapping[TopicPartition, Backlog] = {}
-        self._newest: Mapping[TopicPartition, int] = {}
-
-    def plan(self, wants_group: Callable[[str], bool]) -> FailoverPlan:
-        deadline = time.monotonic() + _WALKING_S
-        try:
-            committed = self._committed(wants_group)
-            wanted: dict[TopicPartition, set[int]] = defaultdict(set)
-            for offsets in committed.values():
-                for place, one in offsets.items():
-                    wanted[place].add(one.offset)
-            self._translator.refresh(wanted)
-            answers = self._translator.translate(wanted, deadline=deadline)
-            self._troubles += self._translator.walked.troubles
-            self._lost, troubles = backlogs(
-                self._flow, self._translator, source=self._source, places=wanted, deadline=deadline
-            )
-            self._troubles += troubles
-            self._newest = newest_timestamps(
-                self._target, [(self._translator.remote(topic), partition) for topic, partition in wanted]
-            )
-            forecasts = [
-                self._forecast(group, place, one, answers[place][one.offset])
-                for group, offsets in sorted(committed.items())
-                for place, one in sorted(offsets.items())
-            ]
-        finally:
-            self._translator.close()
-            self._source_groups.close()
-        return FailoverPlan(
-            flow=self._flow.name,
-            source_answers=True,
-            forecasts=tuple(forecasts),
-            troubles=tuple(self._troubles),
-        )
-
-    def _committed(self, wants_group: Callable[[str], bool]) -> dict[str, dict[TopicPartition, Committed]]:
-        selects = topic_filter_for(self._flow).selects
-        listed, troubles = list_groups(self._source)
-        self._troubles += troubles
-        chosen: dict[str, dict[TopicPartition, Committed]] = {}
-        for group, offsets in self._source_groups.committed(filter(wants_group, listed)):
-            if isinstance(offsets, str):
-                self._troubles.append(f"group {group}: {offsets}")
-            else:
-                chosen[group] = {place: one for place, one in offsets.items() if selects(place[0])}
-        return chosen
-
-    def _forecast(self, group: str, place: TopicPartition, one: Committed, answer: Translated | Unknown) -> Forecast:
-        remote = (self._translator.remote(place[0]), place[1])
-        checkpoint = self._topic.last(group, remote)
-        translated = answer if isinstance(answer, Translated) else None
-        lost = self._lost.get(place)
-        return Forecast(
-            group=group,
-            topic=place[0],
-            remote_topic=remote[0],
-            partition=place[1],
-            source_offset=one.offset,
-            target_offset=None if translated is None else translated.downstream,
-            how=str(answer.how) if isinstance(answer, Translated) else answer.reason,
-            read_again=None if translated is None else self._translator.read_again(place, one.offset, translated),
-            checkpoint_offset=None if checkpoint is None else checkpoint.downstream,
-            checkpoint_source_offset=None if checkpoint is None else checkpoint.upstream,
-            not_copied=None if lost is None else lost.records,
-            not_copied_exact=lost is not None and lost.exact,
-            newest_ms=self._newest.get(remote),
-            metadata=one.metadata,
-        )
+def _from_source(
+    flow: Flow, positions: GroupPositions, source: Admin, target: Admin, groups: Callable[[str], bool]
+) -> FailoverPlan:
+    deadline = time.monotonic() + _WALKING_S
+    listed, troubles = list_groups(source)
+    found = positions.read((name for name in listed if positions.selects(name) and groups(name)), deadline=deadline)
+    copied = {one.place for some in found.values() for one in some if not one.returns}
+    lost, more = backlogs(flow, positions.translator, source=source, places=copied, deadline=deadline)
+    newest = newest_timestamps(target, {one.remote for some in found.values() for one in some})
+    return FailoverPlan(
+        flow=flow.name,
+        source_answers=True,
+        forecasts=tuple(
+            _forecast(group, one, lost=lost, newest=newest) for group, some in found.items() for one in some
+        ),
+        troubles=(*troubles, *positions.troubles, *more),
+    )
 
 
-def _from_checkpoints(flow: Flow, topic: CheckpointTopic, target: Admin, reason: str) -> FailoverPlan:
-    newest = newest_timestamps(target, {place for offsets in topic.known.values() for place in offsets})
+def _from_checkpoints(
+    flow: Flow, positions: GroupPositions, target: Admin, reason: str, groups: Callable[[str], bool]
+) -> FailoverPlan:
     halted, troubles = _halted_at_another(flow, target)
+    found = positions.from_checkpoints(groups, deadline=time.monotonic() + _WALKING_S, halted=halted)
+    newest = newest_timestamps(target, {one.remote for some in found.values() for one in some})
     return FailoverPlan(
         flow=flow.name,
         source_answers=False,
-        troubles=(reason, *troubles),
         forecasts=tuple(
-            Forecast(
-                group=group,
-                topic=one.topic,
-                remote_topic=one.topic,
-                partition=one.partition,
-                source_offset=one.upstream,
-                target_offset=None if place in halted else one.downstream,
-                how=NOT_COPIED if place in halted else "checkpoint",
-                read_again=None,
-                checkpoint_offset=one.downstream,
-                checkpoint_source_offset=one.upstream,
-                not_copied=None,
-                not_copied_exact=False,
-                newest_ms=newest.get(place),
-                metadata=one.metadata,
-            )
-            for group, offsets in sorted(topic.known.items())
-            for place, one in sorted(offsets.items())
+            _forecast(group, one, lost=None, newest=newest) for group, some in found.items() for one in some
         ),
+        troubles=(reason, *positions.troubles, *troubles),
     )
+
+
+def _forecast(
+    group: str,
+    one: GroupPosition,
+    *,
+    lost: Mapping[TopicPartition, Backlog] | None,
+    newest: Mapping[TopicPartition, int],
+) -> Forecast:
+    """Join a position with what was not copied, `lost`; None if that is not known."""
+    backlog = None if lost is None else lost.get(one.place)
+    is_home = lost is not None and one.returns  # all of it came from the target
+    return Forecast(
+        group=group,
+        topic=one.place[0],
+        remote_topic=one.remote[0],
+        partition=one.place[1],
+        source_offset=one.source.offset,
+        target_offset=one.answer.downstream if isinstance(one.answer, Translated) else None,
+        how=str(one.answer.how) if isinstance(one.answer, Translated) else one.answer.reason,
+        early_by=one.early_by,
+        committed=one.committed,
+        has_members=one.has_members,
+        continues_at=one.continues.offset,
+        read_again=one.continues.read_again,
+        skipped=one.continues.skipped,
+        checkpoint_offset=None if one.checkpoint is None else one.checkpoint.downstream,
+        checkpoint_source_offset=None if one.checkpoint is None else one.checkpoint.upstream,
+        not_copied=0 if is_home else None if backlog is None else backlog.records,
+        not_copied_exact=is_home or (backlog is not None and backlog.exact),
+        newest_ms=newest.get(one.remote),
+        metadata=one.source.metadata,
+        returns=one.returns,
+    )
+
+
+def skipped_by_group(forecasts: Iterable[Forecast]) -> dict[str, int]:
+    """Return the maximum number of records that each group would skip; groups that skip none are omitted."""
+    found: Counter[str] = Counter()
+    for one in forecasts:
+        found[one.group] += one.skipped
+    return {group: records for group, records in sorted(found.items()) if records}
+
+
+def skipping(forecasts: Sequence[Forecast], target: Cluster) -> list[str]:
+    """Return a line for each group that would skip records: why, and the command that sets its offset."""
+    lines: list[str] = []
+    for group, records in skipped_by_group(forecasts).items():
+        some = [one for one in forecasts if one.group == group and one.skipped]
+        first = some[0]
+        command = (
+            f"kafka-consumer-groups.sh --bootstrap-server {target.bootstrap_servers} --group {group} --reset-offsets "
+            f"--topic {first.remote_topic}:{first.partition} --to-offset {first.target_offset} --execute"
+        )
+        where = ", ".join(
+            f"{one.remote_topic}-{one.partition} at {one.committed} instead of {one.target_offset}"
+            for one in some[:_SHOWN]
+        )
+        more = f" and {len(some) - _SHOWN:,} partitions more" if len(some) > _SHOWN else ""
+        lines.append(
+            f"group {group} skips up to {records:,} record{'' if records == 1 else 's'} on {target.alias}, where it "
+            f"{'has members' if first.has_members else 'has consumed itself'}: {where}{more}; if it has not read them, "
+            f"stop its consumers on {target.alias}, and set each offset: {command}"
+        )
+    return lines
 
 
 def _halted_at_another(flow: Flow, target: Admin) -> tuple[set[TopicPartition], list[str]]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class How(StrEnum):
-    """How an answer was found; all but `NEAREST` are exact."""
+    """How an answer was found; all but `NEAREST` are exact. `CHECKPOINT` is that of the last checkpoint."""
 
     RUN = "run"
     HOLE = "hole"
@@ -43,6 +43,7 @@ class How(StrEnum):
     NEAREST = "nearest"
     START = "start"
     MERGED = "merged"
+    CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Translated:
     @property
     def exact(self) -> bool:
         """Whether it is the first record that the group has not read."""
-        return self.how is not How.NEAREST
+        return self.how not in (How.NEAREST, How.CHECKPOINT)
 
 
 @dataclass(frozen=True, slots=True)

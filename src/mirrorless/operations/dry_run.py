@@ -37,6 +37,7 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
         forecast = failover_plan(flow, groups=matching(terms.groups))
         groups = {one.group for one in forecast.forecasts}
         again = sum(one.read_again or 0 for one in forecast.forecasts)
+        skipped = sum(one.skipped for one in forecast.forecasts)
         yield f"{kind} from {source} to {target}; nothing is written by --dry-run"
         if kind is not OperationKind.FAILOVER:
             counts = partition_counts(Admin(flow.source).metadata())
@@ -57,6 +58,8 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
         missing = [] if keeps_names(flow) else [topic for topic in topics if topic not in there]
         lag = sum(one.not_copied or 0 for one in forecast.forecasts)
         read = f"{count_of(again, 'record')} would be read again now"
+        if skipped:
+            read += f", up to {count_of(skipped, 'record')} skipped"
         yield f"  groups: commits offsets of {count_of(len(groups), 'group')}; {read}"
         if kind is not OperationKind.FAILOVER:
             yield f"  verify fence: {flow.fence_quiet_seconds:g} s without a new record"

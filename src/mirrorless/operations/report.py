@@ -70,6 +70,7 @@ def as_fields(ended: Ended) -> dict[str, Any]:
         "groups": {
             "moved": len(groups.get("wanted", ())),
             "read_again": groups.get("read_again", {}),
+            "skipped": groups.get("skipped", {}),
             "staying_on_source": groups.get("staying", {}),
             "active_on_target": groups.get("on_target", []),
             "untranslated": groups.get("untranslated", []),
@@ -170,6 +171,7 @@ def _page(ended: Ended) -> Iterator[str]:
     yield figure("Writers blocked", "not" if seconds is None else f"{seconds:,.1f} s", f"fence {request.fence}")
     yield figure("Groups moved", f"{len(groups.get('wanted', ())):,}")
     yield figure("Read again, at most", f"{sum(groups.get('read_again', {}).values()):,}", "records")
+    yield figure("Skipped, at most", f"{sum(groups.get('skipped', {}).values()):,}", "records")
     yield "</div>"
     if ended.error is not None:
         yield f"<p>{escape(ended.error)}</p>{bullets(ended.lines)}<p>{escape(_advice(ended))}</p>"

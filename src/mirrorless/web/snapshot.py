@@ -159,10 +159,10 @@ class HaltedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow:
-    """A consumer group of the source: what it has left to read there, and what it would read again on the target.
+    """A consumer group of the source: what it has left to read there, and would read again or skip on the target.
 
-    `read_again` is the maximum over its partitions, `untranslated` the number of partitions without a position on the
-    target.
+    `read_again` and `skipped` are the sums of its partitions, at most; `untranslated` is the number of partitions
+    without a position on the target.
     """
 
     flow: str
@@ -171,13 +171,17 @@ class GroupRow:
     partitions: int
     lag_records: int | None
     read_again: int
+    skipped: int
     untranslated: int
     error: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionRow:
-    """A group's offset on the source, and where it would continue on the target; `how` says how that is known."""
+    """A group's offset on the source, and its translation `target_offset`; `how` says how that is known.
+
+    On the target it would be at `continues_at`, which may be its own offset there.
+    """
 
     topic: str
     remote_topic: str
@@ -185,7 +189,9 @@ class PositionRow:
     source_offset: int
     source_lag: int | None
     target_offset: int | None
+    continues_at: int | None
     read_again: int | None
+    skipped: int
     how: str
 
 

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -19,6 +20,7 @@ from mirrorless.clusters.configs import Origin, topic_configs
 from mirrorless.clusters.groups import GroupOffsets, list_groups
 from mirrorless.copy.flow.status import status_of
 from mirrorless.errors import OperationError
+from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations import run
 from mirrorless.operations.kinds import steps_of
@@ -72,6 +74,18 @@ def test_there_and_back_with_rights_of_their_own(world: World) -> None:
         eventually(lambda: sum(applications.writer.written) > before + 300)
         applications.check()
     assert applications.writer.errors <= {"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED", "_PURGE_QUEUE"}
+
+
+def test_there_and_back_and_there_without_a_pause(world: World) -> None:
+    """Fence `config`, filters that select the copies too: groups return from them, and go there again."""
+    applications = Applications(world)
+    with applications.running():
+        for target in (world.target_alias, world.source_alias, world.target_alias):
+            report = applications.move(target)
+            assert report["groups"]["untranslated"] == []
+            assert set(report["groups"]["read_again"].values()) <= {0}, report
+        applications.write_more(300)
+        applications.check()
 
 
 def test_a_command_that_is_killed_is_continued_by_another(world: World) -> None:
@@ -157,9 +171,15 @@ def test_topics_with_records_of_both_sides(world: World) -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_an_abort_leaves_both_clusters_as_they_were(world: World, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
     """Interrupted at every step before applications move, before it acts and after it."""
-    applications = Applications(world, {"mirrorless.fence.quiet.seconds": "0.2"})
+    applications = Applications(world, {"mirrorless.fence.quiet.seconds": "0.2", "sync.group.offsets.enabled": "true"})
     fill(world.source, applications.topic, [b"%d" % number for number in range(300)], partitions=PARTITIONS)
     world.copy_to_the_end()
+    # Committed on the target by the flow, and set back on the source since.
+    commit(world.source, f"{applications.topic}-2", {(applications.topic, 1): 90})
+    with closing(Checkpoints(load(str(world.file)).flow(world.flow))) as passes:
+        passes.emit()
+        passes.sync_groups()
+    commit(world.source, f"{applications.topic}-2", {(applications.topic, 1): 20})
     commit(world.source, f"{applications.topic}-0", {(applications.topic, 0): 50, (applications.topic, 1): 100})
     commit(world.source, f"{applications.topic}-1", {(applications.topic, 2): 7})
     remote = world.remote(applications.topic)
@@ -186,6 +206,7 @@ def test_an_abort_leaves_both_clusters_as_they_were(world: World, monkeypatch: p
         (remote, 1): 100,
     }
     assert moved[f"{applications.topic}-1"][remote, 2].offset == 7
+    assert moved[f"{applications.topic}-2"][remote, 1].offset == 20
 
 
 def test_a_flow_that_keeps_names_moves_as_a_whole(world: World) -> None:

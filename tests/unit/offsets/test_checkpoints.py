@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from mirrorless.clusters.admin import Admin
 from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoints import is_news, offsets_to_commit, remote_topic
+from mirrorless.offsets.failback_filter import FailbackFilter
+from mirrorless.offsets.group_positions import Continuation
 from mirrorless.policy import DefaultReplicationPolicy, IdentityReplicationPolicy
+from mirrorless.settings import Cluster
+from tests.support.drill_facts import flow_with
 
 
 def checkpoint(upstream: int, downstream: int, *, topic: str = "A.t") -> Checkpoint:
@@ -57,6 +64,44 @@ def test_a_topic_that_came_from_the_target_has_its_original_name_there(topic: st
 
 def test_under_the_identity_policy_names_stay() -> None:
     assert remote_topic("t", source="A", target="B", policy=IdentityReplicationPolicy("A")) == "t"
+
+
+@pytest.mark.parametrize(
+    ("committed", "ours", "members", "expected"),
+    [
+        pytest.param(None, False, False, (150, 0, 0), id="nothing is committed"),
+        pytest.param(100, True, False, (150, 0, 0), id="before"),
+        pytest.param(150, False, False, (150, 0, 0), id="equal"),
+        pytest.param(900, True, False, (150, 0, 0), id="ahead by this program: the group was set back"),
+        pytest.param(900, False, False, (900, 0, 750), id="ahead by its own consumer"),
+        pytest.param(900, True, True, (900, 0, 750), id="ahead, with members"),
+        pytest.param(100, True, True, (100, 50, 0), id="before, with members"),
+        pytest.param(None, False, True, (None, None, 0), id="members that have committed nothing"),
+    ],
+)
+def test_where_a_group_continues(
+    committed: int | None, ours: bool, members: bool, expected: tuple[int | None, int | None, int]
+) -> None:
+    found = Continuation.of(150, at_most=150, committed=committed, is_ours=ours, has_members=members)
+    assert (found.offset, found.read_again, found.skipped) == expected
+
+
+def test_of_an_inexact_translation_both_numbers_are_maxima() -> None:
+    found = Continuation.of(150, at_most=200, committed=180, is_ours=False, has_members=False)
+    assert (found.offset, found.read_again, found.skipped) == (180, 20, 30)
+
+
+def test_a_group_that_an_operation_moved_back_consumed_itself_where_it_is_later() -> None:
+    """Else it would not return with what it read: the checkpoints of before the move are still in the topic."""
+    known = FailbackFilter(flow_with(), Admin(Cluster(alias="b", bootstrap_servers="b:1")), wanted=lambda _: True)
+    place = ("A.t", 0)
+    known.note(checkpoint(1000, 900))
+    known.note(replace(checkpoint(250, 150), committed=900))
+    assert known.of("g", place, 900) is not None
+    assert not known.went_on("g", place, 500)
+    known.note(replace(checkpoint(250, 150), committed=150))
+    assert known.of("g", place, 150) is not None
+    assert known.went_on("g", place, 500)
 
 
 def test_what_a_group_gets_on_the_target() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +56,11 @@ def test_our_additions_stand_behind_what_other_readers_read() -> None:
     ours = OffsetSync(topic="t", partition=0, last_upstream=9, last_downstream=9, run=10, block=3)
     assert ours.key() == plain.key() + bytes.fromhex("0000000000000003")
     assert ours.value() == plain.value() + bytes.fromhex("000000000000000a")
+    checkpoint = Checkpoint(group="g", topic="t", partition=0, upstream=4, downstream=5, metadata="m")
+    committed = replace(checkpoint, committed=900)
+    assert (committed.key(), committed.text) == (checkpoint.key(), checkpoint.text)
+    assert committed.value() == checkpoint.value() + bytes.fromhex("0000000000000384 00")
+    assert replace(checkpoint, returns=True).value() == checkpoint.value() + bytes.fromhex("ffffffffffffffff 01")
 
 
 @given(NAME, NAME, INT64)
@@ -63,10 +70,17 @@ def test_heartbeats_survive_the_way_there_and_back(source: str, target: str, tim
     assert Heartbeat.parse(beat.key() + b"x", beat.value() + b"more") == beat
 
 
-@given(st.builds(Checkpoint, group=NAME, topic=NAME, partition=INT32, upstream=INT64, downstream=INT64, metadata=NAME))
-def test_checkpoints_survive_the_way_there_and_back(checkpoint: Checkpoint) -> None:
-    assert Checkpoint.parse(checkpoint.key(), checkpoint.value()) == checkpoint
-    assert Checkpoint.parse(checkpoint.key() + b"x", checkpoint.value() + b"more") == checkpoint
+@given(
+    st.builds(Checkpoint, group=NAME, topic=NAME, partition=INT32, upstream=INT64, downstream=INT64, metadata=NAME),
+    st.none() | OFFSET,
+    st.booleans(),
+)
+def test_checkpoints_survive_the_way_there_and_back(
+    checkpoint: Checkpoint, committed: int | None, returns: bool
+) -> None:
+    ours = replace(checkpoint, committed=committed, returns=returns)
+    assert Checkpoint.parse(ours.key(), ours.value()) == ours
+    assert Checkpoint.parse(ours.key() + b"x", ours.value() + b"more") == checkpoint
 
 
 @given(NAME, INT32, OFFSET, OFFSET, st.data())

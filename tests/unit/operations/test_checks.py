@@ -15,7 +15,7 @@ from mirrorless.operations.drill import checks, group_checks
 from mirrorless.operations.drill.checks import CHECKS, check_all
 from mirrorless.operations.drill.facts import AclFacts, BacklogFacts, GroupFacts, NotCopied, RecordFacts
 from mirrorless.operations.drill.positions import Outcome
-from mirrorless.operations.results import MeasuredStep, UnreadPart
+from mirrorless.operations.results import CheckResult, MeasuredStep, UnreadPart
 from mirrorless.settings import load
 from mirrorless.verify.findings import Difference, DifferenceKind
 from mirrorless.verify.metadata_diff import Metadata
@@ -212,15 +212,20 @@ def test_a_group_without_a_translation_fails() -> None:
 
 
 def test_an_offset_on_the_target_that_is_ahead_fails() -> None:
-    def committed(offset: int, *, active: frozenset[str] = frozenset()) -> Status:
-        groups = GroupFacts(committed={"billing": {("a.orders", 0): offset}}, active_on_target=active)
-        return group_checks.committed(facts(groups=groups)).status
+    def found(offset: int, **changes: object) -> CheckResult:
+        return group_checks.committed(facts(plan=plan_of(forecast(committed=offset, **changes))))
 
-    assert (committed(60), committed(55), committed(61)) == (Status.OK, Status.OK, Status.FAILED)
-    assert committed(61, active=frozenset({"billing"})) is Status.OK
-    found = group_checks.committed(facts(groups=GroupFacts(committed={"billing": {("a.orders", 0): 63}})))
-    assert found.lines == (
-        "group billing, a.orders-0: 63 is committed, the translation is 60: 3 records would be skipped",
+    assert (found(60).status, found(55).status) == (Status.OK, Status.OK)
+    assert found(61, continues_at=61, skipped=1).status is Status.FAILED
+    assert found(61, continues_at=61, skipped=1, has_members=True).status is Status.OK
+    assert found(900, continues_at=60).text == (
+        "0 offsets equal the translation, 1 do not, of which 1 would be set back, since the group went back on a"
+    )
+    ahead = found(63, continues_at=63, skipped=3)
+    assert ahead.lines == (
+        "group billing skips up to 3 records on b, where it has consumed itself: a.orders-0 at 63 instead of 60; if it "
+        "has not read them, stop its consumers on b, and set each offset: kafka-consumer-groups.sh --bootstrap-server "
+        "b:1 --group billing --reset-offsets --topic a.orders:0 --to-offset 60 --execute",
     )
 
 

@@ -55,7 +55,9 @@ def test_json_has_everything() -> None:
     assert one["rpo"] == {"records": 7, "exact": True, "seconds": 3.5, "partition": "orders-1", "limit_seconds": None}
     assert one["rto"]["does_not_include"]
     assert {check["check"] for check in one["checks"]} >= {"lag", "positions of groups", "rights of principals"}
-    assert one["groups"] == [{"group": "billing", "partitions": 1, "untranslated": 0, "read_again": 0, "not_copied": 2}]
+    assert one["groups"] == [
+        {"group": "billing", "partitions": 1, "untranslated": 0, "read_again": 0, "skipped": 0, "not_copied": 2}
+    ]
     assert set(one["versions"]) == {"mirrorless", "confluent-kafka", "kafka-python"}
     assert re.fullmatch("[0-9a-f]{64}", one["configuration_sha256"])
 

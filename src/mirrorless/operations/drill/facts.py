@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -57,17 +57,15 @@ class BacklogFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFacts:
-    """The groups of both clusters. `committed` are offsets of the flow's groups on the target, by remote partition.
+    """The groups of both clusters. `active_on_target` are the flow's groups that may have members there.
 
-    `active_on_target` are those that have members there. `listed` are all groups of the source. `unselected` are groups
-    with offsets on replicated topics that the flow's settings exclude.
+    `listed` are all groups of the source. `unselected` are groups with offsets on replicated topics that the flow's
+    settings exclude.
     """
 
-    committed: Mapping[str, Mapping[TopicPartition, int]] = field(default_factory=dict)
     active_on_target: frozenset[str] = frozenset()
     listed: tuple[GroupListing, ...] = ()
     unselected: tuple[str, ...] = ()
-    troubles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from mirrorless.clusters.acls import AclResource, NoAcls, acls_of
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.groups import Activity, GroupOffsets, list_every_group, list_groups
+from mirrorless.clusters.groups import GroupOffsets, list_every_group, list_groups
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.internal_topics import replicated_heartbeats
 from mirrorless.clusters.side_by_side import side_by_side
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import ClusterMetadata
 
     from mirrorless.clusters.acls import Acl
-    from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.settings import Flow
 
 _Part = TypeVar("_Part")
@@ -58,7 +57,6 @@ def gather(flow: Flow, *, location: str, most_positions: int, chance: random.Ran
         status = _part(lambda: status_of(flow, deployment=deployment_of(location, flow.name)))
         heartbeat_ms = _part(lambda: _heartbeat_ms(flow, at_target))
         heartbeat_read_ms = int(time.time() * 1000)
-    # The target's group offsets before the source's: a group that reads meanwhile is not ahead on the target then.
     with watch.step("list groups on both clusters", in_rto=True):
         groups = _part(lambda: _groups(flow, target, remote))
     with watch.step("translate the offsets of all groups", in_rto=True):
@@ -116,31 +114,18 @@ def _heartbeat_ms(flow: Flow, at_target: ClusterMetadata) -> int | None:
 def _groups(flow: Flow, target: Admin, remote: dict[str, str]) -> GroupFacts:
     selects = group_filter_for(flow).selects
     listed = list_every_group(flow.source)
-    activity, troubles = list_groups(target)
-    ours = [one.name for one in listed if selects(one.name)]
-    there = [name for name in ours if name in activity]
-    committed, more = _committed(GroupOffsets(flow.target), there)
-    others, _ = _committed(GroupOffsets(flow.source), [one.name for one in listed if not selects(one.name)])
-    unselected = [name for name, offsets in others.items() if any(topic in remote for topic, _ in offsets)]
+    activity, _ = list_groups(target)
+    active = {name for name, state in activity.items() if state.may_have_members}
+    with closing(GroupOffsets(flow.source)) as offsets:
+        others = dict(offsets.committed(one.name for one in listed if not selects(one.name)))
+    unselected = [
+        name for name, some in others.items() if not isinstance(some, str) and any(topic in remote for topic, _ in some)
+    ]
     return GroupFacts(
-        committed=committed,
-        active_on_target=frozenset(name for name in there if activity[name] is Activity.ACTIVE),
+        active_on_target=frozenset(one.name for one in listed if selects(one.name) and one.name in active),
         listed=tuple(listed),
         unselected=tuple(sorted(unselected)),
-        troubles=(*troubles, *more),
     )
-
-
-def _committed(offsets: GroupOffsets, groups: list[str]) -> tuple[dict[str, dict[TopicPartition, int]], list[str]]:
-    found: dict[str, dict[TopicPartition, int]] = {}
-    troubles: list[str] = []
-    with closing(offsets):
-        for group, some in offsets.committed(groups):
-            if isinstance(some, str):
-                troubles.append(f"group {group}: {some}")
-            else:
-                found[group] = {place: one.offset for place, one in some.items()}
-    return found, troubles
 
 
 def _acls(flow: Flow) -> AclFacts:

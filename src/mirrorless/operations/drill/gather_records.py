@@ -213,10 +213,11 @@ class RecordGathering:
 def positions_of(forecasts: Iterable[Forecast]) -> list[Position]:
     """Return the positions where groups would continue: by translation, and by their last checkpoint.
 
-    Groups at the same position share it. A checkpoint counts as exact where its offset translates exactly now.
+    Groups at the same position share it. A checkpoint counts as exact where its offset translates exactly now. Groups
+    that return from copies are left out: what is after their position on the target need not be copied.
     """
     found: dict[Position, list[str]] = defaultdict(list)
-    for one in forecasts:
+    for one in (one for one in forecasts if not one.returns):
         place, remote_place = (one.topic, one.partition), (one.remote_topic, one.partition)
         if one.target_offset is not None:
             position = Position(
@@ -224,7 +225,7 @@ def positions_of(forecasts: Iterable[Forecast]) -> list[Position]:
                 remote_place=remote_place,
                 source_offset=one.source_offset,
                 target_offset=one.target_offset,
-                read_again=one.read_again or 0,
+                read_again=one.early_by or 0,
                 expired=one.how == How.START,
                 not_copied=one.how == How.BEYOND,
             )
@@ -236,7 +237,7 @@ def positions_of(forecasts: Iterable[Forecast]) -> list[Position]:
                 remote_place=remote_place,
                 source_offset=one.checkpoint_source_offset,
                 target_offset=one.checkpoint_offset,
-                read_again=0 if same_source and one.read_again == 0 else _MOST_SEARCHED,
+                read_again=0 if same_source and one.early_by == 0 else _MOST_SEARCHED,
                 expired=same_source and one.how == How.START,
                 not_copied=same_source and one.how == How.BEYOND,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.doctor.findings import Status
+from mirrorless.offsets.failover_plan import skipping
 from mirrorless.offsets.translation import How
 from mirrorless.operations.results import CheckResult, UnreadPart, count_of, not_checked
 from mirrorless.policy import policy_for
@@ -50,39 +51,24 @@ def translations(facts: DrillFacts) -> CheckResult:
 
 
 def committed(facts: DrillFacts) -> CheckResult:
-    """Whether a group's offset on the target is ahead of its translation: it would skip records."""
-    check, groups = "committed on the target", facts.groups
-    if isinstance(groups, UnreadPart):
-        return not_checked(check, groups)
-    ahead: list[str] = []
-    equal = before = 0
-    for one in facts.plan.forecasts:
-        there = groups.committed.get(one.group, {}).get((one.remote_topic, one.partition))
-        if there is None or one.target_offset is None or one.group in groups.active_on_target:
-            continue
-        if there > one.target_offset and one.read_again == 0:
-            skipped = there - one.target_offset
-            ahead.append(
-                f"group {one.group}, {one.remote_topic}-{one.partition}: {there} is committed, the translation is "
-                f"{one.target_offset}: {count_of(skipped, 'record')} would be skipped"
-            )
-        elif there == one.target_offset:
-            equal += 1
-        else:
-            before += 1
-    done = f"{equal:,} offsets equal the translation, {before:,} are before it"
+    """Whether a group without members would skip records on the target: it is ahead there, and not by this program."""
+    check, forecasts = "committed on the target", [one for one in facts.plan.forecasts if not one.has_members]
+    there = [one for one in forecasts if one.committed is not None and one.target_offset is not None]
+    equal = sum(one.committed == one.target_offset for one in there)
+    back = sum((one.committed or 0) > (one.continues_at or 0) for one in there)
+    done = f"{equal:,} offsets equal the translation, {len(there) - equal:,} do not"
+    if back:
+        done += f", of which {back:,} would be set back, since the group went back on {facts.flow.source.alias}"
+    ahead = [one for one in there if one.skipped]
     if ahead:
         return CheckResult(
             check=check,
             status=Status.FAILED,
             text=f"{count_of(len(ahead), 'offset')} ahead of the translation; {done}",
-            lines=(*ahead, *groups.troubles),
-            fix="reset these offsets on the target with kafka-consumer-groups --reset-offsets",
+            lines=tuple(skipping(ahead, facts.flow.target)),
+            fix="reset these offsets on the target with kafka-consumer-groups.sh --reset-offsets",
         )
-    if groups.troubles:
-        text = f"{done}; some groups could not be read"
-        return CheckResult(check=check, status=Status.WARNING, text=text, lines=groups.troubles)
-    text = done if equal or before else "no group has a committed offset on the target"
+    text = done if there else "no group has a committed offset on the target"
     return CheckResult(check=check, status=Status.OK, text=text)
 
 

@@ -54,10 +54,18 @@ def _flow(report: DrillReport) -> Iterator[str]:
     if report.groups:
         yield "<h3>Groups</h3>"
         yield grid(
-            ("group", "#partitions", "#without translation", "#read again, at most", "#not copied"),
+            (
+                "group",
+                "#partitions",
+                "#without translation",
+                "#read again, at most",
+                "#skipped, at most",
+                "#not copied",
+            ),
             (
                 (
                     *(one.group, f"{one.partitions:,}", f"{one.untranslated:,}", f"{one.read_again:,}"),
+                    f"{one.skipped:,}",
                     "unknown" if one.not_copied is None else f"{one.not_copied:,}",
                 )
                 for one in report.groups[:MOST_GROUPS]

@@ -31,7 +31,7 @@ _PACKAGES: Final = ("mirrorless", "confluent-kafka", "kafka-python")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupForecast:
-    """The sum of a group's forecasts: partitions, records to read again at most, and those not copied yet.
+    """The sum of a group's forecasts: partitions, records to read again or skip at most, and those not copied yet.
 
     None is unknown; `untranslated` are partitions without an offset on the target.
     """
@@ -40,6 +40,7 @@ class GroupForecast:
     partitions: int
     untranslated: int
     read_again: int
+    skipped: int
     not_copied: int | None
 
 
@@ -205,5 +206,6 @@ def _groups(facts: DrillFacts) -> Iterator[GroupForecast]:
             partitions=len(some),
             untranslated=sum(one.target_offset is None for one in some),
             read_again=sum(one.read_again or 0 for one in some),
+            skipped=sum(one.skipped for one in some),
             not_copied=None if None in not_copied else sum(one or 0 for one in not_copied),
         )

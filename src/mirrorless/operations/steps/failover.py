@@ -7,14 +7,14 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.configs import topic_configs
-from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
-from mirrorless.clusters.topics import last_stable_offsets, log_starts, partition_counts
+from mirrorless.clusters.topics import partition_counts
 from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.errors import ClusterError, ClusterUnavailable
 from mirrorless.filters import replicated_topics
 from mirrorless.metadata.config_plan import creation_config
 from mirrorless.metadata.serverless import target_filter
 from mirrorless.offsets.failover_plan import failover_plan, newest_timestamps
+from mirrorless.operation_log.records import EVERYTHING
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, StepFailed, places_of
 from mirrorless.operations.steps.groups import GroupsStep, moves
@@ -24,8 +24,6 @@ from mirrorless.policy import policy_for
 if TYPE_CHECKING:
     from mirrorless.clusters.acls import Acl, AclResource
     from mirrorless.clusters.admin import Admin
-    from mirrorless.clusters.topic_partition import TopicPartition
-    from mirrorless.offsets.failover_plan import Forecast
     from mirrorless.operations.steps.context import OperationContext
     from mirrorless.settings import Flow
 
@@ -133,59 +131,18 @@ class FailoverGroupsStep(GroupsStep):
     """Groups continue from the translation of their last known position, without waiting for members to leave."""
 
     def plan(self, context: OperationContext) -> dict[str, Any]:
-        """Forecast, and choose what may be committed: never back, never beyond the end, no group with members."""
-        answers = context.operation.data("record")["source_answers"]
-        forecast = failover_plan(context.forward, groups=context.wants_group, asks_source=answers)
+        """Forecast, and choose what may be committed: no group with members, none that would skip records by it."""
+        record = context.operation.data("record")
+        forecast = failover_plan(context.forward, groups=context.wants_group, asks_source=record["source_answers"])
         context.warnings += forecast.troubles
-        remote = set(context.operation.data("record")["remote"].values())
-        some = [one for one in forecast.forecasts if one.remote_topic in remote]
-        activity, _ = list_groups(context.target)
-        places = {(one.remote_topic, one.partition) for one in some}
-        ends, _ = last_stable_offsets(context.target, places)
-        starts, _ = log_starts(context.target, places)
-        before = _committed_on_target(context, sorted({one.group for one in some}))
-        wanted: dict[str, dict[TopicPartition, Committed]] = {}
-        again: dict[str, int] = {}
-        on_target: set[str] = set()
-        for one in some:
-            place = (one.remote_topic, one.partition)
-            if one.target_offset is None or place not in ends or one.group not in before:
-                continue
-            if activity.get(one.group) is Activity.ACTIVE:
-                on_target.add(one.group)
-                continue
-            again[one.group] = again.get(one.group, 0) + _read_again(one, ends[place])
-            offset = min(max(one.target_offset, starts.get(place, 0)), ends[place])
-            last = before.get(one.group, {}).get(place)
-            if last is None or last.offset < offset:
-                wanted.setdefault(one.group, {})[place] = Committed(offset, one.metadata)
-        return {
-            **moves(wanted, before, activity),
-            "read_again": again,
-            "staying": {},
-            "on_target": sorted(on_target),
-            "untranslated": [
-                f"group {one.group}: {one.topic}-{one.partition} at {one.source_offset}: {one.how}"
-                for one in some
-                if one.target_offset is None
+        policy, remote = policy_for(context.forward), set(record["remote"].values())
+        home = {policy.original_topic(topic) for topic in record["remote"]}
+        everything = context.request.topics == EVERYTHING
+        return moves(
+            context,
+            [
+                one
+                for one in forecast.forecasts
+                if one.remote_topic in remote or (one.returns and (everything or one.remote_topic in home))
             ],
-        }
-
-
-def _read_again(one: Forecast, end: int) -> int:
-    """The maximum number of records; without the source everything after the last checkpoint."""
-    if one.read_again is not None:
-        return one.read_again
-    return max(0, end - (one.target_offset or 0))
-
-
-def _committed_on_target(context: OperationContext, groups: list[str]) -> dict[str, dict[TopicPartition, Committed]]:
-    """The offsets of groups on the target; one whose offsets cannot be read is left as it is, with a warning."""
-    found: dict[str, dict[TopicPartition, Committed]] = {}
-    with closing(GroupOffsets(context.forward.target)) as offsets:
-        for group, some in offsets.committed(groups):
-            if isinstance(some, str):
-                context.warnings.append(f"group {group} is not moved: {some}")
-            else:
-                found[group] = some
-    return found
+        )

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.consumers import records_in
-from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
+from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
 from mirrorless.clusters.topics import high_watermarks
 from mirrorless.copy.identical.reserve import RESERVED_OFFSETS
+from mirrorless.errors import ClusterError
 from mirrorless.filters import group_filter_for
+from mirrorless.formats import Checkpoint
 from mirrorless.metadata.plan import replicated
-from mirrorless.offsets.checkpoint_pass import Checkpoints, GroupSyncReport
-from mirrorless.offsets.failover_plan import failover_plan
+from mirrorless.offsets.checkpoint_pass import Checkpoints
+from mirrorless.offsets.checkpoints import write_checkpoints
+from mirrorless.offsets.failover_plan import failover_plan, skipped_by_group, skipping
 from mirrorless.operation_log.records import EVERYTHING
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, StepFailed
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from mirrorless.clusters.topic_partition import TopicPartition
+    from mirrorless.offsets.failover_plan import Forecast
     from mirrorless.operations.steps.context import OperationContext
 
     ByGroup = dict[str, dict[TopicPartition, Committed]]
@@ -35,8 +41,8 @@ _FEW: Final = 100
 class GroupsStep(OperationStep):
     """Groups with members get some time to read to the end and leave; then their last commit is translated.
 
-    `wanted` and `before` are the offsets on the target after and before the step, by group, topic and partition;
-    `created` are groups that did not exist there.
+    `wanted` and `before` are the offsets on the target after and before the step, by group, topic and partition,
+    `upstream` those on the source that they are translated from; `created` are groups that did not exist there.
     """
 
     name = "groups"
@@ -44,41 +50,18 @@ class GroupsStep(OperationStep):
     def plan(self, context: OperationContext) -> dict[str, Any]:
         """Wait for members to leave, and translate."""
         staying = _wait_for_members(context)
-        flow = context.forward
-        again: dict[str, int] = {}
-        with closing(Checkpoints(flow, forward=context.reverse)) as passes:
+        with closing(Checkpoints(context.forward, forward=context.reverse)) as passes:
             report = passes.emit()
-            syncs = GroupSyncReport()
-            wanted, _ = passes.find_commits(syncs)
-        troubles = [*report.troubles, *syncs.troubles]
+        if report.left:
+            raise StepFailed(f"{count_of(len(report.left), 'group')} could not be translated in time", report.left)
+        forecast = failover_plan(context.forward, groups=context.wants_group)
+        troubles = [*dict.fromkeys([*report.troubles, *forecast.troubles])]
         if unread := [line for line in troubles if line.startswith(("group ", "cluster "))]:
             raise StepFailed("not every group could be read", unread)
         context.warnings += troubles
-        if report.left:
-            raise StepFailed(f"{count_of(len(report.left), 'group')} could not be translated in time", report.left)
         there = _selected(context)
-        chosen: ByGroup = {
-            group: {place: one for place, one in offsets.items() if there is None or place[0] in there}
-            for group, offsets in wanted.items()
-            if context.wants_group(group)
-        }
-        chosen = {group: offsets for group, offsets in chosen.items() if offsets}
-        forecast = failover_plan(flow, groups=context.wants_group)
-        untranslated = [
-            f"group {one.group}: {one.topic}-{one.partition} at {one.source_offset}: {one.how}"
-            for one in forecast.forecasts
-            if one.target_offset is None and (there is None or one.remote_topic in there)
-        ]
-        for one in forecast.forecasts:
-            again[one.group] = again.get(one.group, 0) + (one.read_again or 0)
-        known = list_groups(context.target)[0]
-        return {
-            **moves(chosen, _committed(context, chosen), known),
-            "read_again": dict(sorted(again.items())),
-            "staying": staying,
-            "on_target": sorted(group for group in syncs.active if context.wants_group(group)),
-            "untranslated": untranslated,
-        }
+        some = [one for one in forecast.forecasts if there is None or one.remote_topic in there]
+        return moves(context, some) | {"staying": staying}
 
     def act(self, context: OperationContext, planned: dict[str, Any]) -> dict[str, Any]:
         """Commit, except where the group's offset on the target is not what it was."""
@@ -97,6 +80,7 @@ class GroupsStep(OperationStep):
                     offset_now = None if at is None else at.offset
                     left.append(f"group {group}, {place[0]}-{place[1]}: it is at {offset_now} on the target now")
         left += _commit(context, to_commit)
+        self._write_checkpoints(context, planned, lambda one, _: replace(one, committed=one.downstream))
         return planned | {"left": left}
 
     def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
@@ -120,10 +104,53 @@ class GroupsStep(OperationStep):
         lines += _commit(context, back)
         context.warnings += lines
 
+        def as_before(one: Checkpoint, before: int | None) -> Checkpoint:
+            """Only an offset of this program's was moved back; whose the others were is not known here."""
+            return replace(one, committed=before if (before or 0) > one.downstream else None)
+
+        self._write_checkpoints(context, data, as_before)
+
+    def _write_checkpoints(
+        self,
+        context: OperationContext,
+        data: dict[str, Any],
+        changed: Callable[[Checkpoint, int | None], Checkpoint],
+    ) -> None:
+        """Write what was committed last into checkpoints: after the commit, or the groups would seem to have consumed.
+
+        `changed` also gets the offset of before. Without checkpoints only a later move back of these groups is lost.
+        """
+        if "upstream" not in data or not context.forward.writes_checkpoints:
+            return
+        before = unpacked(data["before"])
+        found = [
+            changed(
+                Checkpoint(
+                    group=group,
+                    topic=topic,
+                    partition=partition,
+                    upstream=data["upstream"][group][topic][str(partition)],
+                    downstream=one.offset,
+                    metadata=one.metadata,
+                ),
+                None if (last := before.get(group, {}).get((topic, partition))) is None else last.offset,
+            )
+            for group, offsets in unpacked(data["wanted"]).items()
+            for (topic, partition), one in offsets.items()
+        ]
+        if not found:
+            return
+        try:
+            write_checkpoints(context.forward, found)
+        except ClusterError as error:
+            context.warnings.append(f"checkpoints of {count_of(len(found), 'offset')} are not written: {error}")
+
     def text(self, data: dict[str, Any]) -> str:
         """Return the result in one line."""
         again = sum(data["read_again"].values())
         parts = [f"{count_of(len(data['wanted']), 'group')} moved", f"{count_of(again, 'record')} read again"]
+        if skipped := sum(data.get("skipped", {}).values()):
+            parts.append(f"up to {count_of(skipped, 'record')} skipped")
         for key, words in (
             ("staying", "with members on the source"),
             ("on_target", "with members on the target, left as they are"),
@@ -158,7 +185,7 @@ def _wait_for_members(context: OperationContext) -> dict[str, int]:
             sorted(
                 group
                 for group, state in activity.items()
-                if state is Activity.ACTIVE and selects(group) and context.wants_group(group)
+                if state.may_have_members and selects(group) and context.wants_group(group)
             ),
         )
         if not staying or not context.wait(until):
@@ -224,17 +251,45 @@ def _commit(context: OperationContext, wanted: ByGroup) -> list[str]:
     return lines
 
 
-def moves(wanted: ByGroup, before: ByGroup, known: Container[str]) -> dict[str, Any]:
-    """Return what is recorded of offsets to commit: `before` are all of these groups, `known` the target's groups."""
+def moves(context: OperationContext, forecasts: Sequence[Forecast]) -> dict[str, Any]:
+    """Return what is recorded of the groups to move, and warn of those that would skip records."""
+    known = list_groups(context.target)[0]
+    chosen = [
+        one
+        for one in forecasts
+        if one.target_offset is not None and one.continues_at is not None and one.continues_at != one.committed
+    ]
+    wanted: ByGroup = {}
+    upstream: dict[str, dict[str, dict[str, int]]] = {}
+    for one in chosen:
+        offsets = wanted.setdefault(one.group, {})
+        offsets[one.remote_topic, one.partition] = Committed(one.continues_at or 0, one.metadata)
+        numbers = upstream.setdefault(one.group, {}).setdefault(one.remote_topic, {})
+        numbers[str(one.partition)] = one.source_offset
+    before = _committed(context, wanted)
+    again: Counter[str] = Counter()
+    for one in forecasts:
+        again[one.group] += one.read_again or 0
+    context.warnings += skipping(forecasts, context.forward.target)
     return {
         "wanted": packed(wanted),
         "before": packed(
             {
-                group: {place: before[group][place] for place in offsets if place in before.get(group, {})}
+                group: {place: before[group][place] for place in offsets if place in before[group]}
                 for group, offsets in wanted.items()
             }
         ),
+        "upstream": upstream,
         "created": [group for group in wanted if group not in known],
+        "read_again": dict(sorted(again.items())),
+        "skipped": skipped_by_group(forecasts),
+        "staying": {},
+        "on_target": sorted({one.group for one in forecasts if one.has_members}),
+        "untranslated": [
+            f"group {one.group}: {one.topic}-{one.partition} at {one.source_offset}: {one.how}"
+            for one in forecasts
+            if one.target_offset is None
+        ],
     }
 
 

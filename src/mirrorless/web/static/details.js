@@ -104,8 +104,9 @@ class GroupDetails {
         { key: "topic", label: "Partition", class: "grow", value: (row) => `${row.topic} ${String(row.partition).padStart(8, "0")}`, draw: built((row) => `${row.topic}-${row.partition}`, (place) => name(place)) },
         number("source", "Source offset", (row) => row.source_offset, "p1"),
         number("lag", "Left to read", (row) => row.source_lag, "p1"),
-        { key: "target", label: "Target offset", class: "w-number", value: (row) => row.target_offset ?? -1, draw: text((row) => (row.target_offset === null ? "none" : count(row.target_offset))) },
+        { key: "target", label: "Target offset", class: "w-number", value: (row) => row.continues_at ?? -1, draw: text((row) => (row.continues_at === null ? "none" : count(row.continues_at))) },
         number("again", "Reads again", (row) => row.read_again),
+        number("skips", "Skips", (row) => row.skipped, "p2"),
         { key: "how", label: "How it is known", class: "w-how p2", value: (row) => row.how, draw: built((row) => row.how, (how) => name(how)) },
       ],
     });
@@ -124,6 +125,7 @@ class GroupDetails {
             ["On the source", row.state],
             ["Left to read", count(row.lag_records)],
             ["Reads again, at most", count(row.read_again)],
+            ["Skips, at most", count(row.skipped)],
             ["No position yet", count(row.untranslated)],
           ])
         : el("p", { class: "notice warning" }, "This group is gone, or not read yet."),

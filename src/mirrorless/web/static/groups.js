@@ -22,6 +22,7 @@ export class Groups {
         number("partitions", "Partitions", (row) => row.partitions, "p2"),
         number("lag", "Left to read", (row) => row.lag_records),
         number("again", "Reads again", (row) => row.read_again),
+        { key: "skipped", label: "Skips", class: "w-number p2", value: (row) => row.skipped, descending: true, draw: text((row) => (row.skipped ? count(row.skipped) : "")) },
         { key: "untranslated", label: "No position", class: "w-number p1", value: (row) => row.untranslated, descending: true, draw: text((row) => (row.untranslated ? count(row.untranslated) : "")) },
       ],
     });
@@ -29,7 +30,7 @@ export class Groups {
       "div",
       { class: "view full" },
       el("h1", {}, "Groups"),
-      el("p", { class: "quiet" }, "If a group moved to the target now: how many records it would read again at most. ", el("code", {}, "mirrorless failover-plan"), " also counts what is not copied yet."),
+      el("p", { class: "quiet" }, "If a group moved to the target now: how many records it would read again, or skip, at most. ", el("code", {}, "mirrorless failover-plan"), " also counts what is not copied yet."),
       el("div", { class: "tools" }, this.filter.element, this.line),
       this.table.frame,
     );
