@@ -174,6 +174,8 @@ class Checkpoints:
         # First those that the last run did not reach.
         line = sorted(wanted, key=lambda group: group not in self._left)
         outcomes = self._target_groups.commit({group: wanted[group] for group in line}, stopping=stopping)
+        report.troubles += self._target_groups.shortened
+        self._target_groups.shortened.clear()
         report.left = [group for group in line if group not in outcomes]
         self._left = set(report.left)
         for group, outcome in outcomes.items():

@@ -89,14 +89,19 @@ class GroupsStep(OperationStep):
         for group, offsets in wanted.items():
             for place, offset in offsets.items():
                 at = now.get(group, {}).get(place)
-                if at == offset:
+                if at is not None and _is_ours(at, offset):
                     continue
                 if at == before.get(group, {}).get(place):
                     to_commit.setdefault(group, {})[place] = offset
                 else:
                     offset_now = None if at is None else at.offset
                     left.append(f"group {group}, {place[0]}-{place[1]}: it is at {offset_now} on the target now")
-        left += _commit(context, to_commit)
+        if refused := _commit(context, to_commit):
+            raise StepFailed(
+                f"offsets could not be committed on {context.forward.target.alias}; "
+                "grant the rights, let its members leave, or leave the groups out (--groups)",
+                refused,
+            )
         return planned | {"left": left}
 
     def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
@@ -107,7 +112,8 @@ class GroupsStep(OperationStep):
         with closing(GroupOffsets(context.forward.target)) as groups:
             lines: list[str] = []
             for group, offsets in wanted.items():
-                ours = [place for place, offset in offsets.items() if now.get(group, {}).get(place) == offset]
+                there = now.get(group, {})
+                ours = [place for place, offset in offsets.items() if place in there and _is_ours(there[place], offset)]
                 restored = {place: before[group][place] for place in ours if place in before.get(group, {})}
                 if restored:
                     back[group] = restored
@@ -115,7 +121,7 @@ class GroupsStep(OperationStep):
                 if fresh and not (group in data["created"] and len(fresh) == len(now[group])):
                     lines += groups.delete(group, fresh)
             lines += groups.delete_groups(
-                group for group in data["created"] if now.get(group) and now[group].items() <= wanted[group].items()
+                group for group in data["created"] if now.get(group) and _are_ours(now[group], wanted[group])
             )
         lines += _commit(context, back)
         context.warnings += lines
@@ -212,6 +218,7 @@ def _commit(context: OperationContext, wanted: ByGroup) -> list[str]:
     lines: list[str] = []
     with closing(GroupOffsets(context.forward.target)) as offsets:
         outcomes = offsets.commit(wanted)
+        context.warnings += offsets.shortened
     for group, outcome in outcomes.items():
         if isinstance(outcome, str):
             lines.append(f"group {group}: {outcome}")
@@ -222,6 +229,15 @@ def _commit(context: OperationContext, wanted: ByGroup) -> list[str]:
                 if reason is not None
             ]
     return lines
+
+
+def _is_ours(at: Committed, wanted: Committed) -> bool:
+    """Whether an offset is the one that was to be committed; its metadata may have been left out."""
+    return at.offset == wanted.offset and at.metadata in ("", wanted.metadata)
+
+
+def _are_ours(at: Mapping[TopicPartition, Committed], wanted: Mapping[TopicPartition, Committed]) -> bool:
+    return all(place in wanted and _is_ours(one, wanted[place]) for place, one in at.items())
 
 
 def moves(wanted: ByGroup, before: ByGroup, known: Container[str]) -> dict[str, Any]:
