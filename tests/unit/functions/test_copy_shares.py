@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.functions.run_result import RunResult
+from mirrorless.copy.engines.outcome import CopyOutcome
 from mirrorless.copy.progress.run_marks import Share
 from mirrorless.errors import AwsError
 from mirrorless.functions import copy
 from mirrorless.functions.copy import _start_others
 from mirrorless.functions.events import CopyShareEvent, parse
+from mirrorless.functions.runtime_context import RuntimeContext, within
+from mirrorless.settings import Cluster, Flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,3 +67,35 @@ def test_an_error_of_lambda_is_one_line(functions: Lambda) -> None:
         "function orders-copy: starting the other 2 invocations failed: "
         "lambda answered TooManyRequestsException: Rate Exceeded."
     )
+
+
+class Account:
+    """A bounded copy of `mirrorless run`."""
+
+    bounded = True
+    over = False
+    function_control = Control()
+
+    def __init__(self) -> None:
+        self.outcomes: list[CopyOutcome] = []
+
+    def wait_to_begin(self, _: float) -> bool:
+        return True
+
+    def ended(self, outcome: CopyOutcome) -> None:
+        self.outcomes.append(outcome)
+
+
+def test_a_bounded_copy_that_ends_at_a_halted_partition_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the next event would begin it again, every two seconds."""
+    account: Any = Account()
+    ended = RunResult(note="the copy ended", over=True, copied=True)
+    engine = SimpleNamespace(run=lambda *_, **__: ended, close=lambda: None)
+    flow = Flow(source=Cluster(alias="A", bootstrap_servers="a:1"), target=Cluster(alias="B", bootstrap_servers="b:1"))
+    invocation: Any = SimpleNamespace(event=None, flow=flow, budget=None, measure=lambda *_: None)
+    monkeypatch.setattr(copy, "_new", lambda *_: copy._Warm(cast("Any", engine), cast("Any", None)))
+    nothing: Any = None
+    with within(RuntimeContext(variables={}, sink=nothing, jobs=nothing, copy=account)):
+        copy.copy_partitions(invocation)
+    copy._warm.forget("A->B 0/1")
+    assert account.outcomes == [CopyOutcome(complete=False, stuck=False)]
