@@ -143,3 +143,21 @@ def test_a_transaction_whose_last_record_is_left_out_is_followed_by_the_next_one
     report = copy(world)
     assert (report.state, report.records, report.gaps) == ("caught up", 3, 0)
     assert values(read(world.target, world.remote(topic))[0]) == [b"%d" % n for n in range(8)]
+
+
+def test_records_without_a_key_that_a_compacted_topic_refuses(tolerant: World) -> None:
+    """They are left out batch by batch: each that is left out costs an epoch."""
+    world = tolerant
+    topic = world.topic()
+    world.discover()
+    client = Producer({"bootstrap.servers": world.source.bootstrap_servers, "linger.ms": 300})
+    for n in range(2_000):
+        client.produce(topic, value=b"%d" % n)
+        if n % 500 == 499:
+            client.flush()
+    limit(world.target, world.remote(topic), "compact", key="cleanup.policy")
+    report = copy(world)
+    assert (report.state, report.records) == ("caught up", 0)
+    assert report.left_out <= 8
+    for line in report.events.splitlines():
+        assert f"cleanup.policy of {world.remote(topic)} is compact" in line

@@ -43,7 +43,13 @@ class Case:
             target=flow.target.client,
             queues=self.queues,
             tracker=self.tracker,
-            limits=cast("Any", SimpleNamespace(too_large=lambda topic, size: f"the limit of {topic} is below {size}")),
+            limits=cast(
+                "Any",
+                SimpleNamespace(
+                    too_large=lambda topic, size: f"the limit of {topic} is below {size}",
+                    keyless=lambda topic: f"cleanup.policy of {topic} is compact",
+                ),
+            ),
             pass_gaps=pass_gaps,
             leave_out=leave_out,
         )
@@ -233,6 +239,30 @@ def test_a_record_that_does_not_fit_is_left_out_where_errors_are_tolerated(toler
     assert isinstance(tolerant.copy.skip, LeaveOut)
     assert (tolerant.copy.skip.offset, tolerant.copy.skip.next_offset) == (10, 11)
     assert tolerant.copy.intake.max_batch_bytes is None
+
+
+def test_records_of_one_batch_that_are_all_refused_are_left_out_together(tolerant: Case) -> None:
+    for offset in (10, 15):
+        tolerant.policy.refused(tolerant.copy, tolerant.send(5), 87, "no key", 5)
+        assert tolerant.fate == (RESUMING, True)
+        assert isinstance(tolerant.copy.skip, LeaveOut)
+        assert (tolerant.copy.skip.offset, tolerant.copy.skip.next_offset) == (offset, offset + 5)
+        assert tolerant.copy.retry.attempts == 1, "the pause does not grow"
+        tolerant.resume()
+        tolerant.copy.resume_at(15, epoch=1, sequence=0, last_downstream=9, node=1)
+
+
+def test_a_batch_of_which_one_record_is_refused_is_halved(tolerant: Case) -> None:
+    tolerant.policy.refused(tolerant.copy, tolerant.send(5, size_bytes=1_000), 87, "no key", 1)
+    assert tolerant.fate == (RESUMING, True)
+    assert tolerant.copy.skip is None
+    assert tolerant.copy.intake.max_batch_bytes == 500
+
+
+def test_a_record_without_a_key_that_a_compacted_topic_refuses_names_the_config(case: Case) -> None:
+    case.policy.refused(case.copy, case.send(1), 87, None)
+    assert case.fate == (HALTED, False)
+    assert "INVALID_RECORD (87); cleanup.policy of A.t is compact" in (case.copy.error or "")
 
 
 def test_a_missing_right_halts_and_names_it(case: Case) -> None:

@@ -41,7 +41,8 @@ _CLAIMED = (
 )
 _CORRUPT = 2  # CORRUPT_MESSAGE
 _TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
-_UNFIT = frozenset({32, 87})  # INVALID_TIMESTAMP, INVALID_RECORD
+_INVALID_RECORD = 87
+_UNFIT = frozenset({32, _INVALID_RECORD})  # INVALID_TIMESTAMP
 # OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, UNKNOWN_PRODUCER_ID
 _OUT_OF_SEQUENCE = frozenset({45, 46, 47, 59})
 
@@ -213,7 +214,7 @@ class ErrorPolicy:
         """Halt a copy whose markers another process has claimed, until the next lease claims them again."""
         self.halt(copy, append_error(copy, _CLAIMED))
 
-    def refused(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None) -> None:
+    def refused(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None, records: int = 0) -> None:
         """Retry after an error that may pass; split, leave out or halt at a batch that is refused for good."""
         if copy.in_doubt:
             return  # an append before it failed, after which the copy is resumed anyway
@@ -227,7 +228,7 @@ class ErrorPolicy:
         elif code in _OUT_OF_SEQUENCE or issubclass(error_for(code), TROUBLE):
             # A sequence or an epoch that the target does not expect: another writer was faster, as the resume finds.
             self.retry_later(copy, f"append: {name}")
-        elif code in _TOO_LARGE | _UNFIT and pending.record_count > 1:
+        elif code in _TOO_LARGE | _UNFIT and pending.record_count > 1 and not self._leaves_all_out(pending, records):
             # The limit is not asked for, which would need a right of its own: it is found by halving.
             limit_bytes = pending.batch.size_bytes // 2
             copy.intake.limit(limit_bytes)
@@ -235,6 +236,10 @@ class ErrorPolicy:
             self.retry_later(copy, f"append: {name}, batches are split to {limit_bytes} bytes")
         else:
             self._refused_for_good(copy, pending, code, message)
+
+    def _leaves_all_out(self, pending: Pending, records: int) -> bool:
+        """Whether all records of a batch are refused, and left out: together, since each needs a new epoch."""
+        return self._leave_out and records == pending.record_count
 
     def _refused_for_good(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None) -> None:
         topic, partition = copy.place
@@ -244,6 +249,8 @@ class ErrorPolicy:
             reason += f"; {self._limits.too_large(remote, size)}"
         elif message:
             reason += f": {message}"
+        if code == _INVALID_RECORD and (advice := self._limits.keyless(remote)):
+            reason += f"; {advice}"
         if not (self._leave_out and code in _TOO_LARGE | _UNFIT):
             self.halt(copy, AppendRefused(reason, topic=topic, partition=partition, offset=pending.base_offset))
             return
@@ -251,6 +258,7 @@ class ErrorPolicy:
         copy.skip_records(
             LeaveOut(offset=pending.base_offset, next_offset=pending.last_offset + 1, size_bytes=size, reason=reason)
         )
+        copy.retry.reset()
         self.retry_later(copy, reason)
 
     def too_few_replicas(self, copy: PartitionCopy, error: TooFewReplicas) -> None:
