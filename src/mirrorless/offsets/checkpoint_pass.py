@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
@@ -318,13 +319,14 @@ class Checkpoints:
         """Committed offsets on the source of every group and topic that the filters select."""
         groups, troubles = list_groups(self._source)
         report.troubles += troubles
+        wants = cache(self._wants)  # a custom filter may be slow, and groups have thousands of offsets
         chosen: dict[str, dict[TopicPartition, Committed]] = {}
         on_source: set[str] = set()
         for group, offsets in self._source_groups.committed(filter(self._wants_group, groups)):
             on_source.add(group)
             if isinstance(offsets, str):
                 report.troubles.append(f"group {group}: {offsets}")
-            elif mine := {place: one for place, one in offsets.items() if self._wants(place[0])}:
+            elif mine := {place: one for place, one in offsets.items() if wants(place[0])}:
                 chosen[group] = mine
         self._on_source = on_source
         report.groups = len(chosen)
