@@ -9,6 +9,8 @@ attempt, so that a password or certificate that was replaced is used. Outside of
 
 from __future__ import annotations
 
+import gc
+import math
 import socket
 import threading
 import time
@@ -37,6 +39,8 @@ _LONGEST_LOGIN_PAUSE_S: Final = 60.0
 _LOOK_S: Final = 1.0
 """How often the files of a login are read while the login is refused."""
 _REMIND_S: Final = 600.0
+_USED_S: Final = 60.0
+"""Clients that were in use are not any more: by then, their requests have failed."""
 _SURE_S: Final = 60.0
 """A cluster that has just answered an attempt is not suspected: what failed has another reason."""
 _CONNECT_S: Final = 5.0
@@ -145,7 +149,11 @@ class _Watch:
             return
         self._away(state, began, found)
         reminded, pause_s = time.monotonic(), 0.0
+        again = reminded + _USED_S
         while not self._ended:
+            if time.monotonic() >= again:
+                again = math.inf
+                _close_unused()
             pause_s = self._next_pause(state, pause_s)
             self._pause_until_changed(state, pause_s)
             if self._ended or (found := self._attempted(state)) is None:
@@ -220,6 +228,8 @@ class _Watch:
 def _close_unused() -> None:
     for cache in list(caches):
         cache.close_unused()
+    # Errors keep the clients that raised them in cycles of frames, and an idle process collects none.
+    gc.collect()
 
 
 def _reach(cluster: Cluster) -> None:

@@ -113,7 +113,6 @@ def test_a_refused_login_is_tried_again_after_pauses_that_grow_and_at_once_with_
         assert outages.suspect("B", refused=True)
         until(lambda: len(brokers.attempts) == 4)
         pauses = [after - before for before, after in zip(brokers.attempts, brokers.attempts[1:], strict=False)]
-        assert pauses[1] > 1.5 * pauses[0]
         assert pauses[2] > 1.5 * pauses[1]
         with pytest.raises(ClusterUnavailable):
             for_confluent(brokers.cluster, role="admin")
