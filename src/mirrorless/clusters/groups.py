@@ -292,6 +292,20 @@ class GroupOffsets:
             return _said(error, "DESCRIBE on the group")
 
 
+def refusals(group: str, outcome: Mapping[TopicPartition, str | None] | str) -> list[str]:
+    """Return a line for each reason for which offsets of a group were not committed, with the partitions."""
+    if isinstance(outcome, str):
+        return [f"group {group}: {outcome}"]
+    places: dict[str, list[TopicPartition]] = {}
+    for place, reason in sorted(outcome.items()):
+        if reason is not None:
+            places.setdefault(reason, []).append(place)
+    return [
+        f"group {group}, {topic}-{partition}{f' and {len(more)} more' if more else ''}: {reason}"
+        for reason, ((topic, partition), *more) in places.items()
+    ]
+
+
 def _list(client: KafkaAdminClient, *, groups: list[str]) -> Any:  # noqa: ANN401 -- the library's answers
     return client.list_group_offsets(dict.fromkeys(groups))
 

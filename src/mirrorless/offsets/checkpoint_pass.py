@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
+from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups, refusals
 from mirrorless.clusters.internal_topics import checkpoints_topic, ensure
 from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.side_by_side import side_by_side
@@ -180,16 +180,11 @@ class Checkpoints:
         report.left = [group for group in line if group not in outcomes]
         self._left = set(report.left)
         for group, outcome in outcomes.items():
+            report.troubles += refusals(group, outcome)
             if isinstance(outcome, str):
-                report.troubles.append(f"group {group}: {outcome}")
                 continue
             report.written += sum(reason is None for reason in outcome.values())
             report.raised += sum(reason is None and place in raised.get(group, ()) for place, reason in outcome.items())
-            report.troubles += [
-                f"group {group}, {topic}-{partition}: {reason}"
-                for (topic, partition), reason in outcome.items()
-                if reason is not None
-            ]
         return report
 
     def find_commits(self, report: GroupSyncReport) -> tuple[dict[str, Mapping[TopicPartition, Committed]], ByGroup]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from mirrorless.clusters.groups import Committed, GroupOffsets
+from mirrorless.clusters.groups import Committed, GroupOffsets, refusals
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.operations.steps import groups as step
 from mirrorless.operations.steps.context import StepFailed
@@ -81,3 +81,13 @@ def test_no_move_is_complete_while_an_offset_is_refused(coordinator: Coordinator
         step.GroupsStep().act(cast("Any", context), planned)
     assert "could not be committed on B" in str(raised.value)
     assert any(line.startswith("group g, t-1: ") for line in raised.value.lines)
+
+
+def test_a_group_that_is_refused_for_one_reason_is_one_line() -> None:
+    """Such as a share group of the same name: each partition of each topic has the same error."""
+    outcome: dict[tuple[str, int], str | None] = {("t", number): "it is a share group" for number in range(11)}
+    assert refusals("g", outcome) == ["group g, t-0 and 10 more: it is a share group"]
+    assert refusals("g", outcome | {("t", 3): None, ("u", 0): "no READ"}) == [
+        "group g, t-0 and 9 more: it is a share group",
+        "group g, u-0: no READ",
+    ]

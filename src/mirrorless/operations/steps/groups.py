@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.consumers import records_in
-from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups
+from mirrorless.clusters.groups import Activity, Committed, GroupOffsets, list_groups, refusals
 from mirrorless.clusters.topics import high_watermarks
 from mirrorless.copy.identical.reserve import RESERVED_OFFSETS
 from mirrorless.filters import group_filter_for
@@ -215,20 +215,10 @@ def _committed(context: OperationContext, groups: Iterable[str]) -> ByGroup:
 def _commit(context: OperationContext, wanted: ByGroup) -> list[str]:
     """Commit; returns a line for each group or partition that was refused."""
     context.check()
-    lines: list[str] = []
     with closing(GroupOffsets(context.forward.target)) as offsets:
         outcomes = offsets.commit(wanted)
-        context.warnings += offsets.shortened
-    for group, outcome in outcomes.items():
-        if isinstance(outcome, str):
-            lines.append(f"group {group}: {outcome}")
-        else:
-            lines += [
-                f"group {group}, {topic}-{partition}: {reason}"
-                for (topic, partition), reason in outcome.items()
-                if reason is not None
-            ]
-    return lines
+    context.warnings += offsets.shortened
+    return [line for group, outcome in outcomes.items() for line in refusals(group, outcome)]
 
 
 def _is_ours(at: Committed, wanted: Committed) -> bool:
