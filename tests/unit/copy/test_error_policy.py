@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -47,6 +48,7 @@ class Case:
                 "Any",
                 SimpleNamespace(
                     too_large=lambda topic, size: f"the limit of {topic} is below {size}",
+                    is_kept_for_ever=lambda topic: topic == "A.app-store-repartition",
                     keyless=lambda topic: f"cleanup.policy of {topic} is compact",
                 ),
             ),
@@ -338,6 +340,26 @@ def test_a_gap_that_a_lease_before_halted_at_is_believed_at_once(case: Case) -> 
     case.policy.gap_found(case.copy, case.gap(GapKind.TRUNCATED))
     case.policy.gap_found(case.copy, case.gap(GapKind.TRUNCATED))
     assert case.fate == (HALTED, False)
+
+
+@pytest.mark.parametrize(
+    ("topic", "kind", "passes"),
+    [
+        ("app-store-repartition", GapKind.RETENTION, True),
+        ("app-store-repartition", GapKind.TRUNCATED, False),
+        ("kept-a-week-repartition", GapKind.RETENTION, False),
+        ("app-store-changelog", GapKind.RETENTION, False),
+    ],
+)
+def test_what_kafka_streams_purges_of_its_repartition_topics_is_passed(
+    case: Case, topic: str, kind: GapKind, passes: bool
+) -> None:
+    case.copy.row = replace(case.copy.row, topic=topic, remote_topic=f"A.{topic}")
+    case.copy.suspect(case.gap(kind))
+    for _ in range(7):
+        if case.copy in case.policy.to_resume or case.copy.skip is None:
+            case.policy.gap_found(case.copy, case.gap(kind))
+    assert (case.copy.skip is not None, case.copy.state is not HALTED) == (passes, passes)
 
 
 def test_a_gap_is_skipped_where_that_is_set(passing: Case) -> None:

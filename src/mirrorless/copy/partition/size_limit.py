@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _KEY: Final = "max.message.bytes"
 _POLICY: Final = "cleanup.policy"
+_RETENTION: Final = "retention.ms"
 _COMPACT: Final = "compact"
 
 
@@ -45,6 +46,11 @@ class SizeLimits:
             f"to delete until these records are copied, with {_POLICY} in config.properties.exclude if configs are "
             "synchronized, or set errors.tolerance=all to leave out such records"
         )
+
+    def is_kept_for_ever(self, remote_topic: str) -> bool:
+        """Whether retention deletes nothing of a topic; false if its configs cannot be read."""
+        kept = self._configs(remote_topic).get(_RETENTION)
+        return kept is not None and kept.value == "-1"
 
     def _configs(self, remote_topic: str) -> Mapping[str, ConfigValue]:
         """The configs of a topic, read once; empty if they cannot be read."""

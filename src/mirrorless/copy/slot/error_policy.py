@@ -39,6 +39,7 @@ _ADVICE_FOR_A_HOLE = (
 _CLAIMED = (
     "another process has claimed this copy with identical offsets, so this one has stopped; run one deployment only"
 )
+_REPARTITION = "-repartition"
 _CORRUPT = 2  # CORRUPT_MESSAGE
 _TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
 _INVALID_RECORD = 87
@@ -136,12 +137,23 @@ class ErrorPolicy:
         elif copy.suspected is None or copy.retry.attempts < patience:
             copy.suspect(gap)
             self.retry_later(copy, f"{gap}; looking again")
-        elif self._pass_gaps and _can_pass(copy, gap):
+        elif (self._pass_gaps or self._is_purged(copy, gap)) and _can_pass(copy, gap):
             copy.skip_gap(gap)
             self.retry_later(copy, gap)
         else:
             self._tracker.halted(copy, gap)
             self.halt(copy, gap, advice=f"; {_advice(gap.kind)}")
+
+    def _is_purged(self, copy: PartitionCopy, gap: Gap) -> bool:
+        """Whether a gap is what Kafka Streams purges of its repartition topics, with DeleteRecords: no member needs it.
+
+        They are kept for ever by their configs (`InternalTopicConfig`), which remote topics are created with.
+        """
+        return (
+            gap.kind is GapKind.RETENTION
+            and copy.row.topic.endswith(_REPARTITION)
+            and self._limits.is_kept_for_ever(copy.row.remote_topic)
+        )
 
     def batch_damaged(self, copy: PartitionCopy, error: FormatError) -> None:
         """Fetch a damaged batch again, since the network may have damaged it; then leave it out, or halt at it."""
