@@ -188,10 +188,12 @@ class LoopError(MirrorlessError):
 
 
 class ClusterError(MirrorlessError):
-    """A cluster refused or failed a request."""
+    """A cluster refused or failed a request; `code` is librdkafka's, where that is known."""
 
-    def __init__(self, reason: str, *, cluster: str) -> None:
+    def __init__(self, reason: str, *, cluster: str, code: int | None = None) -> None:
         self.cluster = cluster
+        self.reason = reason
+        self.code = code
         super().__init__(f"cluster {cluster}: {reason}")
 
 

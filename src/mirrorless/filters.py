@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
 
 from mirrorless.policy import LeftOut, left_out, policy_for
 from mirrorless.settings.classes import build
-from mirrorless.settings.patterns import compile_patterns
+from mirrorless.settings.patterns import Patterns, compile_patterns
 
 if TYPE_CHECKING:
     import re
@@ -58,14 +58,14 @@ class _NameFilter:
 
     include: Sequence[str]
     exclude: Sequence[str]
-    _included: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
-    _excluded: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
+    _included: Patterns = field(init=False, repr=False, compare=False)
+    _excluded: Patterns = field(init=False, repr=False, compare=False)
     _key: ClassVar[str]
 
     def __post_init__(self) -> None:
         for name, patterns in (("include", self.include), ("exclude", self.exclude)):
             object.__setattr__(self, name, tuple(patterns))
-            object.__setattr__(self, f"_{name}d", compile_patterns(patterns))
+            object.__setattr__(self, f"_{name}d", Patterns(patterns))
 
     def selects(self, name: str) -> bool:
         """Whether the filter selects this name."""
@@ -73,9 +73,9 @@ class _NameFilter:
 
     def refusal(self, name: str) -> str | None:
         """Return why the filter does not select this name, or None."""
-        if not any(pattern.fullmatch(name) for pattern in self._included):
+        if not self._included.match(name):
             return f"no pattern of {self._key} matches"
-        excluding = next((pattern.pattern for pattern in self._excluded if pattern.fullmatch(name)), None)
+        excluding = self._excluded.first(name)
         return None if excluding is None else f"{excluding} of {self._key}.exclude matches"
 
 

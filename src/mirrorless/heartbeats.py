@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ConfluentTopicPartition
 
+from mirrorless.clusters import outages
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.compaction import compacting, policies
 from mirrorless.clusters.connection_errors import grant
@@ -52,6 +53,7 @@ class Heartbeats:
     """
 
     def __init__(self, flow: Flow) -> None:
+        outages.require(flow.target)
         self._flow = flow
         self._topic = heartbeats_topic(flow)
         self._admin = Admin(flow.target)

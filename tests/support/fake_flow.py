@@ -127,6 +127,14 @@ class FakeLimits:
         """As of `SizeLimits`."""
         return f"max.message.bytes of {remote_topic} is below {size_bytes}"
 
+    def keyless(self, remote_topic: str) -> str:
+        """As of `SizeLimits`."""
+        return f"cleanup.policy of {remote_topic} is compact"
+
+    def is_kept_for_ever(self, remote_topic: str) -> bool:
+        """As of `SizeLimits`."""
+        return remote_topic.endswith("-store-repartition")
+
     def _limit(self, remote_topic: str) -> int:
         limit = self._target.log(remote_topic).max_message_bytes if self.seen is None else self.seen
         return 1_048_588 if limit is None else limit

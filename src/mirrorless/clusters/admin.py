@@ -9,6 +9,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from mirrorless.client_logs import LIBRDKAFKA
+from mirrorless.clusters import outages
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.errors import ClusterError, ClusterUnavailable
 
@@ -41,12 +42,15 @@ class _Heard:
     in a thread of librdkafka, and the library aborts the process if its client is closed there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, alias: str) -> None:
         self.reason: str | None = None
+        self.code: int | None = None
+        self._alias = alias
 
     def note(self, error: KafkaError) -> None:
         if error.code() != KafkaError._ALL_BROKERS_DOWN:
-            self.reason = error.str()
+            self.reason, self.code = error.str(), error.code()
+            outages.noticed(self._alias, error)
 
 
 class Admin:
@@ -58,7 +62,7 @@ class Admin:
     def __init__(self, cluster: Cluster, *, extra: Mapping[str, Any] | None = None) -> None:
         self.alias = cluster.alias
         self._servers = cluster.bootstrap_servers
-        self._heard = heard = _Heard()
+        self._heard = heard = _Heard(cluster.alias)
         self.client = AdminClient(
             for_confluent(
                 cluster, role="admin", extra={"error_cb": heard.note, "logger": LIBRDKAFKA} | dict(extra or {})
@@ -105,5 +109,6 @@ class Admin:
         error = exception.args[0]
         if error.retriable() or error.code() < 0:
             reason = self._heard.reason or error.str()
-            return ClusterUnavailable(f"no answer from {self._servers}: {reason}", cluster=self.alias)
+            code = self._heard.code or error.code()
+            return ClusterUnavailable(f"no answer from {self._servers}: {reason}", cluster=self.alias, code=code)
         return ClusterError(error.str(), cluster=self.alias)

@@ -7,9 +7,12 @@ if it includes SASL.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from mirrorless.clusters import outages
 from mirrorless.clusters.client_adapters import oauth_callback, tls_context, token_provider
 from mirrorless.clusters.connection_errors import Plainly
 from mirrorless.clusters.java_settings import JavaSettings, Role
@@ -110,6 +113,7 @@ def for_confluent(cluster: Cluster, *, role: Role, extra: Mapping[str, Any] | No
     The result contains secrets. Raises ConfigurationError, in one line without secrets, for what is not supported, and
     ClusterUnavailable if no token can be fetched.
     """
+    outages.require(cluster, if_refused=True)
     connection = _read(cluster, role)
     settings = {confluent: getattr(connection, name) for name, (confluent, _) in _NAMES.items()}
     settings["bootstrap.servers"] = ",".join(connection.bootstrap_servers)
@@ -136,6 +140,7 @@ def for_kafka_python(cluster: Cluster, *, role: Role) -> dict[str, Any]:
     The result contains secrets. Raises ConfigurationError, in one line without secrets, for what is not supported, and
     ClusterUnavailable if no token can be fetched.
     """
+    outages.require(cluster, if_refused=True)
     connection = _read(cluster, role)
     settings = {kafka_python: getattr(connection, name) for name, (_, kafka_python) in _NAMES.items()}
     settings["bootstrap_servers"] = list(connection.bootstrap_servers)
@@ -161,6 +166,21 @@ def client_rack(cluster: Cluster) -> str | None:
 def _rack(settings: JavaSettings) -> str | None:
     text = settings.text("client.rack")
     return zone_id() if text == AUTO else text
+
+
+def login_digest(cluster: Cluster) -> str:
+    """Return a digest of the login and certificates of a cluster's clients, with what their files contain now.
+
+    Raises ConfigurationError and OSError for what cannot be read.
+    """
+    connection = replace(_read(cluster, "admin"), tokens=None)
+    digest = hashlib.sha256()
+    for name in _NAMES:
+        digest.update(f"{name}={getattr(connection, name)}\n".encode())
+    for path in (connection.ca_file, connection.certificate_file, connection.key_file):
+        if path is not None:
+            digest.update(Path(path).read_bytes())
+    return digest.hexdigest()
 
 
 def check(cluster: Cluster, *, role: Role) -> None:

@@ -163,10 +163,12 @@ def subscriptions(cluster: Cluster, groups: Iterable[str]) -> dict[str, frozense
 class GroupOffsets:
     """Committed offsets of the groups of one cluster; connects at the first request.
 
-    Every method raises `ClusterUnavailable` if the cluster does not answer.
+    Every method raises `ClusterUnavailable` if the cluster does not answer. `shortened` has a line for each group whose
+    offsets were committed without their metadata.
     """
 
     def __init__(self, cluster: Cluster) -> None:
+        self.shortened: list[str] = []
         self._cluster = cluster
         self._client: KafkaAdminClient | None = None
         self._lock = threading.Lock()
@@ -194,7 +196,8 @@ class GroupOffsets:
         """Commit offsets for groups without members; returns for each partition None, or the error.
 
         Brokers refuse groups that have members. If a whole group failed, the result has the error of the group. Once
-        `stopping` returns true no other group is begun; the groups that are left are not in the result.
+        `stopping` returns true no other group is begun; the groups that are left are not in the result. Metadata that
+        is larger than the brokers allow is left out: without the offset the group would begin at an end of the log.
         """
         outcomes: dict[str, dict[TopicPartition, str | None] | str] = {}
         until = time.monotonic() + _PATIENCE_S
@@ -206,7 +209,25 @@ class GroupOffsets:
     def _commit(
         self, until: float, group: str, offsets: Mapping[TopicPartition, Committed]
     ) -> dict[TopicPartition, str | None] | str:
-        commit = partial(
+        try:
+            answer = self._altered(until, group, offsets)
+            large = [place for place, error in answer.items() if error is kafka_errors.OffsetMetadataTooLargeError]
+            if large:
+                answer |= self._altered(until, group, {place: Committed(offsets[place].offset, "") for place in large})
+                self.shortened.append(self._shortened(group, {place: offsets[place] for place in large}))
+        except kafka_errors.KafkaError as error:
+            return _said(error, "READ on the group")
+        return {
+            place: None
+            if error is kafka_errors.NoError
+            else f"{error.message}{grant(error.errno, 'READ on the group and its topics')}"
+            for place, error in answer.items()
+        }
+
+    def _altered(
+        self, until: float, group: str, offsets: Mapping[TopicPartition, Committed]
+    ) -> dict[TopicPartition, type[kafka_errors.BrokerResponseError]]:
+        alter = partial(
             _alter,
             group=group,
             offsets={
@@ -214,16 +235,17 @@ class GroupOffsets:
                 for place, one in offsets.items()
             },
         )
-        try:
-            answer = self._patiently(until, commit)
-        except kafka_errors.KafkaError as error:
-            return _said(error, "READ on the group")
-        return {
-            (place.topic, place.partition): None
-            if error is kafka_errors.NoError
-            else f"{error.message}{grant(error.errno, 'READ on the group and its topics')}"
-            for place, error in answer.items()
-        }
+        return {(place.topic, place.partition): error for place, error in self._patiently(until, alter).items()}
+
+    def _shortened(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> str:
+        topic, partition = min(offsets)
+        more = f" and {len(offsets) - 1} more" if len(offsets) > 1 else ""
+        size = max(len(one.metadata) for one in offsets.values())
+        return (
+            f"group {group}: the metadata of its offsets in {topic}-{partition}{more}, up to {size:,} characters, is "
+            f"left out on {self._cluster.alias}, whose brokers allow less; increase their offset.metadata.max.bytes to "
+            "keep it"
+        )
 
     def delete(self, group: str, places: Iterable[TopicPartition]) -> list[str]:
         """Delete committed offsets of a group without members; returns a line for each that was not deleted."""
@@ -289,6 +311,20 @@ class GroupOffsets:
             return _readable(self._connected().list_group_offsets({group: None})[group])
         except kafka_errors.KafkaError as error:
             return _said(error, "DESCRIBE on the group")
+
+
+def refusals(group: str, outcome: Mapping[TopicPartition, str | None] | str) -> list[str]:
+    """Return a line for each reason for which offsets of a group were not committed, with the partitions."""
+    if isinstance(outcome, str):
+        return [f"group {group}: {outcome}"]
+    places: dict[str, list[TopicPartition]] = {}
+    for place, reason in sorted(outcome.items()):
+        if reason is not None:
+            places.setdefault(reason, []).append(place)
+    return [
+        f"group {group}, {topic}-{partition}{f' and {len(more)} more' if more else ''}: {reason}"
+        for reason, ((topic, partition), *more) in places.items()
+    ]
 
 
 def _list(client: KafkaAdminClient, *, groups: list[str]) -> Any:  # noqa: ANN401 -- the library's answers

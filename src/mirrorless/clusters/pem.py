@@ -12,6 +12,7 @@ import ssl
 import tempfile
 import textwrap
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 _BLOCK: Final = re.compile(r"-----BEGIN (?P<kind>[A-Z0-9 ]+)-----(?P<body>.*?)-----END (?P=kind)-----", re.DOTALL)
 CERTIFICATE: Final = "CERTIFICATE"
 PRIVATE_KEY: Final = "PRIVATE KEY"
+_VERSION: Final = 0xA0
+_UTC_TIME: Final = 0x17
+"""Tags in DER."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,40 @@ def _block(kind: str, body: str) -> str:
         return f"-----BEGIN {kind}-----{body}-----END {kind}-----\n"
     lines = textwrap.wrap("".join(body.split()), 64)
     return "\n".join([f"-----BEGIN {kind}-----", *lines, f"-----END {kind}-----", ""])
+
+
+def expiry(text: str) -> datetime:
+    """Return until when the first certificate of a PEM text is valid (RFC 5280, `Validity.notAfter`).
+
+    Raises ValueError for a text without a certificate.
+    """
+    try:
+        body = next(match["body"] for match in _BLOCK.finditer(text) if match["kind"] == CERTIFICATE)
+        fields = _content(base64.b64decode("".join(body.split())))
+        certified = _content(fields)
+        before_validity = 4 if certified[0] == _VERSION else 3  # version, serial number, algorithm, issuer
+        for _ in range(before_validity):
+            certified = certified[_size(certified) :]
+        validity = _content(certified)
+        after = validity[_size(validity) :]
+        at = _content(after).decode("ascii")
+    except (StopIteration, IndexError, ValueError):
+        raise ValueError("has no certificate") from None
+    return datetime.strptime(at, "%y%m%d%H%M%SZ" if after[0] == _UTC_TIME else "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
+
+
+def _content(der: bytes) -> bytes:
+    """The content of the first DER element."""
+    header = 2 + (der[1] & 0x7F if der[1] & 0x80 else 0)
+    return der[header : _size(der)]
+
+
+def _size(der: bytes) -> int:
+    """Bytes of the first DER element, with its header."""
+    if not der[1] & 0x80:
+        return 2 + der[1]
+    many = der[1] & 0x7F
+    return 2 + many + int.from_bytes(der[2 : 2 + many], "big")
 
 
 def as_file(text: str) -> str:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import socket
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters import client_settings
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.pem import CERTIFICATE, encode, expiry
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.errors import ClusterError, ConfigurationError, MirrorlessError
 from mirrorless.kafka_python.security import ssl_context
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 _CONNECT_S: Final = 3.0
 _PATIENCE_S: Final = (3.0, 10.0)
 _AT_ONCE: Final = 32
+_SOON: Final = timedelta(days=14)
 SETTINGS, NAMES, PORTS, TLS, LOGIN, BROKERS = "settings", "names", "ports", "TLS", "login", "brokers"
 _STEPS: Final = (SETTINGS, NAMES, PORTS, TLS, LOGIN, BROKERS)
 _ROLES: Final[tuple[Role, ...]] = ("admin", "consumer", "producer")
@@ -61,7 +66,7 @@ def _enter(
         steps.failed(TLS, text, fix or "compare security.protocol and the stores with the broker's listener")
         return steps.all(), None
     else:
-        steps.ok(TLS, "the broker's certificate is valid")
+        steps.certificates(_expiries(config, place))
     if metadata is None:
         text, fix = _split(refusal)
         steps.failed(LOGIN, text, fix or "compare security.protocol and sasl.mechanism with the broker's listener")
@@ -82,6 +87,17 @@ class _Steps:
 
     def ok(self, check: str, text: str) -> None:
         self._add(check, Status.OK, text)
+
+    def certificates(self, expiries: Mapping[str, datetime]) -> None:
+        """The handshake worked; a certificate that expires soon is a warning."""
+        text = "; ".join(
+            f"the {whose} certificate is valid until {at:%Y-%m-%d}" for whose, at in sorted(expiries.items())
+        )
+        if any(at - datetime.now(UTC) < _SOON for at in expiries.values()):
+            fix = "renew it in its files before that day: running processes read them again when a login fails"
+            self._add(TLS, Status.WARNING, text, fix)
+        else:
+            self.ok(TLS, text or "the broker's certificate is valid")
 
     def failed(self, check: str, text: str, fix: str) -> None:
         self._add(check, Status.FAILED, text, fix)
@@ -152,6 +168,23 @@ def _handshake(config: Mapping[str, Any], place: _Address) -> str | None:
             return None
     except OSError as error:  # ssl.SSLError is one
         return str(error)
+
+
+def _expiries(config: Mapping[str, Any], place: _Address) -> dict[str, datetime]:
+    """Return until when the certificates of the broker and of our key are valid, where that can be read."""
+    found: dict[str, datetime] = {}
+    if own := config.get("ssl_certfile"):
+        with suppress(OSError, ValueError):
+            found["client's"] = expiry(Path(own).read_text())
+    with (
+        suppress(OSError, ValueError),
+        socket.create_connection(place, timeout=_CONNECT_S) as plain,
+        ssl_context(config).wrap_socket(plain, server_hostname=place[0]) as encrypted,
+    ):
+        certificate = encrypted.getpeercert(binary_form=True)
+        if certificate is not None:
+            found["broker's"] = expiry(encode(CERTIFICATE, certificate))
+    return found
 
 
 def _resolves(place: _Address) -> str | None:

@@ -110,7 +110,7 @@ def copy_partitions(invocation: Invocation) -> dict[str, Any]:
             if result.paused and flow.copy_idle_exit and given is None:
                 companions.start()  # nothing else emits them
                 time.sleep(_HEARTBEAT_S)
-    if given is not None and (result.complete or result.stuck):
+    if given is not None and result.over:
         given.copy.ended(CopyOutcome(complete=result.complete, stuck=result.stuck))
     if result.trouble and given is None:  # on one machine the control has shown it
         invocation.sink.tell("warning", result.trouble)

@@ -42,6 +42,8 @@ class CopyStats:
         self.copied_bytes = 0
         self.complete = False
         self.stuck = False
+        self.over = False
+        """Whether a bounded copy has ended, completely or not."""
         self._failing: tuple[Report, ...] = ()  # of the partitions that had an error at the end of the latest lease
         self._on_lease = on_lease
 
@@ -64,7 +66,7 @@ class CopyStats:
 
     def ended(self, outcome: CopyOutcome) -> None:
         """Store how the copy ended."""
-        self.complete, self.stuck = outcome.complete, outcome.stuck
+        self.complete, self.stuck, self.over = outcome.complete, outcome.stuck, True
 
     def ask_to_stop(self) -> None:
         """Let the lease end; the run is to end."""
@@ -85,11 +87,6 @@ class CopyStats:
                 self.function_control.begin()
             else:
                 self.function_control.ask_to_stop()
-
-    @property
-    def over(self) -> bool:
-        """Whether a bounded copy has ended."""
-        return self.complete or self.stuck
 
     @property
     def faulty(self) -> bool:

@@ -26,13 +26,22 @@ class DisplaySink:
     An error of two successive invocations is reported once. `found` is the last sync run, `last` the last answer.
     """
 
-    def __init__(self, flow: str, function: str, display: Display, *, ended: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        flow: str,
+        function: str,
+        display: Display,
+        *,
+        ended: Callable[[], bool],
+        away: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.found: SyncPass | None = None
         self.last: Mapping[str, Any] = {}
         self._flow = flow
         self._function = function
         self._display = display
         self.ended = ended
+        self._away = away
         self._noted: set[str] = set()
         self._failed: set[tuple[str, str | None]] = set()
         self._problems: set[Problem] = set()
@@ -51,14 +60,21 @@ class DisplaySink:
     def trouble(self, text: str, *, certain: bool = False) -> None:
         """Report an error, unless the last invocation had it too.
 
-        Once the run is to end only a `certain` one: clusters may stop with it, and unfinished work is repeated.
+        Once the run is to end only a `certain` one: clusters may stop with it, and unfinished work is repeated. The
+        same while a cluster is `away`, which is reported once for all functions of all flows.
         """
         told = text in self._before | self._now
         self._now.add(text)
         if self.ended() and not certain:
             _LOG.debug("%s: %s: at the end: %s", self._flow, self._function, text)
+        elif self._away() and not certain:
+            _LOG.debug("%s: %s: while a cluster is away: %s", self._flow, self._function, text)
         elif not told:
             self._display.trouble(self._flow, f"{self._function}: {text}")
+
+    def failed_again(self, text: str) -> None:
+        """Note an error of this invocation that is reported elsewhere: a cluster does not answer."""
+        self._now.add(text)
 
     def begin(self, *, flow: str, request: str) -> None:
         """Do nothing: every line has its flow already."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from mirrorless.clusters import outages
 from mirrorless.clusters.target_state import TargetState, configs_topic
 from mirrorless.errors import FlowPaused, PrerequisiteError
 from mirrorless.functions.runtime_context import RuntimeContext
@@ -32,8 +34,10 @@ if TYPE_CHECKING:
 SUPERVISOR: Final = "job_supervisor"
 _COPY: Final = "copy"
 _CHECKPOINT: Final = "checkpoint"
+_HEARTBEAT: Final = "heartbeat"
+_ON_THE_TARGET: Final = frozenset({SUPERVISOR, "heartbeat_monitor"})
 _METADATA: Final = ("topic_discovery", "config_sync", "acl_sync")
-_AT_ONCE: Final = frozenset({_COPY, "heartbeat", SUPERVISOR})
+_AT_ONCE: Final = frozenset({_COPY, _HEARTBEAT, SUPERVISOR})
 """Functions whose schedule triggers at the start; the others have been called then, or have nothing to do yet."""
 _AGAIN_S: Final = 30.0
 """When the first sync run is retried after it failed."""
@@ -171,7 +175,7 @@ class FlowRun:
         if state != TargetState.STARTED and not self._bounded:
             topic, by_file = configs_topic(self._flow).name, self._flow.paused_by_file
             return str(FlowPaused(flow=self.name, state=state, topic=topic, by_file=by_file))
-        trouble = self._job.trouble
+        trouble = "" if self.is_away() else self._job.trouble
         return "" if any(topic in trouble for topic in self._not_created()) else trouble
 
     def _not_created(self) -> list[str]:
@@ -206,15 +210,30 @@ class FlowRun:
         return function.attempt({}, ended=self._asked.is_set, limited=False)
 
     def _leased(self, reports: list[Report]) -> None:
-        self._display.leased(self.name, reports, faulty=any(map(self.stats.is_fault, reports)))
+        faulty = any(map(self.stats.is_fault, reports)) and not self.is_away()
+        self._display.leased(self.name, reports, faulty=faulty)
 
     def _over(self) -> bool:
         return self._ended.is_set() or self._asked.is_set()
 
     def _function(self, spec: FunctionSpec) -> LocalFunction:
-        sink = DisplaySink(self.name, spec.name, self._display, ended=self._over)
+        sink = DisplaySink(self.name, spec.name, self._display, ended=self._over, away=self.is_away)
         given = RuntimeContext(variables=spec.variables, sink=sink, jobs=self._jobs, copy=self.stats)
-        return LocalFunction(spec, given, sink, flow=self.name, ended=self._over)
+        away = partial(self._cannot_work, spec.name)
+        return LocalFunction(spec, given, sink, flow=self.name, ended=self._over, away=away)
+
+    def is_away(self) -> bool:
+        """Whether one of the flow's clusters does not answer, which was reported."""
+        return outages.is_away(self._flow.source.alias) or outages.is_away(self._flow.target.alias)
+
+    def _cannot_work(self, function: str) -> bool:
+        """Whether a function can do nothing until a cluster answers again."""
+        source, target = self._flow.source.alias, self._flow.target.alias
+        if function == _CHECKPOINT:  # which commits group offsets while the source is down
+            return outages.is_away(target) or outages.refuses(source)
+        if function == _HEARTBEAT:
+            return outages.is_away(target) and outages.is_away(source)
+        return outages.is_away(target) or (function not in _ON_THE_TARGET and outages.is_away(source))
 
     def _jobs(self, job: str) -> AbstractContextManager[JobRuns]:
         if job != self._wiring.job.name:

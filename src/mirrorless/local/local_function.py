@@ -7,7 +7,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from mirrorless.errors import MirrorlessError
+from mirrorless.clusters import outages
+from mirrorless.errors import ClusterUnavailable, MirrorlessError
 from mirrorless.functions.runtime_context import within
 from mirrorless.local.events import schedule_event
 from mirrorless.local.lambda_context import LocalContext
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
     from mirrorless.local.display_sink import DisplaySink
     from mirrorless.local.wiring import FunctionSpec
 
+_LOOK_S: Final = 1.0
 _A_YEAR_S: Final = 365 * 86_400.0
 
 
 class LocalFunction:
     """One function of one flow; its handler is loaded separately, and never runs twice at once.
 
-    `ended` says that the run is to end: a running invocation then has no time left, and no other begins.
+    `ended` says that the run is to end: a running invocation then has no time left, and no other begins. While the
+    clusters that it needs are `away`, none begins either.
     """
 
     def __init__(
@@ -37,8 +40,10 @@ class LocalFunction:
         *,
         flow: str,
         ended: Callable[[], bool],
+        away: Callable[[], bool] = lambda: False,
     ) -> None:
         self.sink = sink
+        self._away = away
         self._spec = spec
         self._context = runtime_context
         self._ended = ended
@@ -71,7 +76,10 @@ class LocalFunction:
         try:
             self.invoke(event, ended=ended, limited=limited)
         except MirrorlessError as error:
-            self.sink.trouble(str(error), certain=not error.retriable)
+            if isinstance(error, ClusterUnavailable) and outages.suspect(error.cluster):
+                self.sink.failed_again(str(error))
+            else:
+                self.sink.trouble(str(error), certain=not error.retriable)
         except Exception as error:  # noqa: BLE001 -- on Lambda too, the function handles the next event
             self.sink.trouble(f"{type(error).__name__}: {error}", certain=True)
         return self.sink.went_well
@@ -102,7 +110,10 @@ class LocalFunction:
         while not self._ended():
             wait_s = None if self._every_s is None else self._due - time.monotonic()
             if wait_s is not None and wait_s <= 0:
-                self._tick()
+                if self._away():
+                    time.sleep(_LOOK_S)
+                else:
+                    self._tick()
                 continue
             try:
                 item = self._events.get(timeout=wait_s)
@@ -111,6 +122,8 @@ class LocalFunction:
             if item is None:
                 break
             event, handled = item
+            while self._away() and not self._ended():
+                time.sleep(_LOOK_S)
             self.attempt(event)
             handled.set()
 

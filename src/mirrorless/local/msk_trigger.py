@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import TopicPartition as ConfluentTopicPartition
 
+from mirrorless.clusters import outages
 from mirrorless.clusters.connection_errors import grant
 from mirrorless.clusters.consumers import reader
+from mirrorless.errors import MirrorlessError
 from mirrorless.local.events import kafka_event
 
 if TYPE_CHECKING:
@@ -55,7 +58,7 @@ class MskPoller:
         self._told: set[str] = set()
         self._ended = ended
         self._next: dict[TopicPartition, int] = {}
-        self._looked = False
+        self._looked = self._is_assigned = False
         self._look_at = 0.0
         self._thread = threading.Thread(target=self._run, name=f"trigger of {trigger.function}", daemon=True)
 
@@ -74,9 +77,20 @@ class MskPoller:
             self._thread.join(max(0.0, until - time.monotonic()))
 
     def _run(self) -> None:
+        while not self._ended():
+            if outages.is_away(self._cluster.alias):
+                time.sleep(_LOOK_EVERY_S)
+                continue
+            with suppress(MirrorlessError):  # reported by the functions, which connect to the cluster too
+                self._poll()
+
+    def _poll(self) -> None:
+        """Poll until the cluster is away, or the end; continues where it was."""
         consumer = reader(self._cluster, enable_partition_eof=False)
+        self._is_assigned = False
+        self._look_at = 0.0
         try:
-            while not self._ended():
+            while not self._ended() and not outages.is_away(self._cluster.alias):
                 self._look(consumer)
                 if batch := self._batch(consumer):
                     self._deliver(batch)
@@ -127,8 +141,9 @@ class MskPoller:
             for place in places - self._next.keys():
                 low, high = consumer.get_watermark_offsets(ConfluentTopicPartition(*place), timeout=_TIMEOUT_S)
                 begin[place] = low if self._looked else high
-            if begin:
+            if begin or (self._next and not self._is_assigned):
                 self._next |= begin
+                self._is_assigned = True
                 consumer.assign(
                     [ConfluentTopicPartition(*place, offset) for place, offset in sorted(self._next.items())]
                 )

@@ -8,24 +8,27 @@ import signal
 import tempfile
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
+from mirrorless.clusters import outages
+from mirrorless.clusters.attempts import LoginAttempts
 from mirrorless.copy.engines.outcome import GAVE_UP, LANDING_S
 from mirrorless.errors import ClusterUnavailable, LoopError
 from mirrorless.local.copy_job import ON_PURPOSE
 from mirrorless.local.flow_run import FlowRun
 from mirrorless.local.jars import cache_folder
 from mirrorless.local.spark_host import SparkHost, check_spark
+from mirrorless.settings import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mirrorless.local.displays import Display
-    from mirrorless.settings import Settings
+    from mirrorless.settings import Cluster, Settings
 
 _LOOK_EVERY_S = 0.25
 _SELDOM_S = 2.0
@@ -95,7 +98,10 @@ def run_flows(
     replicate in a loop do not begin at all, and if there are no others this is raised too.
     """
     threads = max(_THREADS, sum(flow.tasks_max for flow in settings.flows))
-    with tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True) as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="mirrorless-", ignore_cleanup_errors=True) as scratch,
+        ExitStack() as stack,
+    ):
         folder = Path(scratch)
         spark = SparkHost(master=master or f"local[{threads}]", folder=folder, asked=stop.event)
         runs = [
@@ -112,6 +118,8 @@ def run_flows(
         ]
         if any(run.needs_spark for run in runs):
             check_spark()
+        if not bounded:  # a copy with an end fails instead
+            stack.enter_context(_outages_shown(settings, display))
         refused = _first(runs, display, together=bounded)
         runs = [run for run in runs if run not in refused]
         try:
@@ -146,6 +154,21 @@ def run_flows(
     in_step = all((replace(found, left=()) if asked else found).went_well for found in first)
     failed += [run for run in runs if run.sync_failed and not asked]
     return whole and in_step and not refused and not failed and not any(run.stats.faulty for run in runs)
+
+
+def _outages_shown(settings: Settings, display: Display) -> AbstractContextManager[None]:
+    """Connect to clusters that do not answer by one client each, and show when they stop to, and answer again."""
+
+    def tell(alias: str, text: str, *, is_error: bool) -> None:
+        (display.trouble if is_error else display.note)(f"cluster {alias}", text)
+
+    return outages.watched(
+        _clusters(settings), lambda: _clusters(load(settings.file)), attempts=LoginAttempts(), tell=tell
+    )
+
+
+def _clusters(settings: Settings) -> list[Cluster]:
+    return [cluster for flow in settings.flows for cluster in (flow.source, flow.target)]
 
 
 def _first(runs: Sequence[FlowRun], display: Display, *, together: bool) -> list[FlowRun]:
@@ -205,6 +228,8 @@ def _watch(runs: Sequence[FlowRun], *, display: Display, stop: StopRequest) -> N
     while any(run.active for run in runs) and not stop.event.is_set():
         took = 0.0
         for run in runs:
+            if run.is_away():  # its cluster was reported; until it answers, nothing changes
+                continue
             trouble = run.trouble
             if trouble and trouble != told.get(run.name):
                 display.trouble(run.name, trouble)

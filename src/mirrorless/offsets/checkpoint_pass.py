@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
+from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups, refusals
 from mirrorless.clusters.internal_topics import checkpoints_topic, ensure
 from mirrorless.clusters.producer import TopicProducer
 from mirrorless.clusters.side_by_side import side_by_side
@@ -169,21 +170,18 @@ class Checkpoints:
         # First those that the last run did not reach.
         line = sorted(wanted, key=lambda group: group not in self._left)
         outcomes = self._target_groups.commit({group: wanted[group] for group in line}, stopping=stopping)
+        report.troubles += self._target_groups.shortened
+        self._target_groups.shortened.clear()
         report.left = [group for group in line if group not in outcomes]
         self._left = set(report.left)
         for group, outcome in outcomes.items():
+            report.troubles += refusals(group, outcome)
             if isinstance(outcome, str):
-                report.troubles.append(f"group {group}: {outcome}")
                 continue
             report.written += sum(reason is None for reason in outcome.values())
             for place in (place for place, reason in outcome.items() if reason is None):
                 self._topic.note_committed(group, place, wanted[group][place].offset)
             report.raised += sum(reason is None and place in raised.get(group, ()) for place, reason in outcome.items())
-            report.troubles += [
-                f"group {group}, {topic}-{partition}: {reason}"
-                for (topic, partition), reason in outcome.items()
-                if reason is not None
-            ]
         return report
 
     def find_commits(self, report: GroupSyncReport) -> tuple[dict[str, Mapping[TopicPartition, Committed]], ByGroup]:
@@ -326,13 +324,14 @@ class Checkpoints:
         """Committed offsets on the source of every group and topic that the filters select."""
         groups, troubles = list_groups(self._source)
         report.troubles += troubles
+        wants = cache(self._wants)  # a custom filter may be slow, and groups have thousands of offsets
         chosen: dict[str, dict[TopicPartition, Committed]] = {}
         on_source: set[str] = set()
         for group, offsets in self._source_groups.committed(filter(self._wants_group, groups)):
             on_source.add(group)
             if isinstance(offsets, str):
                 report.troubles.append(f"group {group}: {offsets}")
-            elif mine := {place: one for place, one in offsets.items() if self._wants(place[0])}:
+            elif mine := {place: one for place, one in offsets.items() if wants(place[0])}:
                 chosen[group] = mine
         self._on_source = on_source
         report.groups = len(chosen)

@@ -102,7 +102,10 @@ def page(ended: Ended) -> str:
 def title(operation: OperationState) -> str:
     """Return the operation in one line."""
     request = operation.request
-    return f"{request.kind} {operation.id} from {request.source} to {request.target}: {_TITLES[operation.outcome]}"
+    outcome = _TITLES[operation.outcome]
+    if operation.data("groups").get("refused"):
+        outcome += ", except for offsets of groups"
+    return f"{request.kind} {operation.id} from {request.source} to {request.target}: {outcome}"
 
 
 def _result(operation: OperationState, name: str) -> str:
@@ -150,6 +153,8 @@ def _about_groups(operation: OperationState) -> Iterator[str]:
 def _advice(ended: Ended) -> str:
     if ended.is_restored:
         return "everything is as it was before"
+    if ended.operation.outcome is OperationOutcome.COMPLETED:
+        return "set these offsets on the target with `kafka-consumer-groups.sh --reset-offsets`"
     return "run `mirrorless operation FILE continue`, or `abort` as long as applications have not begun to move"
 
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _ATTEMPTS: Final = 3
 _RETRY_S: Final = 2.0
+_REFUSED: Final = "applications have moved, but offsets of groups were refused"
 _AT_ONCE: Final = "another operation began at the same time; try again"
 
 
@@ -315,7 +316,13 @@ def _run(
         for number, fence in ownership.operation.data("open").get("lift", {}).items():
             ownership.write(records.lifted(number, fence["topics"], by=operation.id, ms=now_ms))
         ownership.end(OperationOutcome.COMPLETED)
-        return Ended(operation=ownership.operation, warnings=_warnings(ownership, context))
+        refused = tuple(ownership.operation.data("groups").get("refused", ()))
+        return Ended(
+            operation=ownership.operation,
+            error=_REFUSED if refused else None,
+            lines=refused,
+            warnings=_warnings(ownership, context),
+        )
     finally:
         ownership.release()
 

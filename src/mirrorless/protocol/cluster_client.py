@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from mirrorless.clusters import outages
 from mirrorless.errors import ClusterError, ClusterUnavailable, without_frames
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.kafka_python.connection_manager import ConnectionManager, Node
@@ -137,8 +138,8 @@ class ClusterClient(KnownMetadata):
         exchanges = 1 if self._manager.is_in_flight(answer, node) else _TO_CONNECT
         try:
             response = await self._answer(answer, node, timeout_ms)
-        except kafka_errors.SaslAuthenticationFailedError:
-            self.login_refused = True
+        except kafka_errors.SaslAuthenticationFailedError as error:
+            self._note_login(error)
             raise
         broker = node if isinstance(node, int) else node.node
         self._round_trips[broker] = min(self.round_trip_s(broker), (time.monotonic() - began) / exchanges)
@@ -305,7 +306,9 @@ class ClusterClient(KnownMetadata):
         return True
 
     def _note_login(self, error: BaseException) -> None:
-        self.login_refused |= isinstance(error, kafka_errors.SaslAuthenticationFailedError)
+        if isinstance(error, kafka_errors.SaslAuthenticationFailedError):
+            self.login_refused = True
+            outages.suspect(self.alias, refused=True)
 
     async def _limit(self, answer: Any, node: Node, timeout_ms: int) -> None:  # noqa: ANN401
         try:

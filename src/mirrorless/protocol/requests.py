@@ -54,12 +54,13 @@ class Fetched(NamedTuple):
 
 
 class AppendResult(NamedTuple):
-    """One partition of a produce response."""
+    """One partition of a produce response; `refused_records` is how many records of the batch it names as invalid."""
 
     place: TopicPartition
     error_code: int
     error_message: str | None
     base_offset: int
+    refused_records: int = 0
 
 
 class ProducerState(NamedTuple):
@@ -152,7 +153,11 @@ def appended(response: Any, ids: Ids | None) -> list[AppendResult]:  # noqa: ANN
         ]
     return [
         AppendResult(
-            (topic.name or names[topic.topic_id], part.index), part.error_code, part.error_message, part.base_offset
+            (topic.name or names[topic.topic_id], part.index),
+            part.error_code,
+            part.error_message,
+            part.base_offset,
+            len(part.record_errors or ()),
         )
         for topic in response.responses
         for part in topic.partition_responses

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _FLAGS: Final = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 _QUOTES: Final = "\"'\u201c\u201d\u2018\u2019"
 _DANGLING: Final = re.compile(r"(?:^|[(|])\*")
+_NAME: Final = re.compile(r"[\w.-]+", re.ASCII)
 _LIKE_A_GLOB: Final = re.compile(r"[\w-]+[\w-]\*")
 
 
@@ -75,15 +76,54 @@ def compile_patterns(patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
     return tuple(compiled)
 
 
+class Patterns:
+    """Lists of regular expressions, most of which are one joined pattern: a list may have thousands of exact names.
+
+    Raises ValueError as `compile_patterns`.
+    """
+
+    __slots__ = ("_apart", "_every", "_joined", "_names")
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self._every = compile_patterns(patterns)
+        self._names: set[str] = set()
+        self._apart: list[re.Pattern[str]] = []
+        joined: list[str] = []
+        for one in self._every:
+            if one.flags != re.ASCII or one.groupindex or leading_flags(one.pattern):
+                self._apart.append(one)
+                continue
+            if _NAME.fullmatch(one.pattern):
+                self._names.add(one.pattern)
+                if "." not in one.pattern:  # it matches nothing but itself
+                    continue
+            joined.append(f"(?:{one.pattern})")
+        self._joined = _compiled("|".join(joined), re.ASCII) if joined else None
+
+    def match(self, name: str) -> bool:
+        """Whether any pattern matches the whole name."""
+        if name in self._names or (self._joined is not None and self._joined.fullmatch(name)):
+            return True
+        return any(one.fullmatch(name) for one in self._apart)
+
+    def first(self, name: str) -> str | None:
+        """Return the first pattern that matches the whole name; None if none does."""
+        return next(one.pattern for one in self._every if one.fullmatch(name)) if self.match(name) else None
+
+
 def _compile(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
     if (reason := difference(pattern)) is not None:
         raise _refusal(pattern, reason)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # what remains means the same in Java
-            return re.compile(pattern, flags)
+        return _compiled(pattern, flags)
     except (re.error, ValueError, OverflowError, RecursionError) as error:
         raise _refusal(pattern, str(error)) from None
+
+
+def _compiled(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # what remains means the same in Java
+        return re.compile(pattern, flags)
 
 
 def _refusal(pattern: str, reason: str) -> ValueError:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 
-def limit(cluster: EmbeddedCluster, topic: str, size: int, *, key: str = "max.message.bytes") -> None:
+def limit(cluster: EmbeddedCluster, topic: str, size: int | str, *, key: str = "max.message.bytes") -> None:
     """Set one of a topic's limits."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     entry = ConfigEntry(key, str(size), incremental_operation=AlterConfigOpType.SET)

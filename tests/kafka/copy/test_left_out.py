@@ -173,3 +173,21 @@ def test_records_written_while_the_remote_topic_is_fenced_arrive_afterwards(tole
     assert (report.state, report.records, report.left_out) == ("caught up", 20, 0)
     assert values(read(world.target, world.remote(topic))[0]) == records
     assert not status_of(world.place().load()).halted
+
+
+def test_records_without_a_key_that_a_compacted_topic_refuses(tolerant: World) -> None:
+    """They are left out batch by batch: each that is left out costs an epoch."""
+    world = tolerant
+    topic = world.topic()
+    world.discover()
+    client = Producer({"bootstrap.servers": world.source.bootstrap_servers, "linger.ms": 300})
+    for n in range(2_000):
+        client.produce(topic, value=b"%d" % n)
+        if n % 500 == 499:
+            client.flush()
+    limit(world.target, world.remote(topic), "compact", key="cleanup.policy")
+    report = copy(world)
+    assert (report.state, report.records) == ("caught up", 0)
+    assert report.left_out <= 8
+    for line in report.events.splitlines():
+        assert f"cleanup.policy of {world.remote(topic)} is compact" in line

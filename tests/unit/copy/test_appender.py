@@ -40,7 +40,7 @@ class Outcome:
         copy.acknowledge(pending, base_offset, now_ms=pending.max_timestamp_ms)
         self.heard.append((copy.row.partition, f"at {base_offset}"))
 
-    def refused(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None) -> None:
+    def refused(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None, records: int = 0) -> None:
         self.heard.append((copy.row.partition, f"code {code}"))
 
     def unanswered(self, copy: PartitionCopy, error: BaseException) -> None:

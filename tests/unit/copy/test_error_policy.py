@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -287,6 +288,30 @@ def test_a_refusal_that_is_not_about_the_record_leaves_nothing_out(tolerant: Cas
     assert tolerant.copy.skip is None
 
 
+def test_records_of_one_batch_that_are_all_refused_are_left_out_together(tolerant: Case) -> None:
+    for offset in (10, 15):
+        tolerant.policy.refused(tolerant.copy, tolerant.send(5), 87, "no key", 5)
+        assert tolerant.fate == (RESUMING, True)
+        assert isinstance(tolerant.copy.skip, LeaveOut)
+        assert (tolerant.copy.skip.offset, tolerant.copy.skip.next_offset) == (offset, offset + 5)
+        assert tolerant.copy.retry.attempts == 1, "the pause does not grow"
+        tolerant.resume()
+        tolerant.copy.resume_at(15, epoch=1, sequence=0, last_downstream=9, node=1)
+
+
+def test_a_batch_of_which_one_record_is_refused_is_halved(tolerant: Case) -> None:
+    tolerant.policy.refused(tolerant.copy, tolerant.send(5, size_bytes=1_000), 87, "no key", 1)
+    assert tolerant.fate == (RESUMING, True)
+    assert tolerant.copy.skip is None
+    assert tolerant.copy.intake.max_batch_bytes == 500
+
+
+def test_a_record_without_a_key_that_a_compacted_topic_refuses_names_the_config(case: Case) -> None:
+    case.policy.refused(case.copy, case.send(1), 87, None)
+    assert case.fate == (HALTED, False)
+    assert "INVALID_RECORD (87); cleanup.policy of A.t is compact" in (case.copy.error or "")
+
+
 def test_a_missing_right_halts_and_names_it(case: Case) -> None:
     case.policy.refused(case.copy, case.send(), 29, None)
     assert case.fate == (HALTED, False)
@@ -360,6 +385,26 @@ def test_a_gap_that_a_lease_before_halted_at_is_believed_at_once(case: Case) -> 
     case.policy.gap_found(case.copy, case.gap(GapKind.TRUNCATED))
     case.policy.gap_found(case.copy, case.gap(GapKind.TRUNCATED))
     assert case.fate == (HALTED, False)
+
+
+@pytest.mark.parametrize(
+    ("topic", "kind", "passes"),
+    [
+        ("app-store-repartition", GapKind.RETENTION, True),
+        ("app-store-repartition", GapKind.TRUNCATED, False),
+        ("kept-a-week-repartition", GapKind.RETENTION, False),
+        ("app-store-changelog", GapKind.RETENTION, False),
+    ],
+)
+def test_what_kafka_streams_purges_of_its_repartition_topics_is_passed(
+    case: Case, topic: str, kind: GapKind, passes: bool
+) -> None:
+    case.copy.row = replace(case.copy.row, topic=topic, remote_topic=f"A.{topic}")
+    case.copy.suspect(case.gap(kind))
+    for _ in range(7):
+        if case.copy in case.policy.to_resume or case.copy.skip is None:
+            case.policy.gap_found(case.copy, case.gap(kind))
+    assert (case.copy.skip is not None, case.copy.state is not HALTED) == (passes, passes)
 
 
 def test_a_gap_is_skipped_where_that_is_set(passing: Case) -> None:

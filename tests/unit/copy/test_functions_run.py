@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from mirrorless.clusters import outages
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.functions import engine as engine_module
+from mirrorless.copy.engines.functions import run_watch
 from mirrorless.copy.engines.functions.engine import FunctionsEngine, RunResult, _CurrentRun
 from mirrorless.copy.flow.memory_limits import SPARK_WORKER
 from mirrorless.copy.partition.lease_rows import LeaseRow
@@ -159,6 +161,37 @@ def test_a_bounded_copy_ends_when_all_is_copied_and_gives_up_where_nothing_is() 
     stuck.watch = done.watch  # type: ignore[method-assign]
     result = stuck.run()
     assert (result.note, result.complete, result.stuck, result.lag_records) == ("the copy ended", False, True, 7)
+    gap = report(state="halted", error="gap", lag_records=7)
+    halted = Run(plans=[[ROW]], earlier=[[]], bounded=True, leases=[[gap]])
+    halted.watch = done.watch  # type: ignore[method-assign]
+    result = halted.run()
+    assert (result.over, result.complete, result.stuck) == (True, False, False)
+
+
+def test_while_a_cluster_is_away_a_run_has_no_connections_and_is_followed_by_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine, log = engine_of(FLOW, monkeypatch), []
+    outcomes: list[RunResult | ClusterUnavailable] = [
+        ClusterUnavailable("no answer", cluster="B"),
+        RunResult(note=run_watch.CLUSTER_AWAY, cluster_away=True),
+        RunResult(note="done"),
+    ]
+
+    def outcome(*_: object) -> RunResult:
+        log.append("run")
+        one = outcomes.pop(0)
+        if isinstance(one, ClusterUnavailable):
+            raise one
+        return one
+
+    monkeypatch.setattr(engine, "_run", outcome)
+    monkeypatch.setattr(engine, "close", lambda: log.append("close"))
+    monkeypatch.setattr(outages, "any_away", lambda: True)
+    monkeypatch.setattr(outages, "wait", lambda *_, **__: log.append("wait"))
+    monkeypatch.setattr(outages, "suspect", lambda alias: alias == "B")
+    assert engine.run(SimpleNamespace(left_s=60.0), lambda _: None).note == "done"
+    assert log == ["wait", "run", "close"] * 2 + ["wait", "run"]
 
 
 class Marks:

@@ -96,6 +96,16 @@ def test_an_epoch_without_progress_is_counted_across_any_number_of_wraps(records
     assert decision == go_on(500, records, records % SEQUENCES, downstream + records - 1, epoch=1)
 
 
+def test_an_empty_remote_topic_may_be_another_one_by_a_changed_policy() -> None:
+    empty = decide(progress=OURS, announced=announced((0, 0, 0)), target=RemoteLogState(log_end=0))
+    assert isinstance(empty, Lost)
+    assert empty.kind is GapKind.TARGET_LOST
+    assert "because replication.policy.class, its separator or an alias was changed" in empty.reason
+    shorter = decide(progress=OURS, announced=announced((0, 0, 0)), target=RemoteLogState(log_end=50))
+    assert isinstance(shorter, Lost)
+    assert "replication.policy.class" not in shorter.reason
+
+
 def test_the_broker_has_forgotten_and_the_log_is_empty() -> None:
     as_it_was = RemoteLogState(log_end=100)
     assert decide(progress=OURS, announced=announced((0, 0, 0)), target=as_it_was) == go_on(100, 0, 100, 99)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from mirrorless.copy.engines.control import Control
+from mirrorless.copy.engines.functions.run_result import RunResult
+from mirrorless.copy.engines.outcome import CopyOutcome
 from mirrorless.copy.progress.run_marks import Share
 from mirrorless.functions import copy
 from mirrorless.functions.copy import _Others
 from mirrorless.functions.events import CopyShareEvent, parse
+from mirrorless.functions.runtime_context import RuntimeContext, within
+from mirrorless.settings import Cluster, Flow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,3 +94,35 @@ def test_a_share_that_cannot_be_started_is_a_line_and_the_others_are_started(fun
 def test_only_share_0_of_several_starts_others(functions: Lambda) -> None:
     assert start(0, 1) == start(1, 3) == []
     assert functions.calls == []
+
+
+class Account:
+    """A bounded copy of `mirrorless run`."""
+
+    bounded = True
+    over = False
+    function_control = Control()
+
+    def __init__(self) -> None:
+        self.outcomes: list[CopyOutcome] = []
+
+    def wait_to_begin(self, _: float) -> bool:
+        return True
+
+    def ended(self, outcome: CopyOutcome) -> None:
+        self.outcomes.append(outcome)
+
+
+def test_a_bounded_copy_that_ends_at_a_halted_partition_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the next event would begin it again, every two seconds."""
+    account: Any = Account()
+    ended = RunResult(note="the copy ended", over=True, copied=True)
+    engine = SimpleNamespace(run=lambda *_, **__: ended, close=lambda: None)
+    flow = Flow(source=Cluster(alias="A", bootstrap_servers="a:1"), target=Cluster(alias="B", bootstrap_servers="b:1"))
+    invocation: Any = SimpleNamespace(event=None, flow=flow, budget=None, measure=lambda *_: None)
+    monkeypatch.setattr(copy, "_new", lambda *_: copy._Warm(cast("Any", engine), cast("Any", None)))
+    nothing: Any = None
+    with within(RuntimeContext(variables={}, sink=nothing, jobs=nothing, copy=account)):
+        copy.copy_partitions(invocation)
+    copy._warm.forget("A->B 0/1")
+    assert account.outcomes == [CopyOutcome(complete=False, stuck=False)]

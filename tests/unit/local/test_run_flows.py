@@ -61,6 +61,9 @@ class Plan:
 class Run:
     """A FlowRun of that plan, whose copy is complete after so many looks."""
 
+    def is_away(self) -> bool:
+        return False
+
     plan = Plan()
     needs_spark = False
     waits_for = "starting Spark"

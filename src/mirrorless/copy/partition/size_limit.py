@@ -1,4 +1,4 @@
-"""Explains why the target refuses a batch as too large: by the limit of the topic, or by the fence of an operation."""
+"""Explains by its topic's configs why the target refuses a batch: too large, without keys, or fenced by an operation."""
 
 from __future__ import annotations
 
@@ -11,17 +11,26 @@ from mirrorless.errors import ClusterError
 from mirrorless.metadata.fences import FENCED_BYTES, MAX_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mirrorless.clusters.configs import ConfigValue
     from mirrorless.settings import Cluster
 
+_POLICY: Final = "cleanup.policy"
+_RETENTION: Final = "retention.ms"
+_COMPACT: Final = "compact"
 _VALID_S: Final = 1.0
 
 
 class _Read(NamedTuple):
-    """A limit, None if it may not be read, until the monotonic time at which it is read again."""
+    """The configs of a topic, empty if they may not be read, until the monotonic time at which they are read again."""
 
-    limit: ConfigValue | None
+    configs: Mapping[str, ConfigValue]
     valid_until: float
+
+    @property
+    def limit(self) -> ConfigValue | None:
+        return self.configs.get(MAX_BYTES)
 
     @property
     def is_fence(self) -> bool:
@@ -29,7 +38,7 @@ class _Read(NamedTuple):
 
 
 class SizeLimits:
-    """Reads the limits of remote topics that refused a batch from the target; each is valid for a second.
+    """Reads the configs of remote topics that refused a batch from the target; each is valid for a second.
 
     Blocks the event loop, so it is used only for records that cannot be appended.
     """
@@ -55,6 +64,22 @@ class SizeLimits:
         """Return which limit a batch of one record exceeds, and what to change."""
         return text(remote_topic, size_bytes, self._read(remote_topic).limit)
 
+    def keyless(self, remote_topic: str) -> str:
+        """Return that a compacted topic takes no records without a key, and what to change; empty if it is another."""
+        policy = self._read(remote_topic).configs.get(_POLICY)
+        if policy is None or _COMPACT not in (policy.value or ""):
+            return ""
+        return (
+            f"{_POLICY} of {remote_topic} is {policy.value}, with which brokers refuse records without a key: set it "
+            f"to delete until these records are copied, with {_POLICY} in config.properties.exclude if configs are "
+            "synchronized, or set errors.tolerance=all to leave out such records"
+        )
+
+    def is_kept_for_ever(self, remote_topic: str) -> bool:
+        """Whether retention deletes nothing of a topic; false if its configs cannot be read."""
+        kept = self._read(remote_topic).configs.get(_RETENTION)
+        return kept is not None and kept.value == "-1"
+
     def _read(self, remote_topic: str) -> _Read:
         """Read all that are too old at once."""
         now = time.monotonic()
@@ -68,7 +93,7 @@ class SizeLimits:
         except ClusterError:
             found = {}
         valid_until = time.monotonic() + _VALID_S
-        self._known |= {topic: _Read(found.get(topic, {}).get(MAX_BYTES), valid_until) for topic in topics}
+        self._known |= {topic: _Read(found.get(topic, {}), valid_until) for topic in topics}
         return self._known[remote_topic]
 
 

@@ -180,9 +180,14 @@ def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], 
 
 def _lost(downstream: int, target: RemoteLogState) -> Lost:
     """Return the gap of a target that ends before `downstream`, the next offset that was expected."""
+    why = "the target lost records, or the remote topic was deleted and recreated"
+    if target.log_end == 0:
+        why += (
+            "; or it is another topic, because replication.policy.class, its separator or an alias was changed: with "
+            "the earlier setting the copy resumes in the earlier topic"
+        )
     return Lost(
-        reason=f"the remote partition ends at {target.log_end}, before the acknowledged record "
-        f"{downstream - 1}: the target lost records, or the remote topic was deleted and recreated",
+        reason=f"the remote partition ends at {target.log_end}, before the acknowledged record {downstream - 1}: {why}",
         kind=GapKind.TARGET_LOST,
         records=downstream - target.log_end,
     )

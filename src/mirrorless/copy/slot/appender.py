@@ -28,8 +28,8 @@ class AppendOutcome(Protocol):
     def appended(self, copy: PartitionCopy, pending: Pending, base_offset: int) -> None:
         """The target holds `pending` from `base_offset` on."""
 
-    def refused(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None) -> None:
-        """The target answered with an error code."""
+    def refused(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None, records: int = 0) -> None:
+        """The target answered with an error code, and named so many `records` of the batch as invalid."""
 
     def unanswered(self, copy: PartitionCopy, error: BaseException) -> None:
         """The target may hold the batch, or not."""
@@ -133,7 +133,9 @@ class Appender:
                 if quiet_ms and (copy.in_flight or copy.queue):
                     copy.stats.throttled(produce_ms=quiet_ms)
                 if answer.error_code:
-                    self._outcome.refused(copy, pending, answer.error_code, answer.error_message)
+                    self._outcome.refused(
+                        copy, pending, answer.error_code, answer.error_message, answer.refused_records
+                    )
                 else:
                     self._outcome.appended(copy, pending, answer.base_offset)
         for copy, _ in sent.values():

@@ -40,10 +40,12 @@ _ADVICE_FOR_A_HOLE = (
 _CLAIMED = (
     "another process has claimed this copy with identical offsets, so this one has stopped; run one deployment only"
 )
+_REPARTITION = "-repartition"
 _CORRUPT = 2  # CORRUPT_MESSAGE
 _MESSAGE_TOO_LARGE = 10
 _TOO_LARGE = frozenset({_MESSAGE_TOO_LARGE, 18})  # and RECORD_LIST_TOO_LARGE, of which max.message.bytes is no cause
-_UNFIT = frozenset({32, 87})  # INVALID_TIMESTAMP, INVALID_RECORD
+_INVALID_RECORD = 87
+_UNFIT = frozenset({32, _INVALID_RECORD})  # and INVALID_TIMESTAMP
 # OUT_OF_ORDER_SEQUENCE_NUMBER, DUPLICATE_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, UNKNOWN_PRODUCER_ID
 _OUT_OF_SEQUENCE = frozenset({45, 46, 47, 59})
 
@@ -137,12 +139,23 @@ class ErrorPolicy:
         elif copy.suspected is None or copy.retry.attempts < patience:
             copy.suspect(gap)
             self.retry_later(copy, f"{gap}; looking again")
-        elif self._pass_gaps and _can_pass(copy, gap):
+        elif (self._pass_gaps or self._is_purged(copy, gap)) and _can_pass(copy, gap):
             copy.skip_gap(gap)
             self.retry_later(copy, gap)
         else:
             self._tracker.halted(copy, gap)
             self.halt(copy, gap, advice=f"; {_advice(gap.kind)}")
+
+    def _is_purged(self, copy: PartitionCopy, gap: Gap) -> bool:
+        """Whether a gap is what Kafka Streams purges of its repartition topics, with DeleteRecords: no member needs it.
+
+        They are kept for ever by their configs (`InternalTopicConfig`), which remote topics are created with.
+        """
+        return (
+            gap.kind is GapKind.RETENTION
+            and copy.row.topic.endswith(_REPARTITION)
+            and self._limits.is_kept_for_ever(copy.row.remote_topic)
+        )
 
     def batch_damaged(self, copy: PartitionCopy, error: FormatError) -> None:
         """Fetch a damaged batch again, since the network may have damaged it; then leave it out, or halt at it."""
@@ -215,7 +228,7 @@ class ErrorPolicy:
         """Halt a copy whose markers another process has claimed, until the next lease claims them again."""
         self.halt(copy, append_error(copy, _CLAIMED))
 
-    def refused(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None) -> None:
+    def refused(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None, records: int = 0) -> None:
         """Retry after an error that may pass; split, leave out or halt at a batch that is refused for good."""
         if copy.in_doubt:
             return  # an append before it failed, after which the copy is resumed anyway
@@ -233,7 +246,7 @@ class ErrorPolicy:
             copy.row.remote_topic, first=pending.record_count == 1
         ):
             self._fenced(copy)
-        elif code in _TOO_LARGE | _UNFIT and pending.record_count > 1:
+        elif code in _TOO_LARGE | _UNFIT and pending.record_count > 1 and not self._leaves_all_out(pending, records):
             # The limit is not asked for, which would need a right of its own: it is found by halving.
             limit_bytes = pending.batch.size_bytes // 2
             copy.intake.limit(limit_bytes)
@@ -249,6 +262,10 @@ class ErrorPolicy:
         self.retry_later(copy, error)
         self._tracker.stopped(copy, error)
 
+    def _leaves_all_out(self, pending: Pending, records: int) -> bool:
+        """Whether all records of a batch are refused, and left out: together, since each needs a new epoch."""
+        return self._leave_out and records == pending.record_count
+
     def _refused_for_good(self, copy: PartitionCopy, pending: Pending, code: int, message: str | None) -> None:
         topic, partition = copy.place
         remote, size = copy.row.remote_topic, pending.batch.size_bytes
@@ -257,6 +274,8 @@ class ErrorPolicy:
             reason += f"; {self._limits.too_large(remote, size)}"
         elif message:
             reason += f": {message}"
+        if code == _INVALID_RECORD and (advice := self._limits.keyless(remote)):
+            reason += f"; {advice}"
         exceeds = self._limits.exceeds(remote, size) if code == _MESSAGE_TOO_LARGE else True
         if exceeds is False and copy.retry.attempts < _PATIENCE:
             # A fence that came or went meanwhile; otherwise the broker compresses records anew, and they get larger.
@@ -269,6 +288,7 @@ class ErrorPolicy:
         copy.skip_records(
             LeaveOut(offset=pending.base_offset, next_offset=pending.last_offset + 1, size_bytes=size, reason=reason)
         )
+        copy.retry.reset()
         self.retry_later(copy, reason)
 
     def too_few_replicas(self, copy: PartitionCopy, error: TooFewReplicas) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.clusters.consumers import records_in
-from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups
+from mirrorless.clusters.groups import Committed, GroupOffsets, list_groups, refusals
 from mirrorless.clusters.topics import high_watermarks
 from mirrorless.copy.identical.reserve import RESERVED_OFFSETS
 from mirrorless.errors import ClusterError
@@ -19,7 +19,7 @@ from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.checkpoint_pass import Checkpoints
 from mirrorless.offsets.checkpoints import write_checkpoints
 from mirrorless.offsets.failover_plan import failover_plan, skipped_by_group, skipping
-from mirrorless.operation_log.records import EVERYTHING
+from mirrorless.operation_log.records import EVERYTHING, OperationKind
 from mirrorless.operations.results import count_of
 from mirrorless.operations.steps.context import OperationStep, StepFailed
 from mirrorless.policy import policy_for
@@ -72,16 +72,22 @@ class GroupsStep(OperationStep):
         for group, offsets in wanted.items():
             for place, offset in offsets.items():
                 at = now.get(group, {}).get(place)
-                if at == offset:
+                if at is not None and _is_ours(at, offset):
                     continue
                 if at == before.get(group, {}).get(place):
                     to_commit.setdefault(group, {})[place] = offset
                 else:
                     offset_now = None if at is None else at.offset
                     left.append(f"group {group}, {place[0]}-{place[1]}: it is at {offset_now} on the target now")
-        left += _commit(context, to_commit)
+        refused = _commit(context, to_commit)
+        if refused and context.request.kind is not OperationKind.FAILOVER:
+            raise StepFailed(
+                f"offsets could not be committed on {context.forward.target.alias}; "
+                "grant the rights, let its members leave, or leave the groups out (--groups)",
+                refused,
+            )
         self._write_checkpoints(context, planned, lambda one, _: replace(one, committed=one.downstream))
-        return planned | {"left": left}
+        return planned | {"left": left, "refused": refused}
 
     def undo(self, context: OperationContext, data: dict[str, Any]) -> None:
         """Restore the offsets that the step wrote, and delete the groups that it created."""
@@ -91,7 +97,8 @@ class GroupsStep(OperationStep):
         with closing(GroupOffsets(context.forward.target)) as groups:
             lines: list[str] = []
             for group, offsets in wanted.items():
-                ours = [place for place, offset in offsets.items() if now.get(group, {}).get(place) == offset]
+                there = now.get(group, {})
+                ours = [place for place, offset in offsets.items() if place in there and _is_ours(there[place], offset)]
                 restored = {place: before[group][place] for place in ours if place in before.get(group, {})}
                 if restored:
                     back[group] = restored
@@ -99,7 +106,7 @@ class GroupsStep(OperationStep):
                 if fresh and not (group in data["created"] and len(fresh) == len(now[group])):
                     lines += groups.delete(group, fresh)
             lines += groups.delete_groups(
-                group for group in data["created"] if now.get(group) and now[group].items() <= wanted[group].items()
+                group for group in data["created"] if now.get(group) and _are_ours(now[group], wanted[group])
             )
         lines += _commit(context, back)
         context.warnings += lines
@@ -236,19 +243,19 @@ def _committed(context: OperationContext, groups: Iterable[str]) -> ByGroup:
 def _commit(context: OperationContext, wanted: ByGroup) -> list[str]:
     """Commit; returns a line for each group or partition that was refused."""
     context.check()
-    lines: list[str] = []
     with closing(GroupOffsets(context.forward.target)) as offsets:
         outcomes = offsets.commit(wanted)
-    for group, outcome in outcomes.items():
-        if isinstance(outcome, str):
-            lines.append(f"group {group}: {outcome}")
-        else:
-            lines += [
-                f"group {group}, {topic}-{partition}: {reason}"
-                for (topic, partition), reason in outcome.items()
-                if reason is not None
-            ]
-    return lines
+    context.warnings += offsets.shortened
+    return [line for group, outcome in outcomes.items() for line in refusals(group, outcome)]
+
+
+def _is_ours(at: Committed, wanted: Committed) -> bool:
+    """Whether an offset is the one that was to be committed; its metadata may have been left out."""
+    return at.offset == wanted.offset and at.metadata in ("", wanted.metadata)
+
+
+def _are_ours(at: Mapping[TopicPartition, Committed], wanted: Mapping[TopicPartition, Committed]) -> bool:
+    return all(place in wanted and _is_ours(one, wanted[place]) for place, one in at.items())
 
 
 def moves(context: OperationContext, forecasts: Sequence[Forecast]) -> dict[str, Any]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.clusters import outages
 from mirrorless.clusters.side_by_side import side_by_side
-from mirrorless.copy.engines.functions.run_watch import CUT_OFF, IdleTime, RunWatch, TimeLeft
+from mirrorless.copy.engines.functions.run_result import RunResult
+from mirrorless.copy.engines.functions.run_watch import CLUSTER_AWAY, CUT_OFF, IdleTime, RunWatch, TimeLeft
 from mirrorless.copy.engines.lease_plans import LeasePlans
 from mirrorless.copy.engines.lease_run import connect_slot, forget_slot, run_watched_lease
 from mirrorless.copy.engines.outcome import BoundedEnd
@@ -40,39 +42,6 @@ RUNS: Final = 2
 _WAIT_S: Final = 0.2
 _PAUSE_S: Final = 2.0
 _LOOK_S: Final = 0.05
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunResult:
-    """What a run did: `note` is why it ended, or why it copied nothing; `waited_s` how long for the run before it.
-
-    `complete` and `stuck` are as in `BoundedEnd`. `lag_records` is what is left, `trouble` the last line on why a lease
-    could not be planned, or not all of it. `paused` says that the flow is, `cut_off` that the run's mark could not be
-    renewed, because the target did not answer.
-    """
-
-    note: str
-    copied: bool = False
-    records: int = 0
-    copied_bytes: int = 0
-    lag_records: int = 0
-    waited_s: float = 0.0
-    complete: bool = False
-    stuck: bool = False
-    paused: bool = False
-    cut_off: bool = False
-    trouble: str = ""
-
-    def after(self, before: RunResult) -> RunResult:
-        """Return this result with what the run before it has copied."""
-        return replace(
-            self,
-            copied=self.copied or before.copied,
-            records=self.records + before.records,
-            copied_bytes=self.copied_bytes + before.copied_bytes,
-            lag_records=self.lag_records if self.copied else before.lag_records,
-            waited_s=before.waited_s,
-        )
 
 
 class _ConnectionsChanged(Exception):
@@ -130,13 +99,42 @@ class FunctionsEngine:
         `on_lease` gets the reports of each finished lease. `claims` is called when functions copy the flow, before this
         run plans, and `begins` when it is this run's turn to copy.
         Returns at once if two runs exist already, the flow is paused, or Spark is to copy it. A run that was cut off
-        from the target is followed by another one as long as there is time. Raises `MirrorlessError`.
+        from the target is followed by another one as long as there is time. While a cluster is away, as `outages` knows
+        it, nothing is connected. Raises `MirrorlessError`.
         """
-        result = self._run(time_left, on_lease, begins, claims)
+        while True:
+            self._wait_for_clusters(time_left)
+            result = self._runs(time_left, on_lease, begins, claims)
+            if not result.cluster_away or self.is_stopping():
+                return result
+            self.close()
+
+    def _wait_for_clusters(self, time_left: TimeLeft) -> None:
+        if not outages.any_away():
+            return
+        with suppress(ConfigurationError):
+            outages.wait(self._place.load(), stopping=lambda: self.is_stopping() or time_left.left_s <= 0)
+
+    def _runs(
+        self,
+        time_left: TimeLeft,
+        on_lease: Callable[[list[Report]], None],
+        begins: Callable[[], None],
+        claims: Callable[[], None],
+    ) -> RunResult:
+        """Copy; a run that is cut off from the target is followed by another one."""
+        try:
+            result = self._run(time_left, on_lease, begins, claims)
+        except ClusterUnavailable as error:
+            if not outages.suspect(error.cluster):
+                raise
+            return RunResult(note=str(error), cluster_away=True)
         while result.cut_off and time_left.left_s > 0 and not self.is_stopping():
             try:
                 again = self._run(time_left, on_lease, lambda: None)
             except ClusterUnavailable as error:
+                if outages.suspect(error.cluster):
+                    return replace(result, cluster_away=True)
                 result = replace(result, trouble=str(error))
                 time.sleep(min(_PAUSE_S, time_left.left_s))
             else:
@@ -192,6 +190,8 @@ class FunctionsEngine:
         self._plans.close()
         if self._order is not None:
             self._order.close()
+            self._order = None
+        self._prepared = None
         forget_slot(self._place)
 
     def _order_of(self, flow: Flow) -> RunOrder:
@@ -370,9 +370,14 @@ class _CurrentRun:
                 self._end.lease_ended([])
             if self._engine.bounded and self._end.over:
                 note = "everything was copied" if self._end.complete else "the copy ended"
-                return replace(self._result, note=note, complete=self._end.complete, stuck=self._end.stuck)
+                return replace(self._result, note=note, over=True, complete=self._end.complete, stuck=self._end.stuck)
             if watch.stopping():
-                return replace(self._result, note=watch.ended, cut_off=watch.ended == CUT_OFF)
+                return replace(
+                    self._result,
+                    note=watch.ended,
+                    cut_off=watch.ended == CUT_OFF,
+                    cluster_away=watch.ended == CLUSTER_AWAY,
+                )
             if not rows:
                 self._pause(watch)
             rows = self._engine.rows(self._time_left)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
+from mirrorless.clusters import outages
+from mirrorless.copy.partition.lifecycle import PartitionState
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 
 _LOOK_EVERY_S: Final = 0.05
 _IDLE_S: Final = 5.0
+CLUSTER_AWAY: Final = "a cluster does not answer"
 CUT_OFF: Final = "its mark in the progress topic could not be renewed"
 
 
@@ -56,6 +60,9 @@ class RunWatch:
         self._look_due = 0.0
         self._is_heartbeats = policy_for(flow).is_heartbeats_topic
         self._idle = idle
+        self._ends = flow.source.alias, flow.target.alias
+        self._connections = partial(outages.generation, flow)
+        self._began_with = self._connections()
 
     @property
     def watched(self) -> bool:
@@ -74,6 +81,10 @@ class RunWatch:
         """Take reports of the running lease, and those at its end."""
         self._meter.observed(reports)
         self._slot.observe(reports)
+        states = {one.state for one in reports} - {PartitionState.HALTED}
+        if states and states <= {PartitionState.RESUMING, "unreachable"} and any(one.error for one in reports):
+            for alias in self._ends:
+                outages.suspect(alias)
         if self._idle is not None:
             self._idle.take([one for one in reports if not self._is_heartbeats(one.topic)])
 
@@ -95,7 +106,10 @@ class RunWatch:
         self._order.wait(0)
         if (successor := self._order.successor()) is not None:
             return "the copy job takes over" if successor.engine == "spark" else "the next invocation takes over"
+        if self._connections() != self._began_with:
+            return CLUSTER_AWAY
         if self._order.is_stale:
+            outages.suspect(self._ends[1])
             return CUT_OFF
         if self._idle is not None and now - self._idle.since >= _IDLE_S:
             return "nothing arrives"
