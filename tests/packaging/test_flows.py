@@ -171,7 +171,7 @@ def test_another_topic_or_source_replaces_the_trigger() -> None:
 
     def groups(flow: Stack) -> dict[str, str]:
         return {
-            name: one.get("AmazonManagedKafkaEventSourceConfig", one.get("SelfManagedKafkaEventSourceConfig"))[
+            name: (one.get("AmazonManagedKafkaEventSourceConfig") or one["SelfManagedKafkaEventSourceConfig"])[
                 "ConsumerGroupId"
             ]
             for name, one in triggers(flow).items()

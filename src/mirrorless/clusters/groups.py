@@ -220,7 +220,7 @@ class GroupOffsets:
         return {
             place: None
             if error is kafka_errors.NoError
-            else f"{error.message}{grant(error.errno, 'READ on the group and its topics')}"
+            else f"{error.message}{grant(error.errno or 0, 'READ on the group and its topics')}"
             for place, error in answer.items()
         }
 

@@ -128,5 +128,6 @@ def drained(world: World, topic: str, *, seconds: float = 60.0) -> list[int]:
         check=lambda: None,
         say=lambda _: None,
         earlier=cast("Any", None),
+        writer=cast("Any", None),
     )
     return list(DrainStep().act(context, {})["ends"][topic])

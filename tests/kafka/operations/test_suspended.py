@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from mirrorless.copy.engines.functions.engine import RunResult
+    from mirrorless.copy.engines.functions.run_result import RunResult
     from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 pytestmark = pytest.mark.timeout(300)

@@ -36,6 +36,9 @@ class Stored(Claims):
     last: Claim | None = None
     sequence: int | None = None
 
+    def forget(self) -> None:
+        self.last = None
+
     def confirmed(self, now: float) -> None:
         for held in self._held.values():
             held.confirmed = now
@@ -159,13 +162,13 @@ def test_a_claim_that_the_progress_topic_lost_is_written_again(flow: FakeFlow, c
     run(flow, broker.hold(copy, 5))
     own = broker.last
     assert own == Claim(7, broker.owner)
-    broker.last = None  # the topic was deleted, and created again
+    broker.forget()  # the topic was deleted, and created again
     copy.learn(None)
     clock.now += CONFIRM_EVERY_S
     assert run(flow, broker.confirm()) == []
     assert broker.last == own
     # Whatever follows in this process follows that number, also before the claim is there again.
-    broker.last = None
+    broker.forget()
     broker.lose(copy.place)
     run(flow, broker.hold(copy, 5))
     assert broker.last == Claim(8, broker.owner)

@@ -19,7 +19,7 @@ from tests.unit.functions.test_engine_decision import FLOW, NOON_MS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mirrorless.copy.progress.engine_choice import EngineChoice
+    from mirrorless.copy.progress.engine_choice import EngineChoice, EngineName
 
 MB: Final = 1_000_000
 SHARES: Final = 4
@@ -123,9 +123,8 @@ def _seen(lags: list[float], copied: list[float], missing: frozenset[int], *, is
     return Seen(marks=marks, shares=SHARES)
 
 
-def _mark(engine: str, work: Work, share: Share) -> RunMark:
-    name = "spark" if engine == "spark" else "functions"
-    return RunMark(f"{engine} {share.number}", "topics", 0, NOON_MS, 15_000, engine=name, share=share, work=work)
+def _mark(engine: EngineName, work: Work, share: Share) -> RunMark:
+    return RunMark(f"{engine} {share.number}", "topics", 0, NOON_MS, 15_000, engine=engine, share=share, work=work)
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -136,8 +135,9 @@ def test_the_page_has_what_a_day_of_looks_decides(name: str) -> None:
 def test_every_fault_that_functions_cannot_copy_is_spark_s_within_minutes() -> None:
     days = {name: simulate(fault) for name, fault in FAULTS.items()}
     for name in ("one share missing", "all shares missing", "throttled: another share each minute"):
-        assert days[name].alarmed is not None
-        assert days[name].alarmed <= 2, name
-        assert days[name].chosen is not None
-        assert days[name].chosen <= 3, name
+        alarmed, chosen = days[name].alarmed, days[name].chosen
+        assert alarmed is not None
+        assert alarmed <= 2, name
+        assert chosen is not None
+        assert chosen <= 3, name
     assert days["none"].changes == 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from mirrorless.batches.record_counter import RecordCounter
+from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.records import Announcement, Known, Progress
 from mirrorless.offsets import backlog, translation_service
 from mirrorless.offsets.backlog import Backlog, backlogs
@@ -46,7 +47,7 @@ class Flow(Translator):
         self.target_ends = {PLACE: seen}
         self.end = end
         self.runs: list[Run] = []
-        self.shares_target = shares_target  # type: ignore[misc]
+        self.shares_target = shares_target
         self._flow = cast("Any", SimpleNamespace(source=None, target=None))
         self._target = cast("Any", self)  # whose end `short_logs` compares
 
@@ -138,6 +139,17 @@ def test_a_log_whose_end_is_not_known_is_not_counted() -> None:
 def test_an_epoch_that_begins_where_the_log_ends_lacks_nothing_before() -> None:
     again = Announcement(epoch=1, start=80, downstream=80, reason="the target lost records")
     assert missing(Flow(copied(100, again=again), seen=80, end=80)) == (Backlog(20, exact=True, copied_to=80), [])
+
+
+def test_a_turn_with_identical_offsets_begins_where_the_target_has_nothing_yet() -> None:
+    turn = Announcement(epoch=1, start=300, downstream=300, kind=EpochKind.TURN, reason="turn from 300")
+    known = copied(100, turn=turn)
+    known.progress = Progress(last_offset=299, sequence=0, epoch=1, last_downstream=299)
+    assert known.target_end == 0
+    begun = Announcement(epoch=2, start=100, downstream=100, reason="a turn begins at the end of the remote log")
+    known.announced[2] = begun
+    known.progress = Progress(last_offset=149, sequence=50, epoch=2, last_downstream=149)
+    assert known.target_end == 150
 
 
 def test_of_mirrormaker_2_only_a_log_without_any_record_shows_that_all_is_lost() -> None:

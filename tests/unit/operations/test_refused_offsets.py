@@ -9,6 +9,7 @@ import pytest
 
 from mirrorless.clusters.groups import Committed, GroupOffsets, refusals
 from mirrorless.kafka_python import errors as kafka_errors
+from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations.steps import groups as step
 from mirrorless.operations.steps.context import StepFailed
 from mirrorless.settings import Cluster, Flow
@@ -65,18 +66,27 @@ def test_an_offset_is_committed_without_metadata_that_is_too_large(coordinator: 
 
 
 def test_a_move_reports_metadata_that_is_left_out_and_is_complete(coordinator: Coordinator) -> None:
-    context = SimpleNamespace(forward=FLOW, check=lambda: None, warnings=[])
-    planned = step.moves(WANTED, {"g": {}}, known=())
+    kind = OperationKind.SWITCHOVER
+    context = SimpleNamespace(forward=FLOW, check=lambda: None, warnings=[], request=SimpleNamespace(kind=kind))
+    planned = {"wanted": step.packed(WANTED), "before": {}, "created": ["g"]}
     done = step.GroupsStep().act(cast("Any", context), planned)
     assert done["left"] == []
     assert len(coordinator.stored) == 3
     assert "up to 10,000 characters, is left out" in context.warnings[0]
 
 
+def test_a_failover_moves_applications_and_reports_what_was_refused(coordinator: Coordinator) -> None:
+    coordinator.refused, kind = 1, OperationKind.FAILOVER
+    context = SimpleNamespace(forward=FLOW, check=lambda: None, warnings=[], request=SimpleNamespace(kind=kind))
+    planned = {"wanted": step.packed(WANTED), "before": {}, "created": ["g"]}
+    done = step.GroupsStep().act(cast("Any", context), planned)
+    assert [line.partition(": ")[0] for line in done["refused"]] == ["group g, t-1"]
+
+
 def test_no_move_is_complete_while_an_offset_is_refused(coordinator: Coordinator) -> None:
-    coordinator.refused = 1
-    context = SimpleNamespace(forward=FLOW, check=lambda: None, warnings=[])
-    planned = step.moves(WANTED, {"g": {}}, known=())
+    coordinator.refused, kind = 1, OperationKind.SWITCHOVER
+    context = SimpleNamespace(forward=FLOW, check=lambda: None, warnings=[], request=SimpleNamespace(kind=kind))
+    planned = {"wanted": step.packed(WANTED), "before": {}, "created": ["g"]}
     with pytest.raises(StepFailed) as raised:
         step.GroupsStep().act(cast("Any", context), planned)
     assert "could not be committed on B" in str(raised.value)

@@ -1,4 +1,4 @@
-"""Explains by its topic's configs why the target refuses a batch: too large, without keys, or fenced by an operation."""
+"""Explains by its topic's configs why the target refuses a batch: too large, without keys, or fenced."""
 
 from __future__ import annotations
 

@@ -307,6 +307,11 @@ class Known:
             return 0
         if progress.epoch is None:
             return 1  # MirrorMaker 2 stores no offsets of the target
+        own = self.announced.get(progress.epoch)
+        if own is not None and own.kind is EpochKind.TURN:
+            return (
+                0  # it says where the turn begins on the source: reserved offsets, which the target need not have yet
+            )
         copied = 0 if progress.last_downstream is None else progress.last_downstream + 1
         return min([copied, *(one.downstream for epoch, one in self.announced.items() if epoch > progress.epoch)])
 
