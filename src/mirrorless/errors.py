@@ -108,12 +108,15 @@ class AwsError(MirrorlessError):
 
 
 class FlowPaused(MirrorlessError):
-    """A flow whose target state is PAUSED or STOPPED; nothing is copied until it is resumed."""
+    """A flow whose target state is PAUSED or STOPPED; nothing is copied until it is resumed.
 
-    def __init__(self, *, flow: str, state: str, topic: str, by_file: bool = False) -> None:
+    `topic` has the state, None if the configuration file pauses the flow.
+    """
+
+    def __init__(self, *, flow: str, state: str, topic: str | None) -> None:
         self.flow = flow
         cause = f"is {state.lower()}, according to topic {topic}; run `mirrorless resume FILE --flow '{flow}'`"
-        if by_file:
+        if topic is None:
             cause = (
                 "is paused by the configuration file; remove mirrorless.paused, or the state of Strimzi's connector,"
             )

@@ -173,8 +173,8 @@ class FlowRun:
         """The current error of the copy, empty if there is none."""
         state = self._functions[SUPERVISOR].sink.last.get("state", TargetState.STARTED)
         if state != TargetState.STARTED and not self._bounded:
-            topic, by_file = configs_topic(self._flow).name, self._flow.paused_by_file
-            return str(FlowPaused(flow=self.name, state=state, topic=topic, by_file=by_file))
+            topic = None if self._flow.paused_by_file else configs_topic(self._flow).name
+            return str(FlowPaused(flow=self.name, state=state, topic=topic))
         trouble = "" if self.is_away() else self._job.trouble
         return "" if any(topic in trouble for topic in self._not_created()) else trouble
 

@@ -97,8 +97,8 @@ class LeasePlanner:
         """Raise `FlowPaused` if the flow's target state is not STARTED, `ClusterUnavailable` if that is not known."""
         state = self._states.read()
         if state is not TargetState.STARTED:
-            topic, by_file = configs_topic(self.flow).name, self.flow.paused_by_file
-            raise FlowPaused(flow=self.flow.name, state=state, topic=topic, by_file=by_file)
+            topic = None if self.flow.paused_by_file else configs_topic(self.flow).name
+            raise FlowPaused(flow=self.flow.name, state=state, topic=topic)
 
     def plan(self, flow: Flow, *, slots: int | None = None) -> list[list[LeaseRow]]:
         """Return one list of rows per slot; `flow` is the current configuration, with the same `connections`.
