@@ -69,6 +69,12 @@ class Admin:
             )
         )
 
+        outages.polled.add(self)
+
+    def poll(self) -> None:
+        """Take what the client has noticed of its connections, which it otherwise reports with the next failure."""
+        self.client.poll(0)
+
     def metadata(self, *, timeout_s: float = METADATA_TIMEOUT_S) -> ClusterMetadata:
         """Brokers, topics and partitions of the whole cluster; raises `ClusterUnavailable`."""
         try:

@@ -68,6 +68,10 @@ class _Closing(Protocol):
     def close_unused(self) -> None: ...
 
 
+class _Polled(Protocol):
+    def poll(self) -> None: ...
+
+
 @dataclass(slots=True)
 class _State:
     """Of one cluster: `since` is when it stopped to answer (monotonic), `generation` counts the clients' renewals."""
@@ -83,6 +87,8 @@ class _State:
 
 caches: Final[WeakSet[_Closing]] = WeakSet()
 """What keeps clients between two uses; those that are not in use are closed when a cluster is away."""
+polled: Final[WeakSet[_Polled]] = WeakSet()
+"""Clients whose connections may be refused without a request, since they connect again by themselves."""
 _own = threading.local()
 _watch: _Watch | None = None
 
@@ -273,6 +279,12 @@ def noticed(alias: str, error: KafkaError) -> None:
     """Note an error of a client's connections: a client that is refused a login would try again every second."""
     if error.code() in _REFUSED:
         suspect(alias, refused=True)
+
+
+def poll() -> None:
+    """Let idle clients report refused logins, each of which they would repeat every second."""
+    for one in list(polled):
+        one.poll()
 
 
 def is_away(alias: str) -> bool:
