@@ -25,7 +25,7 @@ from mirrorless.publishing.lease_meter import LeaseMeter
 from mirrorless.settings.aws import client
 
 if TYPE_CHECKING:
-    from mirrorless.copy.engines.functions.engine import RunResult
+    from mirrorless.copy.engines.functions.run_result import RunResult
     from mirrorless.copy.partition.lease_rows import Report
     from mirrorless.functions.budget import TimeBudget
     from mirrorless.functions.invocation import Invocation

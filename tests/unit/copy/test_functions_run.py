@@ -13,7 +13,8 @@ from mirrorless.clusters import outages
 from mirrorless.copy.engines.control import Control
 from mirrorless.copy.engines.functions import engine as engine_module
 from mirrorless.copy.engines.functions import run_watch
-from mirrorless.copy.engines.functions.engine import FunctionsEngine, RunResult, _CurrentRun
+from mirrorless.copy.engines.functions.engine import FunctionsEngine, _CurrentRun
+from mirrorless.copy.engines.functions.run_result import RunResult
 from mirrorless.copy.flow.memory_limits import SPARK_WORKER
 from mirrorless.copy.partition.lease_rows import LeaseRow
 from mirrorless.copy.progress.run_marks import RunMark
