@@ -44,6 +44,7 @@ _USED_S: Final = 60.0
 _SURE_S: Final = 60.0
 """A cluster that has just answered an attempt is not suspected: what failed has another reason."""
 _CONNECT_S: Final = 5.0
+_CLOSED_S: Final = 0.3
 REFUSED: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
 
 
@@ -263,13 +264,26 @@ def _reach(cluster: Cluster) -> None:
     for address in addresses(cluster.bootstrap_servers):
         host, _, port = address.rpartition(":")
         try:
-            socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
+            with socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S) as connection:
+                if not _is_closed_at_once(connection):
+                    return
+            reason = (
+                f"{address} closes connections at once, as brokers do at their limit (max.connections.per.ip, "
+                "max.connections); raise the limit, or let fewer clients of this address connect"
+            )
         except (OSError, ValueError) as error:
             text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            reason = f"{address}: {text}"
-        else:
-            return
-    raise ClusterUnavailable(f"{reason}; check the address, and that the broker is up", cluster=cluster.alias)
+            reason = f"{address}: {text}; check the address, and that the broker is up"
+    raise ClusterUnavailable(reason, cluster=cluster.alias)
+
+
+def _is_closed_at_once(connection: socket.socket) -> bool:
+    """Whether a server closes a new connection: a broker says nothing before it is asked."""
+    connection.settimeout(_CLOSED_S)
+    try:
+        return not connection.recv(1)
+    except TimeoutError:
+        return False
 
 
 @contextmanager

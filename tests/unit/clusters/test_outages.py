@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,6 +50,11 @@ class Brokers:
     def watched(self) -> Iterator[None]:
         with outages.watched([self.cluster], lambda: [self.cluster], self, self.tell):
             yield
+
+    def close_each(self) -> None:
+        with suppress(OSError):  # the listener is closed
+            while True:
+                self._listener.accept()[0].close()
 
     def close(self) -> None:
         self._listener.close()
@@ -135,6 +140,17 @@ def test_clients_that_were_refused_are_replaced_if_the_password_is_right_by_now(
         until(lambda: outages.generation(brokers.flow) != before)
         until(lambda: closed == ["idle"])
     assert (len(brokers.attempts), brokers.lines) == (1, [])
+
+
+def test_a_broker_that_closes_connections_at_once_is_reported_with_its_limits(brokers: Brokers) -> None:
+    closes = threading.Thread(target=brokers.close_each, daemon=True)
+    closes.start()
+    with brokers.watched():
+        outages.suspect("B")
+        until(lambda: outages.is_away("B"))
+    ((line, _),) = brokers.lines
+    assert "closes connections at once, as brokers do at their limit (max.connections.per.ip, max.connections)" in line
+    assert brokers.attempts == []
 
 
 def test_outside_of_a_run_nothing_is_away(brokers: Brokers) -> None:
