@@ -69,6 +69,20 @@ class Admin:
             )
         )
 
+        outages.polled.add(self)
+
+    def poll(self) -> None:
+        """Take what the client has noticed of its connections, which it otherwise reports with the next failure."""
+        self.client.poll(0)
+
+    @property
+    def noticed(self) -> ClusterUnavailable | None:
+        """The last error of the client's connections, as `poll` took it."""
+        reason = self._heard.reason
+        if reason is None:
+            return None
+        return ClusterUnavailable(reason, cluster=self.alias, code=self._heard.code)
+
     def metadata(self, *, timeout_s: float = METADATA_TIMEOUT_S) -> ClusterMetadata:
         """Brokers, topics and partitions of the whole cluster; raises `ClusterUnavailable`."""
         try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
+from mirrorless.clusters import outages
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import login_digest
 from mirrorless.errors import MirrorlessError
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from mirrorless.settings import Cluster
 
 _TIMEOUT_S: Final = 8.0
+_LOOK_S: Final = 0.1
 _STORES_OF_AWS: Final = frozenset({"secretsmanager", "ssm"})
 
 
@@ -22,7 +25,14 @@ class LoginAttempts:
     def connect(self, cluster: Cluster) -> None:
         """Connect once, log in, and ask for the cluster's brokers; raises `MirrorlessError`."""
         admin = Admin(cluster, extra={"reconnect.backoff.ms": 60_000, "reconnect.backoff.max.ms": 60_000})
-        admin.result(admin.client.describe_cluster(request_timeout=_TIMEOUT_S), timeout_s=_TIMEOUT_S + 1)
+        answer = admin.client.describe_cluster(request_timeout=_TIMEOUT_S)
+        while not answer.done():
+            time.sleep(_LOOK_S)
+            admin.poll()
+            error = admin.noticed
+            if error is not None and error.code in outages.REFUSED:
+                raise error  # the request would wait for its timeout
+        admin.result(answer)
 
     def login_digest(self, cluster: Cluster) -> str | None:
         """Return a digest of what local files say about the login; None if it is stored in AWS."""

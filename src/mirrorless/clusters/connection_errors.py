@@ -31,7 +31,6 @@ _PLACE: Final = re.compile(r"^(?:\w+://)?(?P<host>\[[^\]]+\]|[^/:\s]+):(?P<port>
 _CONNECT: Final = re.compile(r"^Connect to \S+ failed: (?P<reason>.+)$")
 _REFUSED: Final = re.compile(r"SASL authentication error|SASL .* authentication failed", re.IGNORECASE)
 _NO_CERTIFICATE: Final = re.compile(r"alert (?:bad certificate|certificate required|handshake failure)", re.IGNORECASE)
-_AT_ONCE: Final = re.compile(r"^Disconnected while requesting ApiVersion", re.IGNORECASE)
 _ELAPSED: Final = re.compile(r" \(after \d+ms in state \w+(?:, \d+ identical error\(s\) suppressed)?\)$")
 
 
@@ -92,12 +91,6 @@ class Plainly:
         # librdkafka reports this only sometimes; in between it reports a closed connection.
         if guessed or (at in self._without_tls and "closed by peer" in rest):
             return f"{at}: the broker does not use TLS on this port; correct security.protocol or the port"
-        if _AT_ONCE.search(rest):
-            return (
-                f"{at}: the broker closes the connection at once, as it does at its limit of connections "
-                "(max.connections.per.ip, max.connections) and on a port with TLS; raise the limit, or compare "
-                "security.protocol with the port"
-            )
         if connect := _CONNECT.match(rest):
             return f"{at}: {connect['reason']}; check the address, and that the broker is up"
         return f"{at}: {rest}"

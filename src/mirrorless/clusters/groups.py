@@ -226,7 +226,8 @@ class GroupOffsets:
 
     def _altered(
         self, until: float, group: str, offsets: Mapping[TopicPartition, Committed]
-    ) -> dict[TopicPartition, type[kafka_errors.BrokerResponseError]]:
+    ) -> dict[TopicPartition, Any]:
+        """Commit once; returns the library's class of errors for each partition."""
         alter = partial(
             _alter,
             group=group,

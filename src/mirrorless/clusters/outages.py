@@ -44,7 +44,8 @@ _USED_S: Final = 60.0
 _SURE_S: Final = 60.0
 """A cluster that has just answered an attempt is not suspected: what failed has another reason."""
 _CONNECT_S: Final = 5.0
-_REFUSED: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
+_CLOSED_S: Final = 0.3
+REFUSED: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
 
 
 class Attempts(Protocol):
@@ -68,6 +69,10 @@ class _Closing(Protocol):
     def close_unused(self) -> None: ...
 
 
+class _Polled(Protocol):
+    def poll(self) -> None: ...
+
+
 @dataclass(slots=True)
 class _State:
     """Of one cluster: `since` is when it stopped to answer (monotonic), `generation` counts the clients' renewals."""
@@ -83,6 +88,8 @@ class _State:
 
 caches: Final[WeakSet[_Closing]] = WeakSet()
 """What keeps clients between two uses; those that are not in use are closed when a cluster is away."""
+polled: Final[WeakSet[_Polled]] = WeakSet()
+"""Clients whose connections may be refused without a request, since they connect again by themselves."""
 _own = threading.local()
 _watch: _Watch | None = None
 
@@ -136,6 +143,13 @@ class _Watch:
         """Connect until the cluster answers; in a thread of its own."""
         _own.attempts = True
         began = time.monotonic()
+        try:
+            self._attempt_until_it_answers(state, began, refused=refused)
+        finally:
+            if state.suspected or state.since is not None:  # an error of ours must not stop the copy for good
+                self._back(state, began, renew=True)
+
+    def _attempt_until_it_answers(self, state: _State, began: float, *, refused: bool) -> None:
         found = self._attempted(state)
         if found is None:
             # The clients that failed have other settings than this one, if their login was refused.
@@ -156,9 +170,14 @@ class _Watch:
                 _close_unused()
             pause_s = self._next_pause(state, pause_s)
             self._pause_until_changed(state, pause_s)
+            was_refused = state.refused
             if self._ended or (found := self._attempted(state)) is None:
                 break
-            if time.monotonic() - reminded >= _REMIND_S:
+            state.reason = found
+            if state.refused != was_refused:
+                pause_s, reminded = 0.0, time.monotonic()
+                self._say(state, _line(state))
+            elif time.monotonic() - reminded >= _REMIND_S:
                 reminded = time.monotonic()
                 self._say(state, f"still does not answer, for {reminded - began:.0f} s: {found}")
         self._back(state, began, renew=True)
@@ -172,10 +191,7 @@ class _Watch:
         with self._changed:
             state.since, state.suspected, state.reason = began, False, reason
             state.generation += 1
-        what = "refuses the login or certificate" if state.refused else "does not answer"
-        after = "is read again before each attempt" if state.refused else "is tried again every few seconds"
-        what_is = "the configuration, with its files," if state.refused else "the cluster"
-        self._say(state, f"{what}: {reason}; {what_is} {after}, and copying continues by itself")
+        self._say(state, _line(state))
         _close_unused()
 
     def _back(self, state: _State, began: float, *, renew: bool) -> None:
@@ -194,12 +210,13 @@ class _Watch:
     def _attempted(self, state: _State) -> str | None:
         """Connect once with the current settings; returns why that failed."""
         with suppress(MirrorlessError):  # the configuration is being edited: the previous one is used
-            state.cluster = next(one for one in self._current() if one.alias == state.cluster.alias)
+            alias = state.cluster.alias
+            state.cluster = next((one for one in self._current() if one.alias == alias), state.cluster)
         try:
             _reach(state.cluster)
             self._attempts.connect(state.cluster)
         except ClusterError as error:
-            state.refused = error.code in _REFUSED
+            state.refused = error.code in REFUSED
             return error.reason
         except MirrorlessError as error:
             state.refused = True  # its settings cannot be used, as while a file is being replaced
@@ -225,6 +242,15 @@ class _Watch:
         self._tell(state.cluster.alias, text, is_error=True)
 
 
+def _line(state: _State) -> str:
+    if state.refused:
+        return (
+            f"refuses the login or certificate: {state.reason}; the configuration and its files are read again before "
+            "each attempt, and copying continues by itself"
+        )
+    return f"does not answer: {state.reason}; an attempt is made every few seconds, and copying continues by itself"
+
+
 def _close_unused() -> None:
     for cache in list(caches):
         cache.close_unused()
@@ -238,13 +264,26 @@ def _reach(cluster: Cluster) -> None:
     for address in addresses(cluster.bootstrap_servers):
         host, _, port = address.rpartition(":")
         try:
-            socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
+            with socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S) as connection:
+                if not _is_closed_at_once(connection):
+                    return
+            reason = (
+                f"{address} closes connections at once, as brokers do at their limit (max.connections.per.ip, "
+                "max.connections); raise the limit, or let fewer clients of this address connect"
+            )
         except (OSError, ValueError) as error:
             text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            reason = f"{address}: {text}"
-        else:
-            return
-    raise ClusterUnavailable(f"{reason}; check the address, and that the broker is up", cluster=cluster.alias)
+            reason = f"{address}: {text}; check the address, and that the broker is up"
+    raise ClusterUnavailable(reason, cluster=cluster.alias)
+
+
+def _is_closed_at_once(connection: socket.socket) -> bool:
+    """Whether a server closes a new connection: a broker says nothing before it is asked."""
+    connection.settimeout(_CLOSED_S)
+    try:
+        return not connection.recv(1)
+    except TimeoutError:
+        return False
 
 
 @contextmanager
@@ -271,8 +310,14 @@ def suspect(alias: str, *, refused: bool = False) -> bool:
 
 def noticed(alias: str, error: KafkaError) -> None:
     """Note an error of a client's connections: a client that is refused a login would try again every second."""
-    if error.code() in _REFUSED:
+    if error.code() in REFUSED:
         suspect(alias, refused=True)
+
+
+def poll() -> None:
+    """Let idle clients report refused logins, each of which they would repeat every second."""
+    for one in list(polled):
+        one.poll()
 
 
 def is_away(alias: str) -> bool:

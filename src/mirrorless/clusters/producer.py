@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from confluent_kafka import KafkaException, Producer
 
 from mirrorless.client_logs import LIBRDKAFKA
+from mirrorless.clusters import outages
 from mirrorless.clusters.client_settings import for_confluent
 from mirrorless.clusters.connection_errors import grant, unwritten
 from mirrorless.errors import ClusterError, ClusterUnavailable
@@ -51,7 +52,8 @@ class TopicProducer:
         settings = {key.replace("_", "."): value for key, value in own.items()}
         if gives_up_after_s is not None:
             settings["message.timeout.ms"] = int(gives_up_after_s * 1000)
-        extra = {**settings, "acks": "all", "logger": LIBRDKAFKA}
+        noticed = partial(outages.noticed, cluster.alias)
+        extra = {"error_cb": noticed, **settings, "acks": "all", "logger": LIBRDKAFKA}
         self._producer = Producer(for_confluent(cluster, role="producer", extra=extra))
 
     def send(

@@ -154,6 +154,7 @@ class MskPoller:
 
     def _refused(self, error: KafkaError, topic: str) -> None:
         """Report once which right is missing; other errors are temporary, or reported elsewhere."""
+        outages.noticed(self._cluster.alias, error)
         said = grant(error.code(), "READ on it")
         if error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED and said and topic not in self._told:
             self._told.add(topic)

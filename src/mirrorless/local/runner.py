@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _LOOK_EVERY_S = 0.25
 _SELDOM_S = 2.0
+_POLL_S = 2.0
 _LOOKED_SHARE = 40
 """Reports of thousands of partitions are read less often, to take a fortieth of the time at most."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -225,8 +226,12 @@ def _watch(runs: Sequence[FlowRun], *, display: Display, stop: StopRequest) -> N
     for run in runs if not stop.event.is_set() else ():
         run.start()
     told: dict[str, str] = {}
+    poll_at = time.monotonic()
     while any(run.active for run in runs) and not stop.event.is_set():
         took = 0.0
+        if time.monotonic() >= poll_at:
+            poll_at = time.monotonic() + _POLL_S
+            outages.poll()
         for run in runs:
             if run.is_away():  # its cluster was reported; until it answers, nothing changes
                 continue

@@ -107,6 +107,7 @@ class ClusterClient(KnownMetadata):
             servers = ",".join(manager.config["bootstrap_servers"])
             raise ClusterUnavailable(f"no answer from {servers}: {error}", cluster=self._cluster) from error
         except kafka_errors.KafkaError as error:
+            self._note_login(error)
             raise ClusterError(str(error), cluster=self._cluster) from error
 
     async def learn(self, topics: Iterable[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,6 +50,11 @@ class Brokers:
     def watched(self) -> Iterator[None]:
         with outages.watched([self.cluster], lambda: [self.cluster], self, self.tell):
             yield
+
+    def close_each(self) -> None:
+        with suppress(OSError):  # the listener is closed
+            while True:
+                self._listener.accept()[0].close()
 
     def close(self) -> None:
         self._listener.close()
@@ -107,7 +112,7 @@ def test_a_cluster_that_answers_an_attempt_is_not_away(brokers: Brokers) -> None
 def test_a_refused_login_is_tried_again_after_pauses_that_grow_and_at_once_with_another_password(
     brokers: Brokers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outages, "_FIRST_LOGIN_PAUSE_S", 0.1)
+    monkeypatch.setattr(outages, "_FIRST_LOGIN_PAUSE_S", 0.2)
     brokers.refusal = KafkaError._AUTHENTICATION
     with brokers.watched():
         assert outages.suspect("B", refused=True)
@@ -119,7 +124,7 @@ def test_a_refused_login_is_tried_again_after_pauses_that_grow_and_at_once_with_
         brokers.refusal, brokers.digest = None, "new"
         changed = time.monotonic()
         until(lambda: not outages.any_away())
-        assert brokers.attempts[-1] - changed < 0.4, "the pause was 0.8 s"
+        assert brokers.attempts[-1] - changed < 1.2, "the pause was 1.6 s"
     assert [is_error for _, is_error in brokers.lines] == [True, False]
     assert "refuses the login or certificate" in brokers.lines[0][0]
 
@@ -135,6 +140,17 @@ def test_clients_that_were_refused_are_replaced_if_the_password_is_right_by_now(
         until(lambda: outages.generation(brokers.flow) != before)
         until(lambda: closed == ["idle"])
     assert (len(brokers.attempts), brokers.lines) == (1, [])
+
+
+def test_a_broker_that_closes_connections_at_once_is_reported_with_its_limits(brokers: Brokers) -> None:
+    closes = threading.Thread(target=brokers.close_each, daemon=True)
+    closes.start()
+    with brokers.watched():
+        outages.suspect("B")
+        until(lambda: outages.is_away("B"))
+    ((line, _),) = brokers.lines
+    assert "closes connections at once, as brokers do at their limit (max.connections.per.ip, max.connections)" in line
+    assert brokers.attempts == []
 
 
 def test_outside_of_a_run_nothing_is_away(brokers: Brokers) -> None:

@@ -35,18 +35,3 @@ def test_what_comes_after_a_guess_is_the_same_thing() -> None:
 def test_a_wrong_port_is_said_once() -> None:
     said = "a:9092/bootstrap: Connect to ipv4#127.0.0.1:9092 failed: Connection refused (after 0ms in state CONNECT)"
     assert plainly().say(said) == "a:9092: Connection refused; check the address, and that the broker is up"
-
-
-def test_a_connection_that_is_closed_at_once_names_the_limits_of_connections() -> None:
-    said = (
-        "a:9092/bootstrap: Disconnected while requesting ApiVersion: might be caused by incorrect security.protocol "
-        "configuration (connecting to a SSL listener?) or broker version is < 0.10 (after 1ms in state X)"
-    )
-    assert (
-        plainly()
-        .say(said)
-        .startswith(
-            "a:9092: the broker closes the connection at once, as it does at its limit of connections "
-            "(max.connections.per.ip, max.connections)"
-        )
-    )

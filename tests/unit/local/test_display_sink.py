@@ -55,3 +55,12 @@ def test_at_the_end_only_what_is_certain_is_told() -> None:
     sink.trouble("TypeError: a mistake", certain=True)
     assert not sink.went_well
     assert heard.troubles == [("A->B", "heartbeat: left"), ("A->B", "heartbeat: TypeError: a mistake")]
+
+
+def test_while_a_cluster_is_away_only_what_is_certain_is_told() -> None:
+    heard = Heard()
+    sink = DisplaySink("A->B", "checkpoint", heard, ended=lambda: False, away=lambda: True)
+    sink.trouble("cluster B: no answer")
+    sink.trouble("the handler raised KeyError", certain=True)
+    assert heard.troubles == [("A->B", "checkpoint: the handler raised KeyError")]
+    assert not sink.went_well
