@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,10 @@ import pytest
 
 from mirrorless.client import MirrorClient
 from mirrorless.clusters.admin import Admin
-from mirrorless.clusters.internal_topics import offset_syncs_topic
+from mirrorless.clusters.internal_topics import checkpoints_topic, offset_syncs_topic
 from mirrorless.heartbeats import Heartbeats
 from mirrorless.offsets.checkpoint_pass import Checkpoints
+from mirrorless.offsets.checkpoints import CheckpointTopic
 from mirrorless.offsets.offset_sync_topic import OffsetSyncs
 from tests.support.offsets import commit, committed_records, downstream_of, flow_of, plant_syncs, transactions
 from tests.support.peer import MirrorMaker, peer_settings, run_java
@@ -47,7 +49,13 @@ def test_javas_client_reads_our_checkpoints_and_heartbeats(world: World) -> None
     commit(world.source, topic, {(topic, 0): 17, (topic, 1): 50}, metadata="mine")
     passes = Checkpoints(flow)
     assert passes.emit().emitted == 2
+    # The next one carries what was committed.
+    assert passes.sync_groups().written == 2
+    commit(world.source, topic, {(topic, 1): 40}, metadata="mine")
+    assert passes.emit().emitted == 1
     passes.close()
+    with closing(CheckpointTopic(checkpoints_topic(flow), Admin(flow.target), wanted=lambda _: True)) as written:
+        assert written.read()[topic][world.remote(topic), 1].committed == 50
     # The way back, whose heartbeats this flow replicates.
     back = flow.model_copy(update={"source": flow.target, "target": flow.source})
     Heartbeats(back).beat(timestamp_ms=int(time.time() * 1000))
@@ -62,7 +70,7 @@ def test_javas_client_reads_our_checkpoints_and_heartbeats(world: World) -> None
         f"heartbeats {alias}.heartbeats",
         f"checkpoints {alias}.checkpoints.internal",
         f"offset {remote}-0 17 mine",
-        f"offset {remote}-1 50 mine",
+        f"offset {remote}-1 40 mine",
     } <= set(lines)
     with MirrorClient(flow.target) as client:
         assert f"upstream {alias}" in lines
