@@ -119,7 +119,7 @@ def test_a_bounded_copy_that_ends_at_a_halted_partition_has_ended(monkeypatch: p
     ended = RunResult(note="the copy ended", over=True, copied=True)
     engine = SimpleNamespace(run=lambda *_, **__: ended, close=lambda: None)
     flow = Flow(source=Cluster(alias="A", bootstrap_servers="a:1"), target=Cluster(alias="B", bootstrap_servers="b:1"))
-    invocation: Any = SimpleNamespace(event=None, flow=flow, budget=None, measure=lambda *_: None)
+    invocation: Any = SimpleNamespace(event=None, flow=flow, budget=None, measure=lambda *_: None, sink=None)
     monkeypatch.setattr(copy, "_new", lambda *_: copy._Warm(cast("Any", engine), cast("Any", None)))
     nothing: Any = None
     with within(RuntimeContext(variables={}, sink=nothing, jobs=nothing, copy=account)):

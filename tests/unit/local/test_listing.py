@@ -37,6 +37,8 @@ def print_status() -> None:
         "gone": [],
         "unknown": [],
         "problems": [],
+        "lacking": [],
+        "fences": [],
         "skipped_share": None,
         "last_heartbeat_ms": None,
         "engine": {"chosen": "auto", "reason": "", "runs": [{"engine": "functions"}]},

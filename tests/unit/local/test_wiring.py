@@ -139,7 +139,7 @@ def test_triggers_are_on_the_topics_and_clusters_that_are_written(
     assert syncs.bootstrap_servers == (("a1:9092", "a2:9092") if location == "source" else ("b1:9092",))
     assert (beats.function, beats.topics) == ("heartbeat_monitor", (replicated_heartbeats(flow),))
     assert beats.bootstrap_servers == ("b1:9092",)
-    assert (beats.batch_size, beats.window_s) == (100, 1.0)
+    assert (beats.batch_size, beats.window_s) == (1000, 15.0)
 
 
 @pytest.mark.parametrize(
