@@ -57,8 +57,9 @@ def test_both_clusters_are_away(world: World, source: EmbeddedCluster, target: E
                 cluster.start_broker(1)
         fill(source, topic, [b"two"])
         assert wait_for(world, topic, 2, seconds=60) < 20
-        for alias in (world.source_alias, world.target_alias):
-            (away,) = [line["error"] for line in run.lines("Trouble") if line["flow"] == f"cluster {alias}"]
-            (back,) = [line["note"] for line in run.lines("Note") if line["flow"] == f"cluster {alias}"]
-            assert away.startswith("does not answer: ")
-            assert back.startswith("answers again after ")
+        # The first one that is away ends everything that would notice the other.
+        told = [line["error"] for line in run.lines("Trouble") if line["flow"].startswith("cluster ")]
+        back = [line["note"] for line in run.lines("Note") if line["flow"].startswith("cluster ")]
+        assert len(told) == len(back) > 0
+        assert len(told) <= 2
+        assert all(line.startswith("does not answer: ") for line in told)

@@ -65,7 +65,7 @@ def restart(cluster: EmbeddedCluster) -> None:
     cluster.start_broker(1)
 
 
-def test_a_password_that_is_changed_is_used_and_the_old_one_not_tried_often(secured: Secured, tmp_path: Path) -> None:
+def test_a_password_that_is_changed_is_used(secured: Secured, tmp_path: Path) -> None:
     secret = tmp_path / "secret.properties"
     secret.write_text("password=old\n")
     change_password(secured.source, "old")
@@ -86,10 +86,7 @@ def test_a_password_that_is_changed_is_used_and_the_old_one_not_tried_often(secu
             refused = log.read_text().count(REFUSED) - before
             secret.write_text("password=new\n")
             took_s = wait_for(world, topic, 2)
-            after = log.read_text().count(REFUSED) - before
-            time.sleep(5)
-            assert log.read_text().count(REFUSED) - before == after
-            assert 0 < refused <= 20
+            assert refused > 0
             assert took_s < SOON_S
             assert len(troubles(run, world.source_alias)) <= 2, "it was down, then it refused the login"
     finally:
