@@ -340,7 +340,7 @@ def test_a_run_that_was_cut_off_is_followed_by_another_as_long_as_there_is_time(
     ]
     begun = []
 
-    def run(_engine: object, _time: object, _on_lease: object, begins: Any) -> RunResult:  # noqa: ANN401
+    def run(_engine: object, _time: object, _on_lease: object, begins: Any, *_: object) -> RunResult:  # noqa: ANN401
         begins()
         outcome = outcomes.pop(0)
         if not outcomes:

@@ -309,9 +309,7 @@ class Known:
             return 1  # MirrorMaker 2 stores no offsets of the target
         own = self.announced.get(progress.epoch)
         if own is not None and own.kind is EpochKind.TURN:
-            return (
-                0  # it says where the turn begins on the source: reserved offsets, which the target need not have yet
-            )
+            return 0  # where the turn begins on the source: reserved offsets, which the target need not have yet
         copied = 0 if progress.last_downstream is None else progress.last_downstream + 1
         return min([copied, *(one.downstream for epoch, one in self.announced.items() if epoch > progress.epoch)])
 

@@ -66,8 +66,7 @@ class FunctionsEngine:
     def prepare(self) -> None:
         """Open all connections of the first run side by side, and read what its plan needs; errors are left to `run`.
 
-        Without this each client would connect when it is first used, one after the other. `run` does it too, unless
-        this has read the progress.
+        Without this each client would connect when it is first used. `run` does it too, unless this read the progress.
         """
         with suppress(ConfigurationError):
             flow = self._place.load()
@@ -97,48 +96,39 @@ class FunctionsEngine:
         """Copy until the next run is ready, the time is over, or Spark takes over; finishes all in-flight work.
 
         `on_lease` gets the reports of each finished lease. `claims` is called when functions copy the flow, before this
-        run plans, and `begins` when it is this run's turn to copy.
-        Returns at once if two runs exist already, the flow is paused, or Spark is to copy it. A run that was cut off
-        from the target is followed by another one as long as there is time. While a cluster is away, as `outages` knows
-        it, nothing is connected. Raises `MirrorlessError`.
+        run plans, `begins` when it is this run's turn. Returns at once if two runs exist already, the flow is paused,
+        or Spark is to copy it. A run that was cut off from the target is followed by another one as long as there is
+        time. While a cluster is away, as `outages` knows it, nothing is connected. Raises `MirrorlessError`.
         """
+        first = partial(self._run, time_left, on_lease, begins, claims)
+        again = partial(self._run, time_left, on_lease, lambda: None)
         while True:
-            self._wait_for_clusters(time_left)
-            result = self._runs(time_left, on_lease, begins, claims)
+            if outages.any_away():
+                with suppress(ConfigurationError):
+                    outages.wait(self._place.load(), stopping=lambda: self.is_stopping() or time_left.left_s <= 0)
+            result = self._runs(first, again, time_left)
             if not result.cluster_away or self.is_stopping():
                 return result
             self.close()
 
-    def _wait_for_clusters(self, time_left: TimeLeft) -> None:
-        if not outages.any_away():
-            return
-        with suppress(ConfigurationError):
-            outages.wait(self._place.load(), stopping=lambda: self.is_stopping() or time_left.left_s <= 0)
-
-    def _runs(
-        self,
-        time_left: TimeLeft,
-        on_lease: Callable[[list[Report]], None],
-        begins: Callable[[], None],
-        claims: Callable[[], None],
-    ) -> RunResult:
+    def _runs(self, first: Callable[[], RunResult], again: Callable[[], RunResult], time_left: TimeLeft) -> RunResult:
         """Copy; a run that is cut off from the target is followed by another one."""
         try:
-            result = self._run(time_left, on_lease, begins, claims)
+            result = first()
         except ClusterUnavailable as error:
             if not outages.suspect(error.cluster):
                 raise
             return RunResult(note=str(error), cluster_away=True)
         while result.cut_off and time_left.left_s > 0 and not self.is_stopping():
             try:
-                again = self._run(time_left, on_lease, lambda: None)
+                next_one = again()
             except ClusterUnavailable as error:
                 if outages.suspect(error.cluster):
                     return replace(result, cluster_away=True)
                 result = replace(result, trouble=str(error))
                 time.sleep(min(_PAUSE_S, time_left.left_s))
             else:
-                result = again.after(result)
+                result = next_one.after(result)
         return result
 
     def _run(
