@@ -53,8 +53,8 @@ errors.GapKind.UNEXPLAINED
 errors.GapKind.MISPLACED
 errors.Loop(reason, *, topic, partition, offset=)
 errors.LoopError(*, flow, path, topic, more=, lacking=)
-errors.MirrorMaker2MayRun(reason, *, cluster)
-errors.MirrorMaker2Runs(reason, *, cluster)
+errors.MirrorMaker2MayRun(reason, *, cluster, code=)
+errors.MirrorMaker2Runs(reason, *, cluster, code=)
 errors.MirrorlessError(*args)
 errors.OperationError(*args)
 errors.PartitionError(reason, *, topic, partition, offset=)

@@ -144,10 +144,12 @@ def test_status_tells_lag_pause_and_heartbeats(world: World) -> None:
         "lag_records": 100,
         "last_heartbeat_ms": None,
         "halted": [],
+        "lacking": [],
         "created_again": [],
         "gone": [],
         "unknown": [],
         "problems": [],
+        "fences": [],
         "skipped_share": None,
     }
     world.copy()

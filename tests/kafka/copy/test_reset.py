@@ -174,7 +174,7 @@ def test_a_partition_that_is_not_there(world: World, copied: str) -> None:
     ("options", "line"),
     [
         (["--offset", "yesterday"], "must be earliest, latest, an offset, or a time with its zone"),
-        (["--topic", "other"], "topic=other: no flow of"),
+        (["--topic", "other"], "topic=other: no flow replicates it"),
     ],
 )
 def test_one_line_for_what_cannot_be(world: World, copied: str, options: list[str], line: str) -> None:

@@ -324,8 +324,8 @@ class _CurrentRun:
         began = time.monotonic()
         if note := self._wait():
             return replace(self._result, note=note)
-        self._engine.refuse_paused()
         waited_s = time.monotonic() - began
+        self._engine.refuse_paused()
         begins()
         if rows and follows:
             rows = self._engine.planned_again(rows)
