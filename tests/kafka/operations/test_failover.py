@@ -199,5 +199,7 @@ def test_a_stranded_tail_is_left_or_the_old_topic_is_emptied(
     assert committed(world.source, f"{topic}-0")[topic, 0] == 40
     assert committed(world.source, f"{topic}-1")[topic, 1] == (110 if how == "reset" else 120)
     assert TargetStates(settings.flow(world.flow)).read() is TargetState.STOPPED
-    assert close_fence(settings)[-1].endswith(f"{world.flow} is started")
+    started, copies = close_fence(settings)[-2:]
+    assert started.endswith(f"{world.flow} is started")
+    assert copies == f"{world.flow} copies from now on"
     assert TargetStates(settings.flow(world.flow)).read() is TargetState.STARTED
