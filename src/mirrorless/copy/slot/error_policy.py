@@ -278,7 +278,7 @@ class ErrorPolicy:
             reason += f"; {advice}"
         exceeds = self._limits.exceeds(remote, size) if code == _MESSAGE_TOO_LARGE else True
         if exceeds is False and copy.retry.attempts < _PATIENCE:
-            # A fence that came or went meanwhile; otherwise the broker compresses records anew, and they get larger.
+            # A fence that came or went meanwhile; otherwise the broker compresses records again, and they get larger.
             self.retry_later(copy, reason)
             return
         if not (self._leave_out and code in _TOO_LARGE | _UNFIT and exceeds is not None):
