@@ -10,7 +10,7 @@ TOOLS_READY := $(TOOLS)/.ready
 ENV ?= dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test fuzz lint format requirements clean faults build-tools build deploy cost \
+.PHONY: help setup check demo test test-nightly suspended fuzz lint format requirements clean faults build-tools build deploy cost \
 	docs docs-serve reference axe promtool cdk \
 	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-identical bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers active-active web-load
 
@@ -40,12 +40,19 @@ check: $(READY)  ## format, lint, types, unit tests, documents: two minutes, wit
 demo: setup  ## two clusters, a million records, replicated and compared record by record
 	@$(BIN)/mirrorless demo
 
-test: setup build-tools $(BROWSER_READY)  ## every test: unit, real Kafka brokers, real Spark, the build; WORKERS=n of them side by side
+SIDE_BY_SIDE := --numprocesses $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder
+test: setup build-tools $(BROWSER_READY)  ## unit, real Kafka brokers, real Spark, the build; WORKERS=n side by side
 	$(BIN)/python -m pytest -m alone
-	$(BIN)/python -m pytest -m 'not alone' --numprocesses $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m 'not alone and not nightly' $(SIDE_BY_SIDE)
+
+test-nightly: setup build-tools $(BROWSER_READY)  ## the tests that `make test` leaves out, as they take long
+	$(BIN)/python -m pytest -m nightly $(SIDE_BY_SIDE)
 
 fuzz: setup  ## parsers of settings against arbitrary input, about an hour of CPU
 	MIRRORLESS_FUZZ_EXAMPLES=$(or $(EXAMPLES),50000) $(BIN)/python -m pytest -m fuzz --timeout 0 tests/unit/settings/test_fuzz.py
+
+suspended: setup  ## every operation, suspended before each of its writes while another process goes on (COMMAND=x for one; hours)
+	$(BIN)/python -m tests.suspended $(if $(COMMAND),--command $(COMMAND))
 
 faults: setup  ## a copy under load while brokers, drivers, executors and connections are killed (20 minutes)
 	$(BIN)/python -m tests.faults

@@ -113,6 +113,7 @@ def test_a_configuration_is_checked(installed: Path) -> None:
     assert out.endswith("1 flow, 0 errors, 0 warnings\n")
 
 
+@pytest.mark.nightly
 def test_clusters_that_do_not_answer_are_one_line(installed: Path) -> None:
     commands = ("doctor", "plan", "status", "run")
     doctor, plan, status, run = (start(installed, name, "mm2.properties") for name in commands)  # all wait at once

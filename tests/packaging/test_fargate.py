@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
 from click.testing import CliRunner
 
 from mirrorless.cli.run import run
 from mirrorless.local.cloudformation import Stack
 from mirrorless.rights import CONNECT, Function, On, needed
 from mirrorless.settings import load
+from mirrorless.settings.load import ENGINE_VARIABLE
 from tests.support.template import ROOT
 
 if TYPE_CHECKING:
@@ -55,7 +57,9 @@ def test_one_task_in_two_zones_is_healthy_by_the_page_and_followed_by_the_next_o
     assert container["Command"][:2] == ["run", "s3://conf/mm2.properties"]
     assert "http://localhost:8480/readyz" in container["HealthCheck"]["Command"][-1]
     # Options of the command: an unknown one is refused before the file is read.
-    ended = CliRunner().invoke(run, ["none.properties", *container["Command"][2:]])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ENGINE_VARIABLE, "functions")  # the command sets it, for this process
+        ended = CliRunner().invoke(run, ["none.properties", *container["Command"][2:]])
     assert "No such option" not in ended.output
 
 

@@ -98,7 +98,7 @@ def test_a_configuration_that_cannot_be_used_fails_the_deployment_with_its_line(
         assert missing["Reason"].startswith("s3://conf/none: cannot be read: s3 answered NoSuchKey")
         other = {"ConfigLocation": "s3://conf/mm2.properties", "SubnetId": subnet, "Flow": "primary->other"}
         unknown = answer("Update", cloudformation, **other)
-        assert "primary->other.enabled" in unknown["Reason"]
+        assert "flow=primary->other: no such flow; did you mean primary->backup?" in unknown["Reason"]
         assert unknown["PhysicalResourceId"] == "Settings"  # as before: nothing is deleted
 
 

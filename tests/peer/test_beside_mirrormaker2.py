@@ -37,6 +37,7 @@ def refused(flow: Flow, peer: MirrorMaker) -> str:
     return "not refused"
 
 
+@pytest.mark.nightly
 def test_nothing_is_copied_twice(world: World) -> None:
     topic = world.topic()
     fill(world.source, topic, (b"%d" % number for number in range(100)))

@@ -91,6 +91,7 @@ def test_the_job_copies_what_is_there_says_how_much_and_ends(world: World) -> No
     assert points("Sum", "record-count", world, topic=world.remote(topic)) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("cloudwatch")
 def test_a_cluster_that_is_away_is_in_the_log_and_in_the_metrics_and_the_copy_goes_on_when_it_is_back(
     world: World, tmp_path: Path

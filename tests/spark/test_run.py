@@ -76,6 +76,7 @@ def test_available_now_twice_in_a_row_copies_nothing_the_second_time(world: Worl
     assert assert_identical(world, exact) == wanted
 
 
+@pytest.mark.nightly
 def test_copies_of_the_other_direction_are_skipped(world: World) -> None:
     both = BothWays(world)
     fill(world.source, both.topic, numbered("a", 0, 300))
@@ -89,10 +90,7 @@ def test_copies_of_the_other_direction_are_skipped(world: World) -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_lets_what_is_in_flight_arrive_and_ends_within_five_seconds(
-    world: World, number: signal.Signals
-) -> None:
+def test_a_signal_lets_what_is_in_flight_arrive_and_ends_within_five_seconds(world: World) -> None:
     topic = world.topic(partitions=4)
     with Feed(world, topic, per_second=5_000), Mirrorless(world.file) as running:
         wait_for(lambda: copied(world, topic, 4) > 10_000, running=running)
@@ -100,7 +98,7 @@ def test_a_signal_lets_what_is_in_flight_arrive_and_ends_within_five_seconds(
         threads = [path for one in running.family() for path in Path(f"/proc/{one.pid}/task").iterdir()]
         assert len(threads) < 300
         asked = time.monotonic()
-        running.process.send_signal(number)
+        running.process.send_signal(signal.SIGTERM)
         status = running.wait(10)
         assert time.monotonic() - asked < 5
         assert status == 0, running.text()
@@ -133,6 +131,7 @@ def test_killed_in_the_middle_and_started_again_every_record_is_there_once(world
     assert world.assert_equal(topic) > BACKLOG
 
 
+@pytest.mark.nightly
 def test_between_two_leases_each_flow_copies_on(world: World) -> None:
     (world.folder / "back").mkdir()
     back = World(world.target, world.source, world.folder / "back")
@@ -163,6 +162,7 @@ def test_between_two_leases_each_flow_copies_on(world: World) -> None:
     assert back.assert_equal(topic_back) == feed_back.produced
 
 
+@pytest.mark.nightly
 def test_slots_that_are_added_meanwhile_copy_at_once(world: World) -> None:
     topic = world.topic(partitions=4)
     world.write_settings(**{"mirrorless.lease.seconds": "15"})
@@ -190,6 +190,7 @@ def test_slots_that_are_added_meanwhile_copy_at_once(world: World) -> None:
         assert all_move(4)
 
 
+@pytest.mark.nightly
 def test_two_processes_on_the_same_flow_at_once(world: World) -> None:
     topic = world.topic(partitions=4)
     world.write_settings(**{"mirrorless.lease.seconds": "3"})
@@ -219,6 +220,7 @@ def test_the_same_cluster_at_both_ends_is_one_line_and_nothing_is_written(world:
         assert line.startswith(f"error: flow {same.flow}: source and target are the same cluster (id ")
 
 
+@pytest.mark.nightly
 def test_a_cluster_that_does_not_answer_is_one_line(world: World) -> None:
     world.write_settings(**{f"{world.target_alias}.bootstrap.servers": "127.0.0.1:1"})
     with Mirrorless(world.file) as running:

@@ -8,6 +8,7 @@ import time
 import urllib.request
 from contextlib import suppress
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from mirrorless.clusters.target_state import TargetState, TargetStates
@@ -33,6 +34,7 @@ def scrape(port: int) -> dict[str, float]:
     return found
 
 
+@pytest.mark.nightly
 def test_a_run_is_measured_paused_resumed_and_switched_off(world: World) -> None:
     topic = world.topic(partitions=2)
     fill(world.source, topic, (b"%d" % number for number in range(1000)), partitions=2)

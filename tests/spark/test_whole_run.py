@@ -6,6 +6,7 @@ import signal
 from contextlib import suppress
 
 import psutil
+import pytest
 
 from mirrorless.client import MirrorClient
 from tests.spark.test_run import copied, wait_for
@@ -51,6 +52,7 @@ def test_groups_find_their_offsets_and_clients_the_heartbeats(world: World) -> N
     assert {place: offset for place, (offset, _) in translated.items()} == expected
 
 
+@pytest.mark.nightly
 def test_its_python_processes_are_killed_and_it_goes_on(world: World) -> None:
     topic = world.topic(partitions=4)
     world.write_settings(**{"mirrorless.lease.seconds": "3"})

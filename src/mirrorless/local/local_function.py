@@ -52,7 +52,8 @@ class LocalFunction:
             spec.folder / "app.py", "handler", module=self._name, of=f"function {spec.name}"
         )
         self._lock = threading.Lock()
-        self._events: queue.SimpleQueue[tuple[Mapping[str, Any], threading.Event] | None] = queue.SimpleQueue()
+        # Not a SimpleQueue, whose first `get` may wait endlessly if its time is over before it waits (CPython).
+        self._events: queue.Queue[tuple[Mapping[str, Any], threading.Event] | None] = queue.Queue()
         self._thread: threading.Thread | None = None
         self._every_s: float | None = None
         self._due = 0.0

@@ -51,6 +51,10 @@ class StopRequest:
         self.event = threading.Event()
         self._asked = False
         self._wake: SimpleQueue[None] = SimpleQueue()
+        # A first `get` whose time is over before it waits would wait endlessly (CPython, `_queue.SimpleQueue.get`: the
+        # lock is free then, and a negative rest means no limit). From now on the lock is taken.
+        with suppress(Empty):
+            self._wake.get_nowait()
 
     def wait(self, seconds: float) -> None:
         """Wait for a signal, in the main thread.

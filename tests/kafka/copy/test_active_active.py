@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.timeout(300)
 
 
+@pytest.mark.nightly
 def test_each_cluster_has_every_record_once_and_no_group_is_ahead(tmp_path: Path) -> None:
     with start_clusters([ClusterSpec(name=name) for name in "ABC"], directory=tmp_path) as clusters:
         terms = ActiveActiveTerms(seconds=20, rate=300, partitions=2, kill_every_s=8)

@@ -78,6 +78,7 @@ def world(clusters: dict[str, EmbeddedCluster], tmp_path: Path) -> World:
 
 
 # kafka-python leaves a socket that could not connect to the garbage collector.
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_brokers_of_both_clusters_are_killed_and_come_back(world: World) -> None:
     topic = world.topic(partitions=PARTITIONS)
@@ -93,6 +94,7 @@ def test_brokers_of_both_clusters_are_killed_and_come_back(world: World) -> None
     gc.collect()  # here, where its warnings are known
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_target_with_too_few_replicas_is_waited_for(world: World) -> None:
     topic = world.topic()

@@ -130,6 +130,7 @@ def _end(admin: AdminClient, topic: str) -> int:
     return sum(int(one.result().offset) for one in admin.list_offsets(wanted).values())
 
 
+@pytest.mark.nightly
 def test_nearly_all_bytes_come_from_the_near_replica(world: World, sent: dict[int, int]) -> None:
     plain = topic_led_elsewhere(world)
     fill(world.source, plain, numbered(4_000), partitions=4, acks="all")
@@ -203,6 +204,7 @@ def test_records_that_are_deleted_while_they_are_copied_are_one_gap(world: World
     assert sum(one.gaps for one in reports) == 1
 
 
+@pytest.mark.nightly
 def test_a_follower_that_stops_meanwhile_loses_and_repeats_nothing(world: World, sent: dict[int, int]) -> None:
     topic = topic_led_elsewhere(world)
     fill(world.source, topic, numbered(2_000), partitions=4, acks="all")

@@ -43,6 +43,7 @@ def clusters(links: dict[str, Link]) -> Iterator[dict[str, EmbeddedCluster]]:
         yield found
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("far", SIDES)
 def test_dense_batches_and_transactions_arrive_once(
     far: str, clusters: dict[str, EmbeddedCluster], links: dict[str, Link], tmp_path: Path

@@ -44,6 +44,7 @@ def fill_two_megabytes(world: World, topic: str) -> None:
     fill(world.source, topic, (b"%d" % n * 2_000 for n in range(400)), partitions=2)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_quotas_are_kept(world: World, side: str, troubles: list[str]) -> None:
     topic = world.topic(partitions=2)
@@ -74,6 +75,7 @@ def test_quotas_are_kept(world: World, side: str, troubles: list[str]) -> None:
     assert not any(waited.values())  # the other side has no quota
 
 
+@pytest.mark.nightly
 def test_partitions_take_turns_where_not_all_can_be_served_in_a_second(world: World) -> None:
     topic = world.topic(partitions=8)
     fill(world.source, topic, (b"%d" % n * 2_000 for n in range(1_600)), partitions=8, batch_size=50_000)
@@ -85,6 +87,7 @@ def test_partitions_take_turns_where_not_all_can_be_served_in_a_second(world: Wo
     assert any(report.state != "caught up" for report in reports)
 
 
+@pytest.mark.nightly
 def test_connections_that_are_cut_half_way(tmp_path: Path) -> None:
     proxies = {name: Proxy() for name in ("cut-off", "cut-on")}
     specs = [

@@ -109,6 +109,7 @@ def test_the_next_lease_takes_the_copy_over_as_it_is(world: World, worker: Worke
     assert world.assert_equal(topic) == 104
 
 
+@pytest.mark.nightly
 def test_where_nobody_takes_over_it_lands_and_says_what_it_copied(
     world: World, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +201,7 @@ def test_a_partition_that_is_gone_without_a_change_of_the_configuration(world: W
     assert world.assert_equal(topic) == 20
 
 
+@pytest.mark.nightly
 def test_copies_under_way_are_kept_and_every_record_is_counted_once(world: World, worker: Worker) -> None:
     topic = world.topic(partitions=4)
     idle = world.topic()

@@ -74,6 +74,7 @@ class Ends:
         until(lambda: all(new > old for new, old in zip(self.now(), before, strict=True)), seconds=WITHIN_S)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("far", ["source", "target"])
 def test_a_copy_resumes_after_cuts_and_resets(linked: Linked, tmp_path: Path, far: str) -> None:
     """The second cut is longer than the timeout of requests, and TCP delivers what it held back after the resume.

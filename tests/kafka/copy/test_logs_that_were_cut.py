@@ -93,6 +93,7 @@ def test_the_targets(world: World) -> None:
     assert world.assert_equal(topic) == 200
 
 
+@pytest.mark.nightly
 def test_what_was_cut_ahead_of_the_copy_is_no_reason_to_jump_there(world: World) -> None:
     """The progress may say a leader epoch that is newer than its record's, never an older one."""
     topic = world.topic()
@@ -125,6 +126,7 @@ def halted_at_60(world: World) -> str:
     return topic
 
 
+@pytest.mark.nightly
 def test_what_the_target_lost_besides_does_not_hide_the_cut(world: World) -> None:
     topic = halted_at_60(world)
     write_progress(world, topic, b'{"offset":99,"sequence":110,"epoch":0,"downstream":109}')
@@ -134,6 +136,7 @@ def test_what_the_target_lost_besides_does_not_hide_the_cut(world: World) -> Non
     assert values(read(world.target, world.remote(topic))[0]) == numbers(0, 100) + numbers(1_000, 1_100)
 
 
+@pytest.mark.nightly
 def test_a_cut_that_was_halted_at_is_not_one_of_a_topic_that_was_created_again(world: World) -> None:
     topic = halted_at_60(world)
     create_again(world.source, topic)

@@ -69,6 +69,7 @@ def test_one_that_cannot_be_made_is_left_alone(
     assert 0 < len(troubles) <= PARTITIONS, troubles
 
 
+@pytest.mark.nightly
 def test_one_that_hangs_does_not_draw_all(world: World, monkeypatch: pytest.MonkeyPatch, troubles: list[str]) -> None:
     topic = world.topic(partitions=MANY)
     fill(world.source, topic, (b"before" for _ in range(MANY)), partitions=MANY)

@@ -7,6 +7,7 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from confluent_kafka import Producer
 
 from mirrorless.clusters.admin import Admin
@@ -18,8 +19,6 @@ from tests.kafka.copy.test_resume_at_target import write_progress
 from tests.support.world import World, fill, read, values
 
 if TYPE_CHECKING:
-    import pytest
-
     from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 
@@ -90,6 +89,7 @@ def test_an_open_transaction_that_holds_others_back_is_told(world: World, monkey
     assert (report.records, report.state, report.lag_records, report.error) == (5, "caught up", 0, None)
 
 
+@pytest.mark.nightly
 def test_a_takeover_behind_an_open_transaction_waits_without_asking_all_the_time(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

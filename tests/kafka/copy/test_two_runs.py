@@ -66,6 +66,7 @@ def planned(planner: LeasePlanner, world: World) -> list[LeaseRow]:
     return [row for pile in planner.plan(world.place().load()) for row in pile]
 
 
+@pytest.mark.nightly
 def test_the_second_leaves_old_records_to_the_first(world: World) -> None:
     topic = world.topic(partitions=2)
     fill_old(world, topic, RECORDS, partitions=2)

@@ -48,6 +48,7 @@ def produce(world: World, topic: str, stop: threading.Event) -> int:
 
 
 # kafka-python leaves a socket that could not connect to the garbage collector.
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_every_offset_stays_the_same(source: EmbeddedCluster, target: EmbeddedCluster, tmp_path: Path) -> None:
     world = World(source, target, tmp_path)

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import pytest
+
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.client_settings import for_kafka_python
 from mirrorless.copy.engines.control import Control
@@ -25,8 +27,6 @@ from tests.support.secured import eventually
 from tests.support.world import World, delete, fill
 
 if TYPE_CHECKING:
-    import pytest
-
     from mirrorless.copy.partition.lease_rows import LeaseRow, Report
     from mirrorless.copy.progress.records import Claim
 
@@ -94,6 +94,7 @@ def test_of_two_processes_the_first_one_stops(world: World, monkeypatch: pytest.
     assert assert_identical(world, topic) == 54
 
 
+@pytest.mark.nightly
 def test_a_claim_is_written_again_into_a_progress_topic_that_was_deleted(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +149,7 @@ def test_offsets_that_another_program_took_stop_the_partition_for_good(world: Wo
     assert ends(world.target, world.remote(topic)) == (before[0], before[1] + 2)
 
 
+@pytest.mark.nightly
 def test_offsets_that_are_taken_while_it_copies_stop_it_after_one_batch(world: World) -> None:
     topic = identical(world)
     transactions(world, topic)

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 import psutil
+import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tests.support.processes import Mirrorless
@@ -36,6 +37,7 @@ def wait_for(world: World, topic: str, records: int, *, seconds: float) -> float
     raise AssertionError(f"{records} records are not copied after {seconds} s")
 
 
+@pytest.mark.nightly
 def test_both_clusters_are_away(world: World, source: EmbeddedCluster, target: EmbeddedCluster) -> None:
     topic = world.topic()
     fill(source, topic, [b"one"])

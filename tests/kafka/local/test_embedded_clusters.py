@@ -57,6 +57,7 @@ def process_ids(cluster: EmbeddedCluster) -> list[int]:
     return [broker.process_id for broker in cluster.brokers if broker.process_id is not None]
 
 
+@pytest.mark.nightly
 def test_a_topic_outlives_a_killed_broker_and_the_broker_comes_back(tmp_path: Path) -> None:
     spec = ClusterSpec(name="one", brokers=3, settings=SOON)
     with start_clusters([spec], directory=tmp_path) as clusters:
@@ -100,6 +101,7 @@ def test_a_port_taken_meanwhile_is_replaced(tmp_path: Path, monkeypatch: pytest.
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.nightly
 def test_ports_taken_again_and_again_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with start_clusters([ClusterSpec(name="first")], directory=tmp_path) as first:
         taken = first["first"].broker(1).port

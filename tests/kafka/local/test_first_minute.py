@@ -129,6 +129,7 @@ def copied(file: Path) -> int:
     return sum(report.records for report in run_lease(place, rows, control=Control(), lease=1, slot=0))
 
 
+@pytest.mark.nightly
 def test_the_file_to_begin_with_works_when_pasted(first_minute: FirstMinute, tmp_path: Path) -> None:
     first_minute.make("orders", "payments.eu")
     file = tmp_path / "mm2.properties"

@@ -41,6 +41,7 @@ def coordinator(cluster: EmbeddedCluster, group: str) -> int:
         time.sleep(0.2)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("comes_back", [True, False], ids=["to another one", "from one that is gone"])
 def test_groups_are_found_where_they_went(three: EmbeddedCluster, tmp_path: Path, comes_back: bool) -> None:
     world = World(three, three, tmp_path, replicas=3)

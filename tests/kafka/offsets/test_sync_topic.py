@@ -62,6 +62,7 @@ def test_a_replication_factor_that_cannot_be_is_told(world: World) -> None:
     assert "eplication" in (ensure(Admin(topic.cluster), topic) or "")
 
 
+@pytest.mark.nightly
 def test_a_broker_that_is_away_holds_nothing_up_and_loses_nothing(tmp_path: Path) -> None:
     with start_clusters([ClusterSpec(name="away")]) as clusters:
         cluster = clusters["away"]
@@ -113,6 +114,7 @@ def test_malformed_syncs_are_skipped_and_counted(world: World) -> None:
     assert (report.malformed, report.emitted) == (2, 1)
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(400)
 def test_a_group_ten_thousand_transactions_behind_is_exact_after_compaction(world: World) -> None:
     topic = world.topic()

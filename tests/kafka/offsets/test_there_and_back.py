@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("uncommitted", [0, 4], ids=["stopped in order", "killed"])
 def test_three_times_there_and_back(

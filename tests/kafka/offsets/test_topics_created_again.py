@@ -95,6 +95,7 @@ def test_groups_stay_where_they_are_until_the_new_topic_is_copied(world: World, 
     assert {one.not_copied for one in failover_plan(flow).forecasts} == {0}
 
 
+@pytest.mark.nightly
 def test_a_halt_is_known_while_the_source_is_down(world: World) -> None:
     topic = world.topic()
     fill(world.source, topic, (b"%d" % number for number in range(OLD)))

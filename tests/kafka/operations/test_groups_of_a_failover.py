@@ -98,9 +98,7 @@ class Groups:
         )
         begin = committed(self.world.target, self.name(group))[self.remote, partition]
         consumer.assign([TopicPartition(self.remote, partition, begin)])
-        found = consumer.consume(RECORDS, timeout=10 if begin < RECORDS else 0.1)
-        while found and (found[-1].offset() or 0) + 1 < RECORDS:
-            found += consumer.consume(RECORDS, timeout=1)
+        found = consumer.consume(RECORDS - begin, timeout=30) if begin < RECORDS else []
         consumer.close()
         return {int(one.value() or b"-1") for one in found}
 

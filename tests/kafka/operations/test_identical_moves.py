@@ -49,7 +49,7 @@ def abort(cluster: EmbeddedCluster, topic: str, times: int) -> None:
         client.abort_transaction(60)
 
 
-@pytest.mark.parametrize("fence", ["acl", "config"])
+@pytest.mark.parametrize("fence", [pytest.param("acl", marks=pytest.mark.nightly), "config"])
 def test_there_and_back_and_there_again(world: World, fence: str) -> None:
     extra = IDENTICAL | {"mirrorless.fence": fence}
     applications = Applications(world, extra, takes_turns=True, log_in=fence == "acl")

@@ -238,7 +238,8 @@ def test_topics_that_move_alone_have_a_file_with_other_aliases(world: World, tmp
     other.copy_to_the_end()
     same = World(world.source, world.target, tmp_path_factory.mktemp("same"))
     same.source_alias, same.target_alias, same.flow = world.source_alias, world.target_alias, world.flow
-    Applications(same, keeps_names=True)
+    beside = Applications(same, keeps_names=True)
+    fill(world.source, beside.topic, [b"%d" % number for number in range(300)], partitions=PARTITIONS)
     with Mirrorless(same.file, "--engine", "functions"):
         eventually(lambda: bool(status_of(load(str(same.file)).flow(world.flow)).begun))
         status, _, said = applications.command("switchover", "--to", world.target_alias, "--yes")

@@ -158,6 +158,7 @@ def test_a_report_that_cannot_be_written_is_told_in_one_line(s3: Any) -> None:  
         write_report("s3://no-such-bucket/a", b"")
 
 
+@pytest.mark.nightly
 def test_a_cluster_that_does_not_answer_cannot_be_compared(
     different: World, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -75,8 +75,8 @@ def test_partitions_begin_where_a_java_consumer_begins(tmp_path: Path) -> None:
     assert settings.flow("source->target").auto_offset_reset == "latest"
     file = tmp_path / "consumer.properties"
     assert settings.warnings[0] == (
-        f"{file}:2: group.id=mirror: its offsets are not taken over; partitions begin at latest, or at "
-        "mirrorless.start.timestamp"
+        f"{file}:2: group.id=mirror: partitions begin at its committed offsets "
+        "(mirrorless.start.group), those in which it has none at latest"
     )
     earliest = loaded(tmp_path, consumer=CONSUMER + "auto.offset.reset=earliest\n")
     assert earliest.flow("source->target").auto_offset_reset == "earliest"
