@@ -17,10 +17,7 @@ NO_PRODUCER: Final = -2
 
 
 class OppositeCopy(NamedTuple):
-    """The producer that copies the remote partition back, and the source's end when this copy began.
-
-    Its batches from offset `since` on are a loop; older ones are from a copy that ended before, as in a migration.
-    """
+    """The producer that copies the remote partition back; its batches from offset `since` on are not copied."""
 
     producer_id: int = NO_PRODUCER
     since: int = 0

@@ -15,6 +15,7 @@ from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.copy.flow.recreated_topics import CopiedTopics
 from mirrorless.copy.planning.backfill_note import backfill_note, distance_of
 from mirrorless.copy.planning.identical_note import IdenticalOutlook, identical_outlook
+from mirrorless.copy.planning.records_there import first_copy
 from mirrorless.errors import MirrorlessError
 from mirrorless.metadata.plan_text import as_json as plan_fields
 from mirrorless.metadata.plan_text import lines
@@ -77,6 +78,13 @@ def planned(flow: Flow) -> Plan:
         if distance.is_far:
             counts, known = planner.replicated, copied.known()
             backfill = backfill_note(flow, distance, source=admins.source, counts=counts, known=known)
+        not_copied = others = None
+        if not planner.is_waiting:
+            remote, there = planner.remote_topics, planner.target_partitions
+            counts = {t: min(n, there[remote[t]]) for t, n in planner.replicated.items() if remote[t] in there}
+            not_copied, others = first_copy(
+                flow, source=admins.source, target=admins.target, remote=remote, counts=counts, known=copied.known()
+            )
         outlook = IdenticalOutlook()
         if flow.offsets == "identical" and not planner.is_waiting:
             outlook = identical_outlook(
@@ -88,8 +96,9 @@ def planned(flow: Flow) -> Plan:
                 remote_counts=planner.target_partitions,
                 known=copied.known(),
             )
-    notes = (*found.notes, *retention, *(() if backfill is None else (backfill,)), *outlook.notes)
-    whole: Plan = replace(found, notes=notes, problems=(*found.problems, *outlook.problems))
+    notes = (*found.notes, *retention, *(line for line in (backfill, others) if line is not None), *outlook.notes)
+    warnings = found.warnings if not_copied is None else (*found.warnings, not_copied)
+    whole: Plan = replace(found, warnings=warnings, notes=notes, problems=(*found.problems, *outlook.problems))
     return whole
 
 

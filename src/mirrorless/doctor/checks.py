@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,8 @@ from mirrorless.clusters.msk import is_serverless
 from mirrorless.clusters.replication_factors import broker_count
 from mirrorless.clusters.side_by_side import each
 from mirrorless.clusters.topics import partition_counts, replica_counts
+from mirrorless.copy.planning.records_there import first_copy
+from mirrorless.copy.progress.topic import ProgressTopic
 from mirrorless.doctor.clocks import clock_agrees
 from mirrorless.doctor.connectivity import reach
 from mirrorless.doctor.examples import literals
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 _IDS: Final = "cluster ids"
 _LOOPS: Final = "loops"
 _FENCES: Final = "fences"
+_FIRST_COPY: Final = "first copy"
 _ENGINES: Final = frozenset({Function.COPY, Function.PARTITION_COPY})
 _COPYING: Final = _ENGINES | {Function.TOPIC_DISCOVERY, Function.CONFIG_SYNC}
 _OF_GROUPS: Final = frozenset({Function.CHECKPOINT, Function.COPY, Function.VERIFY_COPY, Function.DRILL})
@@ -111,7 +114,7 @@ class _Examination:
             if self._functions & _COPYING:
                 checks += [self._loops, self._fences, partial(self._limits, probes)]
             if self._functions & _ENGINES:
-                checks += [partial(self._mirrormaker2, probes), lambda: [self._running()]]
+                checks += [partial(self._mirrormaker2, probes), lambda: [self._running()], self._first_copy]
             found += [one for some in each(checks) for one in some]
         return found
 
@@ -148,6 +151,30 @@ class _Examination:
             return [Finding(check=_LOOPS, status=Status.FAILED, text=text, fix=fix)]
         ways = ", ".join(one.name for one in self._flow.circle)
         return [Finding(check=_LOOPS, status=Status.OK, text=f"no topic would be replicated back by {ways}")]
+
+    def _first_copy(self) -> list[Finding]:
+        """Look for records that a first copy would write a second time, or append its own to."""
+        if len(self._admins) < len(Side):
+            return []
+        flow, target = self._flow, self._admins[Side.TARGET]
+        there = partition_counts(self._metadata[Side.TARGET])
+        counts = partition_counts(self._metadata[Side.SOURCE])
+        try:
+            remote = replicated(flow, counts)
+            counts = {t: min(counts[t], there[name]) for t, name in remote.items() if name in there}
+            with closing(ProgressTopic(flow, target, must_exist=False)) as progress:
+                known = progress.read()
+                if progress.refused is not None:
+                    return []  # the check of rights names it
+            not_copied, others = first_copy(
+                flow, source=self._admins[Side.SOURCE], target=target, remote=remote, counts=counts, known=known
+            )
+        except ClusterError as error:
+            return [Finding(check=_FIRST_COPY, status=Status.NOT_CHECKED, text=str(error))]
+        return [
+            Finding(check=_FIRST_COPY, status=Status.WARNING, text=text, fix=fix)
+            for text, _, fix in (line.partition("; ") for line in (not_copied, others) if line is not None)
+        ]
 
     def _fences(self) -> list[Finding]:
         """Look for topics whose writers are blocked by a fence that no operation explains."""

@@ -67,13 +67,14 @@ class On(StrEnum):
     TARGET_STATE = "target state"
     OPERATIONS = "operations topic"
     GROUPS = "consumer groups"
+    START_GROUP = "start group"
     MIRRORMAKER2 = "MirrorMaker 2's group"
     CLUSTER = "cluster"
 
     @property
     def kind(self) -> Literal["topic", "group", "cluster"]:
         """The Kafka resource type."""
-        if self in (On.GROUPS, On.MIRRORMAKER2):
+        if self in (On.GROUPS, On.START_GROUP, On.MIRRORMAKER2):
             return "group"
         return "cluster" if self is On.CLUSTER else "topic"
 
@@ -94,6 +95,7 @@ class When(StrEnum):
     RIVAL = "optional: without it, a running MirrorMaker 2 is detected only when it writes progress"
     PAUSE = "optional: without it, a pause is not detected"
     LATEST = "with auto.offset.reset=latest"
+    START_GROUP = "with mirrorless.start.group"
     OPERATIONS = "after a first switchover"
     TURNS = "with mirrorless.active.cluster"
     SHARED = "with mirrorless.loops=skip"

@@ -50,6 +50,7 @@ _ALONE: Final = (
     Row(_DISCOVERY, _T, On.OPERATIONS, Operation.READ, _FENCES, When.OPERATIONS),
     Row(_DISCOVERY, _T, On.TARGET_STATE, Operation.READ, _TURN, When.TURNS),
     Row(_DISCOVERY, _T, On.PROGRESS, Operation.WRITE, "record where partitions begin", When.LATEST),
+    Row(_DISCOVERY, _S, On.START_GROUP, Operation.DESCRIBE, "read where partitions begin", When.START_GROUP),
     Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.DESCRIBE, "check whether it exists", When.SYNCS_ON_TARGET),
     Row(_DISCOVERY, _T, On.OFFSET_SYNCS, Operation.CREATE, "create it if missing", When.SYNCS_ON_TARGET),
     Row(_DISCOVERY, _T, On.DEAD_LETTERS, Operation.DESCRIBE, "check whether it exists", When.DEAD_LETTERS),
@@ -99,6 +100,7 @@ _ALONE: Final = (
     Row(_COPY, _S, On.TOPICS, Operation.DESCRIBE_CONFIGS, "find compacted topics", When.RACK),
     Row(_COPY, _S, On.OFFSET_SYNCS, Operation.WRITE, "write offset syncs", When.SYNCS_ON_SOURCE),
     Row(_COPY, _S, On.CLUSTER, Operation.DESCRIBE, "read partition sizes", When.BETTER),
+    Row(_COPY, _S, On.START_GROUP, Operation.DESCRIBE, "read where the copy begins", When.START_GROUP),
     Row(_COPY, _T, On.REMOTE_TOPICS, Operation.READ, "find the last copied offset (DescribeProducers)"),
     Row(_COPY, _T, On.REMOTE_TOPICS, Operation.WRITE, "append batches"),
     Row(_COPY, _T, On.REMOTE_TOPICS, Operation.DESCRIBE_CONFIGS, "tell a limit from a fence", When.LEFT_OUT),
@@ -245,6 +247,8 @@ def name_of(flow: Flow, on: On) -> str | None:
             return configs_topic(flow).name
         case On.OPERATIONS:
             return OPERATIONS_TOPIC
+        case On.START_GROUP:
+            return flow.start_group
         case On.MIRRORMAKER2:
             return group_of(flow)
     return None
@@ -271,6 +275,7 @@ _HOLDS: Final[Mapping[When, Callable[[Flow], bool]]] = {
     When.RIVAL: lambda _: True,
     When.PAUSE: lambda _: True,
     When.LATEST: lambda flow: flow.auto_offset_reset == "latest" and flow.start_timestamp_ms is None,
+    When.START_GROUP: lambda flow: flow.start_group is not None,
     When.IDENTICAL: lambda flow: flow.offsets == "identical",
     When.EXPIRY: lambda _: True,
     When.OLD_RECORDS: lambda _: True,

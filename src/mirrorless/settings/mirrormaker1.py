@@ -64,9 +64,11 @@ def read_mirrormaker1(text: str) -> tuple[dict[str, PropertyEntry], tuple[str, .
     warnings = []
     if "group.id" in consumer:
         group = consumer["group.id"]
+        entries[f"{_FLOW}.mirrorless.start.group"] = replace(group, written="group.id")
         warnings.append(
-            f"{group.place}: group.id={group.value.strip()}: its offsets are not taken over; partitions begin at "
-            f"{entries[f'{_SOURCE}.consumer.auto.offset.reset'].value.strip()}, or at mirrorless.start.timestamp"
+            f"{group.place}: group.id={group.value.strip()}: partitions begin at its committed offsets "
+            "(mirrorless.start.group), those in which it has none at "
+            f"{entries[f'{_SOURCE}.consumer.auto.offset.reset'].value.strip()}"
         )
     return entries, tuple(warnings)
 

@@ -175,6 +175,9 @@ class Flow(_Frozen):
     start_timestamp_ms: TimestampMs | None = Field(None, alias="mirrorless.start.timestamp")
     """Where partitions without progress begin: at the first record of this time or later; milliseconds since 1970, or
     `2026-01-31T12:00:00Z`."""
+    start_group: str | None = Field(None, alias="mirrorless.start.group")
+    """A consumer group of the source: partitions without progress begin at its committed offset, those where it has
+    none as without this setting. For a topic that another tool has copied under this group."""
     auto_offset_reset: Annotated[OffsetReset, Scope.SOURCE_CLIENT] = Field(
         "earliest", alias="consumer.auto.offset.reset"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from mirrorless.cli.apply import apply
 from mirrorless.cli.offsets.reset import reset
 from mirrorless.cli.plan import plan
+from mirrorless.copy.planning.lease_planner import LeasePlanner
 from mirrorless.doctor.checks import examine
 from mirrorless.doctor.findings import Status
 from mirrorless.errors import LoopError
@@ -87,6 +89,11 @@ class TwoFiles:
             world.extra |= IDENTITY
         self.topic = self.there.topic()
         self.back.topics.append(self.topic)
+        self.name_back(self.there.target_alias, self.there.source_alias)
+
+    def name_back(self, source: str, target: str) -> None:
+        """Give the clusters of the way back these aliases."""
+        self.back.source_alias, self.back.target_alias, self.back.flow = source, target, f"{source}->{target}"
         self.back.write_settings()
 
     @property
@@ -116,7 +123,8 @@ def test_a_loop_of_two_files_stops_where_it_is_seen_and_neither_side_grows(two_f
     topic = two_files.topic
     fill(two_files.there.source, topic, [b"one"])
     two_files.there.copy_to_the_end()
-    two_files.back.copy_to_the_end()  # what was there before it began may be a migration that has ended
+    copy_everything(two_files.back, topic)  # it may be a migration that has ended
+    two_files.back.copy_to_the_end()
     assert two_files.sizes == (2, 1)
 
     fill(two_files.there.source, topic, [b"two"])
@@ -133,6 +141,7 @@ def test_what_came_before_the_looped_record_is_copied(two_files: TwoFiles) -> No
     two_files.there.copy_to_the_end()
     fill(two_files.there.target, topic, [b"theirs"])
     fill(two_files.there.source, topic, [b"ours"])
+    copy_everything(two_files.back, topic)
     two_files.back.copy_to_the_end()
 
     for _ in range(2):
@@ -143,19 +152,57 @@ def test_what_came_before_the_looped_record_is_copied(two_files: TwoFiles) -> No
     assert values(read(two_files.there.target, topic)[0]) == [b"first", b"theirs", b"ours"]
 
 
-def test_a_migration_that_has_ended_is_no_loop(two_files: TwoFiles) -> None:
+def test_a_way_back_in_a_file_of_its_own_writes_nothing_twice(two_files: TwoFiles) -> None:
+    """Before anything is written, `plan`, `doctor` and the copy say what came from there, and the ways to go on."""
     there, back, topic = two_files.there, two_files.back, two_files.topic
-    fill(there.source, topic, [b"%d" % number for number in range(100)])
+    fill(there.source, topic, [b"%d" % number for number in range(1000)])
     there.copy_to_the_end()
-    fill(there.target, topic, [b"new"])
+    fill(there.target, topic, [b"new" for _ in range(50)])
 
+    line = (
+        f"1 partitions are not copied, among them {topic}-0: up to 1,000 records of {back.source_alias} came from "
+        f"{back.target_alias} by a flow of another file and would be there twice; to move back, put both flows"
+    )
+    shown = CliRunner().invoke(plan, [str(back.file)])
+    assert f"  warning: {line}" in shown.output
+    flow = load(str(back.file)).flows[0]
+    (found,) = [one for one in examine(flow) if one.check == "first copy" and "not copied" in one.text]
+    assert found.status is Status.WARNING
+    assert back.copy() == []
+    with closing(LeasePlanner(flow, bounded=True)) as planner:
+        planner.plan(flow)
+        assert planner.waiting.startswith(line)
+    assert two_files.sizes == (1000, 1050)
+
+    copy_everything(back, topic)  # a migration that has ended
     back.copy_to_the_end()
     fill(there.target, topic, [b"newer"])
     back.copy_to_the_end()
-
     everything = values(read(there.target, topic)[0])
-    assert len(everything) == 102
-    assert values(read(there.source, topic)[0])[100:] == everything
+    assert len(everything) == 1051
+    assert values(read(there.source, topic)[0])[1000:] == everything
+
+
+def test_what_another_file_with_other_aliases_copied_halts_where_it_is_seen(two_files: TwoFiles) -> None:
+    there, back, topic = two_files.there, two_files.back, two_files.topic
+    there.discover()
+    fill(there.target, topic, [b"theirs"])
+    fill(there.source, topic, [b"ours"])
+    there.copy_to_the_end()
+    two_files.name_back("other-source", "other-target")
+    for _ in range(2):
+        (report,) = back.copy()
+        assert report.state == "halted"
+        assert report.error is not None
+        assert "of the target before this flow began, and it would be there twice; to move back" in report.error
+    assert values(read(there.source, topic)[0]) == [b"ours", b"theirs"]
+
+
+def copy_everything(world: World, topic: str) -> None:
+    """Decide that a first copy begins at the first record, whatever it came from."""
+    world.discover()
+    result = CliRunner().invoke(reset, [str(world.file), "--topic", topic, "--offset", "earliest", "--yes"])
+    assert result.exit_code == 0, result.output
 
 
 def test_a_reset_resumes_behind_what_came_back(two_files: TwoFiles) -> None:
@@ -163,6 +210,7 @@ def test_a_reset_resumes_behind_what_came_back(two_files: TwoFiles) -> None:
     fill(there.source, topic, [b"first"])
     there.copy_to_the_end()
     fill(there.target, topic, [b"theirs"])
+    copy_everything(back, topic)
     back.copy_to_the_end()
     halted(there.copy(), topic, 1)
 

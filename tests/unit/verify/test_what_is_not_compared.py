@@ -10,7 +10,7 @@ import pytest
 
 from mirrorless.clusters.admin import Refusal
 from mirrorless.errors import ClusterError
-from mirrorless.metadata import planning
+from mirrorless.metadata.creation_probe import CreationProbe
 from mirrorless.metadata.planning import Admins
 from mirrorless.settings import Cluster, Flow
 from mirrorless.verify import comparison
@@ -93,7 +93,7 @@ def test_a_source_topic_that_cannot_be_described_is_a_trouble() -> None:
 def test_a_remote_topic_that_cannot_be_described_is_a_trouble_and_no_difference(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(planning.CreationProbe, "defaults", lambda *_: {})
+    monkeypatch.setattr(CreationProbe, "defaults", lambda *_: {})
     source = FakeAdmin("a", ["orders", *INTERNAL_A])
     found = metadata_of(source, FakeAdmin("b", [*INTERNAL_B], hidden=["a.orders"]))
     assert found.troubles == ["a.orders: cannot be described on b: no"]

@@ -25,7 +25,8 @@ class LeaseRow:
     partitions has `planned`, the partitions that the plan knows (`added_partitions.planned_text`). `is_new`: the
     partition appeared after topic discovery last looked (`discovered_topics.is_new`). `followable`: it may be read from
     a follower, with `client.rack` (`planning.closest_replica`). `origins`: with `mirrorless.loops=skip`, the ids of the
-    clusters whose records are copied to the source under the topic's own name, separated by commas, else None.
+    clusters whose records are copied to the source under the topic's own name, separated by commas, else None. `start`:
+    where `mirrorless.start.group` stands; without progress the copy begins there.
     """
 
     topic: str
@@ -40,6 +41,7 @@ class LeaseRow:
     is_new: bool = False
     followable: bool = False
     origins: str | None = None
+    start: int | None = None
 
     @property
     def lag_records(self) -> int:

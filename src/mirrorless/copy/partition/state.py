@@ -189,7 +189,7 @@ class PartitionCopy:
         self.window.restart()
         self.epoch = epoch
         if self.opposite_id not in self.local.ids:
-            self.opposite = opposite_copy(self.opposite_id, self.announced.get(epoch), self.row)
+            self.opposite = opposite_copy(self.opposite_id, self.announced, epoch, self.row)
         self.fetch_from = offset
         self.next_sequence = sequence
         self.leader_epoch = -1 if leader_epoch is None else leader_epoch

@@ -22,8 +22,9 @@ from mirrorless.copy.flow.status import gone, line_on_gone
 from mirrorless.copy.planning.assignment import deal
 from mirrorless.copy.planning.closest_replica import FollowableTopics
 from mirrorless.copy.planning.mm2_coexistence import CompetingMirrorMaker2
+from mirrorless.copy.planning.records_there import begin_now, came_from_target, line_on_copies, records_of_others
 from mirrorless.copy.planning.run_order import RunOrder
-from mirrorless.copy.planning.unrecognised_copies import copied_by_mirrormaker2, line_on_copies
+from mirrorless.copy.planning.start_group import group_starts
 from mirrorless.copy.progress.discovered_topics import is_new, starts_at_latest
 from mirrorless.copy.progress.recovery import create_again, write_again
 from mirrorless.copy.progress.topic import ProgressTopic
@@ -133,10 +134,13 @@ class LeasePlanner:
             )
         unmade = self._not_made(counts.source, copied)
         self._note_gone(gone(flow, known, source={*counts.source, *undescribed(source)}, target=counts.target))
-        copies = copied_by_mirrormaker2(flow, self._source, places, known)
+        copies = came_from_target(flow, self._source, places, known)
         alike = line_on_copies(flow, copies) if copies else ""
         self.waiting = str(self._rival.may_run(waiting)) if waiting else kept or unknown or unmade or alike
-        places = [place for place in places if place in ends and place not in waiting | copies]
+        places = [place for place in places if place in ends and place not in waiting | copies.keys()]
+        starts = group_starts(flow, begin_now(places, known))
+        if not self._has_planned and (others := records_of_others(flow, self._target, remote, places, known)):
+            self.news = "; ".join(filter(None, (self.news, others)))
         seen = self._progress.discovered.partitions if starts_at_latest(flow) else {}
         if self._skipped is None or self._skipped.is_old(flow, ids.target_id):
             self._skipped = SkippedOrigins(flow, target_id=ids.target_id, progress=self._progress)
@@ -149,6 +153,7 @@ class LeasePlanner:
                 known.get(place),
                 is_new=is_new(place, seen),
                 origins=origins[place[0]],
+                start=starts.get(place),
             )
             for place in places
         ]

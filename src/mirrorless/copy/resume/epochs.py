@@ -133,9 +133,14 @@ class Epochs:
         return max(await self._offset(copy.place, cluster_client.LATEST), copy.row.source_end)
 
     async def start_and_end(self, copy: PartitionCopy, *, at: int | None = None) -> tuple[int, int]:
-        """Return `first_offset` and `source_end`, which are asked for side by side."""
+        """Return `first_offset` and `source_end`, which are asked for side by side.
+
+        The first offset is the row's `start`, if it has one and the log still has it.
+        """
+        if copy.row.start is not None:
+            at = cluster_client.EARLIEST
         start, end = await self._source.side_by_side(self.first_offset(copy.place, at=at), self.source_end(copy))
-        return start, end
+        return (start if copy.row.start is None else min(max(start, copy.row.start), end)), end
 
     async def first_offset(self, place: TopicPartition, *, at: int | None = None) -> int:
         """Return where a partition without progress begins: at the flow's start position, or at `at`."""

@@ -15,6 +15,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.copy.flow.connections import FlowConnections
+from mirrorless.copy.planning.start_group import group_starts
 from mirrorless.copy.progress.discovered_topics import is_new, key_of, value_of
 from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.records import Announcement
@@ -176,11 +177,16 @@ class _Fixing:
             start_at=cluster_client.LATEST,
         )
 
+        starts = group_starts(flow, waiting)
+
         async def one(place: TopicPartition) -> None:
             found = ends.source.topic_id(place[0])
-            places = [None, cluster_client.EARLIEST] if is_new(place, seen) else [None]
+            at_group = starts.get(place)
+            begins_first = is_new(place, seen) or at_group is not None
+            places = [None, cluster_client.EARLIEST] if begins_first else [None]
             found_at = await ends.source.side_by_side(*(epochs.first_offset(place, at=at) for at in places))
             end, start = found_at[0], found_at[-1]
+            start = start if at_group is None else min(max(start, at_group), end)
             wanted = Announcement(
                 epoch=0,
                 start=start,

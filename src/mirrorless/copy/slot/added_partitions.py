@@ -203,7 +203,14 @@ class _Look:
 
 
 def row_of(
-    place: TopicPartition, remote_topic: str, end: int, known: Known | None, *, is_new: bool, origins: str | None
+    place: TopicPartition,
+    remote_topic: str,
+    end: int,
+    known: Known | None,
+    *,
+    is_new: bool,
+    origins: str | None,
+    start: int | None = None,
 ) -> LeaseRow:
     """Return a lease's row of one partition, whose source ends at `end`."""
     progress = known.progress if known else None
@@ -216,6 +223,7 @@ def row_of(
         known=known.to_json() if known else None,
         is_new=is_new,
         origins=origins,
+        start=start,
     )
 
 
