@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from confluent_kafka import TopicPartition as ConfluentPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient, TopicPartition
 
 from mirrorless.local.embedded_kafka import ClusterSpec, EmbeddedCluster, start_clusters
 from mirrorless.protocol.cluster_client import READ_COMMITTED, READ_UNCOMMITTED, ClusterClient
 from tests.kafka.copy.test_resume_at_target import write_progress
-from tests.support.world import World, fill, producer
+from tests.support.world import World, fill, producer, read, values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,3 +131,63 @@ def test_old_records_have_their_producer_forgotten_at_once(source: EmbeddedClust
             world.copy()
             wait_until_forgotten(world, world.remote(topic))
         assert world.assert_equal(topic) == 50
+
+
+class TestSeveralWriters:
+    """With names that are kept, a registry or another flow appends to the remote topic too; records are old."""
+
+    IDENTITY: Final = {"replication.policy.class": "IdentityReplicationPolicy"}
+
+    def test_a_record_of_an_application_halts_nothing(self, world: World) -> None:
+        world.extra |= self.IDENTITY
+        topic = world.topic()
+        world.write_settings()
+        self.fill_old(world, topic, "a")
+        world.copy()
+        wait_until_forgotten(world, topic)
+        fill(world.target, topic, [b"registered there"])
+        for number in range(2):  # the second time its progress is from before the first
+            fill(world.source, topic, [b"new %d" % number])
+            (report,) = world.copy()
+            assert (report.state, report.records) == ("caught up", 1), report
+            write_progress(world, topic, b'{"offset":9,"sequence":10,"epoch":0,"downstream":9}')
+            wait_until_forgotten(world, topic)
+        found = values(read(world.target, topic)[0])
+        assert found == [*(b"a %d" % n for n in range(30)), b"registered there", b"new 0", b"new 1"]
+
+    def test_two_flows_into_one_topic(
+        self, source: EmbeddedCluster, target: EmbeddedCluster, forgetful: EmbeddedCluster, tmp_path: Path
+    ) -> None:
+        """Each is killed again and again: its progress is behind what it appended."""
+        worlds = [World(one, forgetful, tmp_path / name) for one, name in ((source, "one"), (target, "other"))]
+        for world in worlds:
+            world.folder.mkdir()
+            world.extra |= self.IDENTITY
+        topic = worlds[0].topic()
+        worlds[1].topics.append(topic)
+        admin = AdminClient({"bootstrap.servers": target.bootstrap_servers})
+        admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+        worlds[1].write_settings()
+        first_copied = {"a": 29, "b": 59}
+        for turn in range(4):
+            for world, name in zip(worlds, "ab", strict=True):
+                self.fill_old(world, topic, f"{name} {turn}")
+                (report,) = world.copy()
+                assert (report.state, report.records) == ("caught up", 30), report
+                last = b'{"offset":29,"sequence":30,"epoch":0,"downstream":%d}' % first_copied[name]
+                write_progress(world, topic, last)
+            if turn % 2:
+                wait_until_forgotten(worlds[0], topic)
+        found = values(read(forgetful, topic)[0])
+        for name in "ab":
+            wanted = [b"%s %d %d" % (name.encode(), turn, n) for turn in range(4) for n in range(30)]
+            assert [one for one in found if one is not None and one.startswith(name.encode())] == wanted
+
+    def fill_old(self, world: World, topic: str, name: str) -> None:
+        """Three batches of 30 records, two days old."""
+        client = producer(world.source)
+        days_ago_ms = int((time.time() - 2 * 86_400) * 1000)
+        for number in range(30):
+            client.produce(topic, value=b"%s %d" % (name.encode(), number), timestamp=days_ago_ms)
+            if number % 10 == 9:
+                assert client.flush(60) == 0

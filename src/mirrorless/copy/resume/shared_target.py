@@ -1,4 +1,4 @@
-"""Finds what a copy appended to a remote partition to which other producers append too (`mirrorless.loops=skip`).
+"""Finds what a copy appended to a remote partition to which other producers append too.
 
 Elsewhere the length of the target's log says how many records were appended after a known pair of offsets. Here the
 headers of the copy's own batches say it: its producer id, and sequences that count its records.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mirrorless.batches.header import BatchHeader, FormatError, scan
+from mirrorless.batches.header import SEQUENCES, BatchHeader, FormatError, scan
 from mirrorless.copy.partition.errors import append_error
 from mirrorless.copy.resume.decision import RemoteLogState
 from mirrorless.copy.resume.shared_target import with_own_records
@@ -62,12 +62,31 @@ async def states_of(
         except (kafka_errors.KafkaError, MirrorlessError) as error:
             found[copy] = error
     shared = [
-        (copy, state) for copy, state in found.items() if copy.shares_target and isinstance(state, RemoteLogState)
+        (copy, state)
+        for copy, state in found.items()
+        if isinstance(state, RemoteLogState) and (copy.shares_target or _others_wrote(copy, state))
     ]
     searches = (_searched(target, copy, state, starts[copy.remote_place].offset) for copy, state in shared)
     for (copy, _), answer in zip(shared, await target.side_by_side(*searches), strict=True):
         found[copy] = answer
     return found
+
+
+def _others_wrote(copy: PartitionCopy, state: RemoteLogState) -> bool:
+    """Whether other producers appended after what the copy knows of: then the log's length does not count its records.
+
+    So several flows may copy into one topic, and applications may write to it.
+    """
+    if copy.exact is not None:
+        return False  # its log must not have other records
+    if state.foreign_tail:
+        return True
+    known = copy.known_progress
+    if known is None or known.epoch != state.epoch or known.sequence is None or state.last_sequence is None:
+        return False
+    downstream = 0 if known.last_downstream is None else known.last_downstream + 1
+    own = (state.last_sequence + 1 - known.sequence) % SEQUENCES
+    return 0 < own < SEQUENCES // 2 and state.log_end - downstream > own
 
 
 async def _searched(
