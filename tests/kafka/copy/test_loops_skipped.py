@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorless.copy.planning.lease_planner import LeasePlanner
 from tests.support.both_ways import BothWays, numbered, progress_records, write_progress_records
+from tests.support.secured import eventually
 from tests.support.world import World, fill
 
 
@@ -85,6 +88,43 @@ def test_a_copy_resumes_among_records_that_others_appended(both: BothWays) -> No
     both.copy()
 
     both.check(numbered("a", 0, 100), numbered("b", 0, 120))
+
+
+def test_a_remote_topic_that_was_created_again_is_a_gap(both: BothWays) -> None:
+    """Though local writers have filled it further than the copy was."""
+    there = both.there.target
+    fill(both.there.source, both.topic, numbered("a", 0, 100))
+    both.there.copy_to_the_end()
+    admin = AdminClient({"bootstrap.servers": there.bootstrap_servers})
+    admin.delete_topics([both.topic])[both.topic].result()
+    eventually(lambda: both.topic not in admin.list_topics(timeout=60).topics)
+    admin.create_topics([NewTopic(both.topic, 1, 1)])[both.topic].result()
+    fill(there, both.topic, numbered("b", 0, 110))
+
+    (report,) = both.there.copy()
+    assert report.state == "halted"
+    assert report.error is not None
+    assert "the remote topic was deleted and recreated: its id is " in report.error
+    both.there.write_settings(**{"mirrorless.on.gap": "continue"})
+    both.there.copy_to_the_end()
+    both.back.copy_to_the_end()
+    both.check(numbered("a", 0, 100), numbered("b", 0, 110))
+
+
+def test_of_a_lost_tail_only_the_copys_own_records_are_copied_again(both: BothWays) -> None:
+    """The progress is ahead of the log, of whose end most records were others'."""
+    fill(both.there.source, both.topic, numbered("a", 0, 50))
+    both.there.copy_to_the_end()
+    fill(both.there.target, both.topic, numbered("b", 0, 10))
+    key, value = next(one for one in progress_records(both.there) if b"sequence" in (one[1] or b""))
+    said = json.loads(value or b"{}")
+    ahead = {"offset": said["offset"] + 5, "sequence": said["sequence"] + 5, "downstream": 200}
+    fill(both.there.source, both.topic, numbered("a", 50, 55))
+    write_progress_records(both.there, [(key, json.dumps(said | ahead).encode())])
+    both.there.write_settings(**{"mirrorless.on.gap": "continue"})
+    both.there.copy_to_the_end()
+    both.back.copy_to_the_end()
+    both.check(numbered("a", 0, 55), numbered("b", 0, 10))
 
 
 def test_what_mirrormaker_2_copied_is_not_copied_back(both: BothWays) -> None:

@@ -11,6 +11,8 @@ from mirrorless.copy.progress.records import Known
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from mirrorless.clusters.topic_partition import TopicPartition
+
 _ENDED = frozenset({"caught up", "halted"})
 
 
@@ -42,6 +44,11 @@ class LeaseRow:
     followable: bool = False
     origins: str | None = None
     start: int | None = None
+
+    @property
+    def place(self) -> TopicPartition:
+        """The source topic and partition."""
+        return self.topic, self.partition
 
     @property
     def lag_records(self) -> int:

@@ -28,7 +28,7 @@ from mirrorless.copy.planning.start_group import group_starts
 from mirrorless.copy.progress.discovered_topics import is_new, starts_at_latest
 from mirrorless.copy.progress.recovery import create_again, write_again
 from mirrorless.copy.progress.topic import ProgressTopic
-from mirrorless.copy.progress.topic_ids import copied_id, is_another
+from mirrorless.copy.progress.topic_ids import copied_id, is_another, remote_id
 from mirrorless.copy.slot.added_partitions import LOOKING_SLOTS, PartitionCounts, planned_text, row_of
 from mirrorless.errors import ClusterError, ClusterUnavailable, FlowPaused, MirrorlessError
 from mirrorless.kafka_python.errors import KafkaError, RetriableError
@@ -279,10 +279,16 @@ class LeasePlanner:
             return lost or copied.last_offset >= row.source_end
 
         idle = [row for row in rows if row.lag_records == 0 and not is_short(row)]
-        said = {(row.topic, row.partition): known.get((row.topic, row.partition)) for row in idle}
+        said = {row.place: known.get(row.place) for row in idle}
         ids, _ = topic_ids(self._source, {topic for (topic, _), one in said.items() if copied_id(one)})
-        left = {place for place, one in said.items() if not is_another(one, ids.get(place[0]))}
-        return [row for row in rows if (row.topic, row.partition) not in left]
+        remote_ids, _ = topic_ids(self._target, {row.remote_topic for row in idle if remote_id(said[row.place])})
+        left = {
+            row.place
+            for row in idle
+            if not is_another(said[row.place], ids.get(row.topic))
+            and remote_id(said[row.place]) in (None, remote_ids.get(row.remote_topic))
+        }
+        return [row for row in rows if row.place not in left]
 
     def _source_ends(self, places: list[TopicPartition]) -> tuple[Mapping[TopicPartition, int], str]:
         """The ends of the source's partitions, and a line on partitions without an answer.

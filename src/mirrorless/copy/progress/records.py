@@ -86,7 +86,8 @@ class Announcement:
     `behind` is the position of MirrorMaker 2 in whose place it begins elsewhere, since it cannot resume there.
     `stood_at` is the epoch of the copy's last record on the target, if a reset that is always valid could learn it.
     `source_end` is the source's end when the copy began, by itself or by a reset: what another flow copies from
-    the target to the source after it is a loop.
+    the target to the source after it is a loop. `remote_id` is the remote topic's id when the epoch was announced, None
+    if unknown: a recreated one has none of its records.
     """
 
     epoch: int
@@ -99,6 +100,7 @@ class Announcement:
     behind: int | None = None
     stood_at: int | None = None
     source_end: int | None = None
+    remote_id: str | None = None
 
     @property
     def last_begun(self) -> int | None:
@@ -123,6 +125,8 @@ class Announcement:
             fields["stoodAt"] = self.stood_at
         if self.source_end is not None:
             fields["sourceEnd"] = self.source_end
+        if self.remote_id is not None:
+            fields["remoteId"] = self.remote_id
         return _json(fields)
 
     @classmethod
@@ -140,6 +144,7 @@ class Announcement:
             behind=None if content.get("behind") is None else int(content["behind"]),
             stood_at=None if content.get("stoodAt") is None else int(content["stoodAt"]),
             source_end=None if content.get("sourceEnd") is None else int(content["sourceEnd"]),
+            remote_id=None if content.get("remoteId") is None else str(content["remoteId"]),
         )
 
 

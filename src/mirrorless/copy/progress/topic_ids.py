@@ -33,6 +33,11 @@ def copied_id(known: Known | None) -> str | None:
     return newest.topic_id if progress.epoch <= newest.epoch else None
 
 
+def remote_id(known: Known | None) -> str | None:
+    """Id of the remote topic that a partition's newest epoch was announced for, None if unknown."""
+    return None if known is None or not known.announced else known.announced[max(known.announced)].remote_id
+
+
 def is_another(known: Known | None, topic_id: str | None) -> bool:
     """Whether the source topic, whose id is `topic_id` now, is not the copied one; False if an id is unknown.
 

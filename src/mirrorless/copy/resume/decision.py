@@ -6,7 +6,7 @@ replicated counts: a leader's producer state covers its own log to the end, of w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from mirrorless.batches.header import SEQUENCES
@@ -164,7 +164,12 @@ def decide(*, progress: Progress | None, announced: Mapping[int, Announcement], 
     if target.epoch is not None and target.last_sequence is not None and target.epoch > base.epoch:
         return _from_announcement(target.epoch, target.last_sequence, announced, target)
     if base.downstream > target.log_end:
-        return _lost(base.downstream, target)
+        lost = _lost(base.downstream, target)
+        if target.epoch == base.epoch and target.last_sequence is not None:
+            # What the log lost may be others' records too.
+            missing = (base.sequence - target.last_sequence - 1) % SEQUENCES
+            lost = replace(lost, records=min(lost.records or 0, missing))
+        return lost
     if target.epoch is None or target.last_sequence is None:
         return _forgotten(base, target)
     ahead = (target.last_sequence + 1 - base.sequence) % SEQUENCES

@@ -89,8 +89,11 @@ class Epochs:
 
     async def begin(self, copy: PartitionCopy, announcement: Announcement) -> Announcement:
         """Announce an epoch of a copy, with the source's end as of now, and return the announcement that is stored."""
-        if announcement.source_end is None and announcement.epoch not in copy.announced:
-            announcement = replace(announcement, source_end=await self.source_end(copy))
+        if announcement.epoch not in copy.announced:
+            if announcement.source_end is None:
+                announcement = replace(announcement, source_end=await self.source_end(copy))
+            if (remote_id := self._target.topic_id(copy.row.remote_topic)) is not None:
+                announcement = replace(announcement, remote_id=str(remote_id))
         holds = await self.announce(copy.place, announcement)
         copy.learn_epoch(holds)
         return holds

@@ -82,10 +82,31 @@ class PositionResolver:
         found: dict[PartitionCopy, tuple[RemoteLogState, Decision] | BaseException] = {}
         for copy, state in (await states_of(self._target, node, copies)).items():
             if isinstance(state, RemoteLogState):
-                found[copy] = state, decide(progress=copy.known_progress, announced=copy.announced, target=state)
+                decision = self._recreated(copy) or decide(
+                    progress=copy.known_progress, announced=copy.announced, target=state
+                )
+                found[copy] = state, decision
             else:
                 found[copy] = state
         return found
+
+    def _recreated(self, copy: PartitionCopy) -> Lost | None:
+        """Return the gap of a remote topic that is shared with other producers, and not the one that was copied to.
+
+        Elsewhere its length shows it; here others may have filled it.
+        """
+        newest, progress = copy.announced.get(copy.newest_epoch), copy.known_progress
+        now = self._target.topic_id(copy.row.remote_topic)
+        if not copy.shares_target or newest is None or newest.remote_id is None or now is None:
+            return None
+        if newest.remote_id == str(now) or progress is None or progress.last_offset < newest.start:
+            return None
+        return Lost(
+            reason=f"the remote topic was deleted and recreated: its id is {now}, the one that was copied to had the "
+            f"id {newest.remote_id}",
+            kind=GapKind.TARGET_LOST,
+            records=progress.last_offset + 1,  # at most, so that the copy begins again at the first one that is left
+        )
 
     async def settle(
         self, copy: PartitionCopy, node: int, state: RemoteLogState, decision: Decision

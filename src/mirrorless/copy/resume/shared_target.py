@@ -40,6 +40,8 @@ async def with_own_records(
     """
     epoch = state.epoch if state.remembered and state.epoch is not None else copy.newest_epoch
     known = _known_pair(copy, epoch)
+    if known is not None and known.downstream > state.log_end and not state.remembered and epoch in copy.announced:
+        known = _KnownPair(copy.announced[epoch].downstream, 0)  # what the target has left of the epoch is searched
     if known is None or known.downstream > state.log_end:
         return state  # nothing was copied, or the target lost it
     ahead: int | None = None
