@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol, Self
 
 from mirrorless.policy import LeftOut, left_out, policy_for
+from mirrorless.service_topics import service_of
 from mirrorless.settings.classes import build
-from mirrorless.settings.patterns import Patterns, compile_patterns
+from mirrorless.settings.patterns import Patterns, compile_patterns, plain_name
 
 if TYPE_CHECKING:
     import re
@@ -169,12 +170,20 @@ def why_left_out(flow: Flow) -> Callable[[str], tuple[LeftOut, str] | None]:
     Raises ConfigurationError if the flow's policy or filter cannot be imported.
     """
     policy, topics = policy_for(flow), topic_filter_for(flow)
+    named = {plain_name(pattern) for pattern in flow.topics}
+
+    def service(topic: str) -> str | None:
+        """The service whose state a topic is, if the copy would have its name; a custom filter is taken at its word."""
+        if topic in named or type(topics) is not TopicFilter:
+            return None
+        return service_of(topic) if policy.format_remote_topic(flow.source.alias, topic) == topic else None
 
     def ask(topic: str) -> tuple[LeftOut, str] | None:
         kind = left_out(topic, flow=flow, policy=policy, selects=topics.selects)
         match kind:
-            case None:
-                return None
+            case None | LeftOut.SERVICE:
+                why = "the target's own has a topic of this name too; name it in topics to copy it"
+                return None if (whose := service(topic)) is None else (LeftOut.SERVICE, f"state of {whose}; {why}")
             case LeftOut.INTERNAL:
                 return kind, "internal topic of Kafka, Connect or MirrorMaker"
             case LeftOut.CYCLE:

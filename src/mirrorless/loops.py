@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Final
 from mirrorless.errors import LoopError
 from mirrorless.filters import replicated_topics
 from mirrorless.policy import DefaultReplicationPolicy, policy_for
+from mirrorless.settings.patterns import FIXED, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mirrorless.settings import Cluster, Flow
 
-_FIXED: Final = re.compile(r"[^\\^$|?*+()\[\]{}.]*")
-"""The literal part of a pattern; a dot may match any character."""
 _SAMPLE: Final = "orders"
 
 
@@ -178,12 +177,6 @@ class Loops:
         return None
 
 
-def plain_name(pattern: str) -> str | None:
-    """Return the one topic that a pattern means, None if it means several; a dot in a name counts as a dot."""
-    name = re.sub(r"\\([.\-_])", r"\1", pattern)
-    return name if _FIXED.fullmatch(name.replace(".", "")) else None
-
-
 def _step(flow: Flow) -> _Step | None:
     policy = policy_for(flow)
     if type(policy) is DefaultReplicationPolicy:
@@ -216,6 +209,6 @@ def _beginning(pattern: str) -> str:
     if "|" in pattern:
         return ""
     text = re.sub(r"\\([\-_])", r"\1", pattern)
-    fixed = "".join(_FIXED.findall(text)[:1])
+    fixed = "".join(FIXED.findall(text)[:1])
     optional = text[len(fixed) : len(fixed) + 1] in ("*", "?", "{", "+")
     return fixed[:-1] if optional else fixed

@@ -257,6 +257,7 @@ class LeftOut(Enum):
     INTERNAL = "internal"
     CYCLE = "cycle"
     FILTER = "filter"
+    SERVICE = "service"
 
 
 def left_out(topic: str, *, flow: Flow, policy: ReplicationPolicy, selects: Callable[[str], bool]) -> LeftOut | None:

@@ -260,3 +260,29 @@ def test_a_thousand_exact_names_cost_about_as_much_as_one() -> None:
     for _ in range(500):
         assert [topics.selects(name) for name in names] == [True, True, False, False]
     assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    ("topic", "service"),
+    [
+        ("connect-configs", "Kafka Connect"),
+        ("docker-connect-offsets", "Kafka Connect"),
+        ("my_connect_status", "Kafka Connect"),
+        ("_schemas", "Schema Registry"),
+        ("_confluent-ksql-default__command_topic", "ksqlDB"),
+        ("connect-events", None),
+        ("schemas", None),
+        ("connections-status", None),
+    ],
+)
+def test_the_state_of_services_is_left_out_where_its_name_is_kept(topic: str, service: str | None) -> None:
+    def asked(*topics: str, policy: str = "IdentityReplicationPolicy") -> tuple[LeftOut, str] | None:
+        return why_left_out(Flow(source=A, target=B, topics=topics, **{"replication.policy.class": policy}))(topic)
+
+    expected = service and (
+        LeftOut.SERVICE,
+        f"state of {service}; the target's own has a topic of this name too; name it in topics to copy it",
+    )
+    assert asked(".*") == expected
+    assert asked(".*", topic) is None
+    assert asked(".*", policy="DefaultReplicationPolicy") is None

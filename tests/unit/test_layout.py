@@ -17,6 +17,7 @@ LAYERS = (
     "kafka_python",
     "settings",
     "policy",
+    "service_topics",
     "filters",
     "loops",
     "formats",

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mirrorless.errors import ConfigurationError, LoopError
-from mirrorless.loops import Loops, begins_stopped, opposite, plain_name, shares_topics
+from mirrorless.loops import Loops, begins_stopped, opposite, shares_topics
 from mirrorless.policy import DefaultReplicationPolicy
 from mirrorless.settings import load
+from mirrorless.settings.patterns import plain_name
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,12 +19,20 @@ _FLAGS: Final = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 _QUOTES: Final = "\"'\u201c\u201d\u2018\u2019"
 _DANGLING: Final = re.compile(r"(?:^|[(|])\*")
 _NAME: Final = re.compile(r"[\w.-]+", re.ASCII)
+FIXED: Final = re.compile(r"[^\\^$|?*+()\[\]{}.]*")
+"""The literal part of a pattern; a dot may match any character."""
 _LIKE_A_GLOB: Final = re.compile(r"[\w-]+[\w-]\*")
 
 
 def split_list(text: str) -> tuple[str, ...]:
     """Split at commas and trim; empty elements and repetitions are dropped (KIP-1161)."""
     return tuple(dict.fromkeys(element for part in text.split(",") if (element := part.strip())))
+
+
+def plain_name(pattern: str) -> str | None:
+    """Return the one topic that a pattern means, None if it means several; a dot in a name counts as a dot."""
+    name = re.sub(r"\\([.\-_])", r"\1", pattern)
+    return name if FIXED.fullmatch(name.replace(".", "")) else None
 
 
 def tidy_patterns(text: str) -> tuple[str, tuple[str, ...]]:

@@ -18,13 +18,13 @@ from mirrorless.clusters.side_by_side import side_by_side
 from mirrorless.clusters.target_state import TargetState, TargetStates, configs_topic
 from mirrorless.clusters.topics import high_watermarks, last_stable_offsets, partition_counts, topic_ids, undescribed
 from mirrorless.copy.flow.skipped_origins import SkippedOrigins
+from mirrorless.copy.flow.start_group import group_starts
 from mirrorless.copy.flow.status import gone, line_on_gone
 from mirrorless.copy.planning.assignment import deal
 from mirrorless.copy.planning.closest_replica import FollowableTopics
 from mirrorless.copy.planning.mm2_coexistence import CompetingMirrorMaker2
 from mirrorless.copy.planning.records_there import begin_now, came_from_target, line_on_copies, records_of_others
 from mirrorless.copy.planning.run_order import RunOrder
-from mirrorless.copy.planning.start_group import group_starts
 from mirrorless.copy.progress.discovered_topics import is_new, starts_at_latest
 from mirrorless.copy.progress.recovery import create_again, write_again
 from mirrorless.copy.progress.topic import ProgressTopic

@@ -115,19 +115,15 @@ class Announcement:
         """Value of the announcement record."""
         fields: dict[str, Any] = {"start": self.start, "downstream": self.downstream, "reason": self.reason}
         fields["kind"] = self.kind.name
-        if self.topic_id is not None:
-            fields["topicId"] = self.topic_id
-        if self.after is not None:
-            fields["after"] = self.after
-        if self.behind is not None:
-            fields["behind"] = self.behind
-        if self.stood_at is not None:
-            fields["stoodAt"] = self.stood_at
-        if self.source_end is not None:
-            fields["sourceEnd"] = self.source_end
-        if self.remote_id is not None:
-            fields["remoteId"] = self.remote_id
-        return _json(fields)
+        more = {
+            "topicId": self.topic_id,
+            "after": self.after,
+            "behind": self.behind,
+            "stoodAt": self.stood_at,
+            "sourceEnd": self.source_end,
+            "remoteId": self.remote_id,
+        }
+        return _json(fields | {key: value for key, value in more.items() if value is not None})
 
     @classmethod
     def read(cls, epoch: int, content: Mapping[str, Any]) -> Announcement:

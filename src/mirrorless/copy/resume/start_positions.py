@@ -15,7 +15,7 @@ from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.identity import ends_of
 from mirrorless.clusters.topics import high_watermarks, partition_counts
 from mirrorless.copy.flow.connections import FlowConnections
-from mirrorless.copy.planning.start_group import group_starts
+from mirrorless.copy.flow.start_group import group_starts
 from mirrorless.copy.progress.discovered_topics import is_new, key_of, value_of
 from mirrorless.copy.progress.epoch_kind import EpochKind
 from mirrorless.copy.progress.records import Announcement
