@@ -33,9 +33,13 @@ ONLY_THERE = (When.SYNCS_ON_TARGET, When.NO_GROUP_OFFSETS, When.IDENTICAL)
 
 
 def with_more_rights(world: GuardedWorld) -> GuardedWorld:
-    """Have the flow of a world begin at the latest offset and read the closest replica, which need further rights."""
+    """Have the flow of a world begin where a group is and read the closest replica, which need further rights."""
     consumer = f"{world.aliases[Side.SOURCE]}.consumer"
-    world.extra = world.extra | {f"{consumer}.auto.offset.reset": "latest", f"{consumer}.client.rack": "a"}
+    world.extra = world.extra | {
+        f"{consumer}.auto.offset.reset": "latest",
+        f"{consumer}.client.rack": "a",
+        "mirrorless.start.group": f"{world.mark}-mirror",
+    }
     return world
 
 
