@@ -7,6 +7,7 @@ from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.copy.progress.records import Halt
+from mirrorless.errors import GapKind
 from mirrorless.web.lag_time import LagTime
 from mirrorless.web.snapshot import Fix, HaltedRow, PartitionRow, TopicRow, TopicState
 
@@ -48,8 +49,15 @@ class _PartitionView:
         self.lag: tuple[float, bool] | None = None
 
     @property
+    def is_of_another(self) -> bool:
+        """Whether the topic was recreated: the position is one of the topic before, and nothing of this was copied."""
+        return isinstance(self.halt, Halt) and self.halt.kind is GapKind.CREATED_AGAIN
+
+    @property
     def lag_records(self) -> int:
-        return 0 if self.end is None else max(0, self.end - (self.next_offset or 0))
+        if self.end is None:
+            return 0
+        return max(0, self.end - (0 if self.is_of_another else self.next_offset or 0))
 
     @property
     def rank(self) -> int:
@@ -130,7 +138,7 @@ class FlowView:
                     one.next_offset, one.halt = next_offset, halt
                     self._stale.add(topic)
                 total += next_offset or 0
-                if one.end is not None and next_offset is not None and next_offset > one.end:
+                if one.end is not None and next_offset is not None and next_offset > one.end and not one.is_of_another:
                     one.end = next_offset  # the end was read earlier
             history = self._history[topic]
             history.append((now_s, total))

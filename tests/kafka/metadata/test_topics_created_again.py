@@ -85,7 +85,7 @@ def test_a_plan_says_so_where_nothing_would_change(world: World) -> None:
     topic, other = world.topic(), world.topic()
     for name in (topic, other):
         fill(world.source, name, [b"old"])
-    world.copy()
+    world.copy_to_the_end()
     create_again(world.source, topic)
     planned = call("plan", str(world.file))
     assert f"note: {world.remote(topic)} is not changed" in planned.stdout

@@ -37,6 +37,15 @@ def live(topic: str, **fields: object) -> TopicView:
     return TopicView(topic=topic, **(usual | fields))  # type: ignore[arg-type]
 
 
+def test_of_a_topic_that_was_created_again_everything_is_lag() -> None:
+    flow = view(orders=1)
+    halt = Halt(epoch=0, offset=780, kind=GapKind.CREATED_AGAIN, reason="another id", position=780)
+    flow.set_ends({("orders", 0): 520}, {}, 0.0)
+    flow.set_progress({("orders", 0): Known(progress=Progress(779, sequence=0, epoch=0), halt=halt)}, 0.0)
+    (row,) = flow.rows()
+    assert (row.halted, row.lag_records) == (1, 520)
+
+
 def test_lag_and_rate_come_from_offsets() -> None:
     flow = view(orders=2)
     flow.set_ends({("orders", 0): 100, ("orders", 1): 50}, {}, 10.0)

@@ -101,7 +101,9 @@ def status_of(flow: Flow, *, deployment: str = "") -> FlowStatus:
         partitions=len(places),
         begun=sum(place in known and known[place].progress is not None for place in places),
         lag_records=sum(
-            max(0, end - _next_offset(known.get(place)) + lost.get(place, 0)) for place, end in ends.items()
+            # Of a recreated topic nothing was copied.
+            max(0, end - (0 if place[0] in replaced else _next_offset(known.get(place))) + lost.get(place, 0))
+            for place, end in ends.items()
         ),
         halted={place: halt for place in places if (halt := _halt(known.get(place))) is not None},
         unknown=unknown | {place: missing[remote] for place, remote in copied if remote in missing},

@@ -168,7 +168,7 @@ class ProgressTracker:
             copied_bytes=stats.copied_bytes,
             first_offset=stats.first_offset,
             next_offset=next_offset,
-            lag_records=max(0, end - (next_offset or 0)),
+            lag_records=max(0, end - (0 if _is_of_another_topic(copy) else next_offset or 0)),
             latency_ms=stats.latency.last,
             began_ms=stats.began_ms,
             ended_ms=stats.ended_ms,
@@ -214,3 +214,9 @@ def _long_transaction(copy: PartitionCopy) -> str | None:
         f"{copy.row.topic}-{copy.row.partition}: transaction open for {open_s:.0f} s at offset {held_by.offset} blocks "
         f"the next {held_by.log_end - held_by.offset} offsets; they are copied when it commits or aborts"
     )
+
+
+def _is_of_another_topic(copy: PartitionCopy) -> bool:
+    """Whether the source topic was recreated: the position is one of the topic before."""
+    gap = copy.suspected if copy.halted_at is None else copy.halted_at
+    return copy.state is PartitionState.HALTED and gap is not None and gap.kind is GapKind.CREATED_AGAIN
