@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from contextlib import ExitStack, closing
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -284,6 +285,8 @@ class _Examination:
         unseen = [topic for topic in literals(self._flow.topics, replicated_topics(self._flow)) if topic not in remote]
         if unseen:
             text = f"topics not visible and not replicated: {some_of(unseen)}"
+            close = difflib.get_close_matches(unseen[0], self._ends[Side.SOURCE].topics, n=1)
+            text += f"; did you mean {close[0]}?" if close else ""
             fix = "correct topics, create the missing topics, or grant DESCRIBE on them"
             return Finding(check="topics", status=Status.WARNING, text=text, cluster=alias, fix=fix)
         if returned := came_back(self._flow, remote):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from mirrorless.errors import ConfigurationError
 from mirrorless.filters import why_left_out
 from mirrorless.metadata.actions import Action, CreateTopic, GrowTopic, LeftOutTopic
 from mirrorless.policy import carries_source, policy_for
+from mirrorless.settings.patterns import plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -64,6 +66,18 @@ def came_back(flow: Flow, remote: Mapping[str, str]) -> list[str]:
         f"{remote[first]}; if they are copies made by a flow of another file, exclude them with topics.exclude; "
         "otherwise their records are replicated in a loop",
     ]
+
+
+def named_in_vain(flow: Flow, source: Iterable[str]) -> list[str]:
+    """Return a line for each plain name in `topics` that no topic of the source has, with the nearest one."""
+    there = sorted(source)
+    wanted = {name for pattern in flow.topics if (name := plain_name(pattern)) is not None}
+    lines = []
+    for name in sorted(wanted.difference(there)):
+        close = difflib.get_close_matches(name, there, n=1)
+        line = f"{name} of topics does not exist on {flow.source.alias}, or is not visible"
+        lines.append(f"{line}; did you mean {close[0]}?" if close else line)
+    return lines
 
 
 def missing(remote: Mapping[str, str], target: Iterable[str]) -> list[str]:

@@ -31,6 +31,7 @@ from mirrorless.metadata.plan import (
     came_back,
     divide,
     missing,
+    named_in_vain,
     plan_internal_topics,
     plan_topics,
     within_brokers,
@@ -141,6 +142,7 @@ class MetadataPlanner:
             problems=(*self._blind, *(problem for one in plans for problem in one.problems)),
             notes=(
                 *(() if self._source else (blank,)),
+                *(named_in_vain(self._flow, self._source) if self._source else ()),
                 *came_back(self._flow, self._remote),
                 *(note for one in plans for note in one.notes),
             ),

@@ -9,7 +9,7 @@ import pytest
 
 from mirrorless.errors import ConfigurationError
 from mirrorless.metadata.actions import CreateTopic, GrowTopic, LeftOutTopic
-from mirrorless.metadata.plan import divide, plan_topics, replicated
+from mirrorless.metadata.plan import divide, named_in_vain, plan_topics, replicated
 from mirrorless.metadata.topic_creation import _requests
 from mirrorless.policy import DefaultReplicationPolicy, LeftOut
 from mirrorless.settings import Cluster, Flow
@@ -34,6 +34,14 @@ def test_topics_are_divided() -> None:
             LeftOutTopic(topic="u", kind=LeftOut.FILTER, reason="no pattern of topics matches"),
         ),
     )
+
+
+def test_a_name_that_no_topic_has_is_told_with_the_nearest() -> None:
+    flow = FLOW.model_copy(update={"topics": ("ordrs", "payments", "quite-other", r"x\..*")})
+    assert named_in_vain(flow, ["orders", "payments"]) == [
+        "ordrs of topics does not exist on A, or is not visible; did you mean orders?",
+        "quite-other of topics does not exist on A, or is not visible",
+    ]
 
 
 def test_a_topic_whose_configs_are_not_known_is_not_created() -> None:
