@@ -76,6 +76,7 @@ class Applications:
         back = f"{world.target_alias}->{world.source_alias}"
         keeps_names = keeps_names or takes_turns or shares_topics
         both = takes_turns or shares_topics or not keeps_names
+        self._is_one_way = not both
         self.settings = {
             **({"replication.policy.class": "IdentityReplicationPolicy"} if keeps_names else {}),
             **({"mirrorless.active.cluster": world.source_alias} if takes_turns else {}),
@@ -137,6 +138,8 @@ class Applications:
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Start a command."""
+        if words[0] == "switchover" and self._is_one_way:
+            words = (*words, "--one-way")
         return subprocess.Popen(
             [sys.executable, "-m", "mirrorless", words[0], str(self.world.file), *words[1:], "--json"],
             stdout=subprocess.PIPE,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from typing import Any, Final, TypeAlias
 
 import click
@@ -16,10 +18,13 @@ from mirrorless.cli.options import (
     topics_option,
     verbose_option,
 )
+from mirrorless.cli.status_codes import FOUND
+from mirrorless.errors import OperationError
 from mirrorless.operation_log.records import OperationKind
 from mirrorless.operations.cluster_pair import ClusterPair
-from mirrorless.operations.dry_run import dry_run_lines
+from mirrorless.operations.dry_run import dry_run_lines, preflight_lines
 from mirrorless.operations.run import Terms, begin
+from mirrorless.operations.steps.context import StepFailed
 from mirrorless.settings import load
 
 _Option: TypeAlias = Callable[[Callable[..., None]], Callable[..., None]]
@@ -37,7 +42,7 @@ _both: Final[tuple[_Option, ...]] = (
         default=".*",
         help="Only consumer groups that match a pattern (a,b).",
     ),
-    click.option("--dry-run", is_flag=True, help="Print what each step would change, and write nothing."),
+    click.option("--dry-run", is_flag=True, help="Check, print what each step would change, and write nothing."),
     click.option("--yes", is_flag=True, help="Do not ask for confirmation."),
     output_option,
     json_option,
@@ -76,7 +81,11 @@ def _with(*options: _Option) -> Callable[[Callable[..., None]], Callable[..., No
 
 
 @click.command
-@_with(*_both, *_moving)
+@_with(
+    *_both,
+    *_moving,
+    click.option("--one-way", is_flag=True, help="Move although the file has no flow back."),
+)
 def switchover(file: str, **given: Any) -> None:  # noqa: ANN401 -- click's values
     """Move applications to another cluster as planned.
 
@@ -86,8 +95,10 @@ def switchover(file: str, **given: Any) -> None:  # noqa: ANN401 -- click's valu
     groups, proves that nothing was written meanwhile, prepares the target, and switches clients (mirrorless.fence,
     mirrorless.switch). Until the target is opened every failure is undone.
 
-    Exit status 0: completed; 1: not completed, everything is as it was; 2: interrupted, run
-    `mirrorless operation FILE continue`.
+    Where the file has no flow back, --one-way is needed.
+
+    Exit status 0: completed; 1: not completed, everything is as it was, or a check of --dry-run failed; 2: interrupted,
+    run `mirrorless operation FILE continue`.
     """
     _run(file, OperationKind.SWITCHOVER, given)
 
@@ -146,11 +157,31 @@ def _run(file: str, kind: OperationKind, given: dict[str, Any]) -> None:
         stranded=given.get("stranded", "list"),
         source=given["source"],
     )
+    target = given["target"]
+    with closing(ClusterPair.to(settings, target, given["source"])) as pair:
+        has_way_back = pair.reverse is not None
     if given["dry_run"]:
-        for line in dry_run_lines(settings, kind, given["target"], terms):
-            click.echo(line)
+        _show(dry_run_lines(settings, kind, target, terms))
+        if kind is not OperationKind.FAILOVER:
+            try:
+                _show(preflight_lines(settings, kind, target, terms))
+            except (StepFailed, OperationError) as error:
+                lines = error.lines if isinstance(error, StepFailed) else ()
+                _show([f"  preflight: failed: {error}", *(f"    {line}" for line in lines)])
+                sys.exit(FOUND)
+        click.echo("nothing was written")
         return
-    ClusterPair.to(settings, given["target"], given["source"])
-    confirm(f"{kind} to {given['target']} moves applications", yes=given["yes"])
-    ended = begin(settings, kind, given["target"], terms, progress_on_standard_error())
+    if not (has_way_back or given.get("one_way", True)):
+        raise OperationError(
+            f"{kind} to {target} has no way back: {settings.file} has no flow from {target}; add it, or give --one-way"
+        )
+    if not given["yes"] and sys.stdin.isatty():
+        _show(dry_run_lines(settings, kind, target, terms))
+    confirm(f"{kind} to {target} moves applications", yes=given["yes"])
+    ended = begin(settings, kind, target, terms, progress_on_standard_error())
     finish(ended, as_json=given["as_json"], outputs=given["outputs"])
+
+
+def _show(lines: Iterable[str]) -> None:
+    for line in lines:
+        click.echo(line)

@@ -1,21 +1,25 @@
-"""What each step of an operation would change; writes nothing."""
+"""What each step of an operation would change, and whether its checks pass; writes nothing."""
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 from mirrorless.clusters.admin import Admin
+from mirrorless.clusters.target_state import OperationWriter
 from mirrorless.clusters.topics import partition_counts
 from mirrorless.loops import keeps_names, opposite
 from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.failover_plan import failover_plan
-from mirrorless.operation_log.records import OperationKind
+from mirrorless.operation_log.records import OperationKind, OperationState
 from mirrorless.operations.cluster_pair import ClusterPair, refuse_names
 from mirrorless.operations.fences import resolved
 from mirrorless.operations.results import count_of
-from mirrorless.operations.steps.context import matching
+from mirrorless.operations.run import request_of
+from mirrorless.operations.steps.context import OperationContext, matching
 from mirrorless.operations.steps.failover import copied_topics
+from mirrorless.operations.steps.preflight import PreflightStep
 from mirrorless.policy import policy_for
 
 if TYPE_CHECKING:
@@ -25,8 +29,32 @@ if TYPE_CHECKING:
     from mirrorless.settings import Settings
 
 
+def preflight_lines(settings: Settings, kind: OperationKind, target: str, terms: Terms) -> list[str]:
+    """Run the checks of the preflight, which only reads, and return its lines: the result, and each warning.
+
+    Raises `StepFailed` with what failed, ConfigurationError, `OperationError`, `ClusterError`.
+    """
+    pair = ClusterPair.to(settings, target, terms.source)
+    with closing(pair):
+        request = request_of(pair, kind, terms)
+        context = OperationContext(
+            settings=settings,
+            forward=pair.forward,
+            reverse=pair.reverse,
+            operation=OperationState(id="dry run", request=request, created_ms=int(time.time() * 1000)),
+            check=lambda: None,
+            say=lambda _: None,
+            earlier=pair.read()[0],
+            writer=OperationWriter(0, 0),
+            fenced=pair.fenced_topics,
+        )
+        step = PreflightStep(terms.accepted)
+        data = step.act(context, {})
+        return [f"  preflight: {step.text(data)}", *(f"    warning: {line}" for line in data["warnings"])]
+
+
 def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: Terms) -> Iterator[str]:
-    """Yield a line for each step. Raises ConfigurationError, `OperationError`, `ClusterError`."""
+    """Yield a line for each step but the preflight. Raises ConfigurationError, `OperationError`, `ClusterError`."""
     pair = ClusterPair.to(settings, target, terms.source)
     with closing(pair):
         refuse_names(pair, kind, terms.topics)
@@ -38,7 +66,7 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
         groups = {one.group for one in forecast.forecasts}
         again = sum(one.read_again or 0 for one in forecast.forecasts)
         skipped = sum(one.skipped for one in forecast.forecasts)
-        yield f"{kind} from {source} to {target}; nothing is written by --dry-run"
+        yield f"{kind} from {source} to {target}"
         if kind is not OperationKind.FAILOVER:
             counts = partition_counts(Admin(flow.source).metadata())
             topics = [
@@ -49,7 +77,6 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
                     yield f"  stranded: copies what {target} has and {source} lacks"
                 else:
                     yield f"  stranded: --stranded {terms.stranded} for what {target} has and {source} lacks"
-            yield "  preflight: doctor, the checks of a drill, and a dry call of every switch"
             fence = resolved(flow, settings, topics)
             yield f"  fence: {fence} on {count_of(len(topics), 'topic')} of {source}"
             yield f"  drain: waits for open transactions and the copy, at most {terms.drain_timeout_s:g} s"
@@ -65,6 +92,7 @@ def dry_run_lines(settings: Settings, kind: OperationKind, target: str, terms: T
             yield f"  verify fence: {flow.fence_quiet_seconds:g} s without a new record"
         yield f"  open: creates {count_of(len(missing), 'topic')} on {target}, adds the ACLs that are missing there"
         yield f"  switch clients: {', '.join(flow.switch) or 'mirrorless.switch is not set'}"
-        yield f"  reverse: {'no opposite flow' if pair.reverse is None else pair.reverse.name}"
+        way_back = f"none: {settings.file} has no flow from {target} to {source}"
+        yield f"  way back: {way_back if pair.reverse is None else pair.reverse.name}"
         if lag:
             yield f"  not copied yet: {count_of(lag, 'record')}"

@@ -114,7 +114,7 @@ def begin(
         refuse_fenced(earlier, pair, kind)
         refuse_other_files(pair)
         _close_missed(earlier, pair)
-        request = _request(pair, kind, terms)
+        request = request_of(pair, kind, terms)
         for alias, log in pair.logs.items():
             if alias not in failures:
                 log.create()
@@ -196,7 +196,8 @@ def show(settings: Settings) -> tuple[list[OperationState], dict[str, str]]:
     return sorted(found.values(), key=lambda one: one.number), unreachable
 
 
-def _request(pair: ClusterPair, kind: OperationKind, terms: Terms) -> Request:
+def request_of(pair: ClusterPair, kind: OperationKind, terms: Terms) -> Request:
+    """Return what an operation would be asked to do; raises `OperationError` for a pattern that does not compile."""
     flow = pair.forward
     for pattern in (terms.topics, terms.groups):
         try:

@@ -291,8 +291,23 @@ def test_a_dry_run_writes_nothing(world: World) -> None:
         target = world.source_alias if command == "failback" else world.target_alias
         done = CliRunner().invoke(root, [command, str(world.file), "--to", target, "--dry-run"])
         assert done.exit_code == 0, done.output
-        assert "nothing is written by --dry-run" in done.output
+        assert "nothing was written" in done.output
+        assert "way back: " in done.output
+        assert ("preflight: " in done.output) is (command != "failover")
     assert [dump(one, applications.topic) for one in (world.source, world.target)] == before
+    world.write_settings(**{"mirrorless.switch": "command:/no/such/command"})
+    done = CliRunner().invoke(root, ["switchover", str(world.file), "--to", world.target_alias, "--dry-run"])
+    assert done.exit_code == 1, done.output
+    assert "preflight: failed: " in done.output
+    assert "/no/such/command" in done.output
+
+
+def test_a_move_without_a_way_back_has_to_be_asked_for(world: World) -> None:
+    applications = Applications(world, keeps_names=True)
+    fill(world.source, applications.topic, [b"%d" % number for number in range(30)], partitions=PARTITIONS)
+    done = CliRunner().invoke(root, ["switchover", str(world.file), "--to", world.target_alias, "--yes"])
+    assert done.exit_code != 0
+    assert "has no way back: " in str(done.exception)
 
 
 def interrupt(patched: pytest.MonkeyPatch, name: str, *, after: bool) -> None:
