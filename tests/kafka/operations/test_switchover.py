@@ -244,6 +244,7 @@ def test_topics_that_move_alone_have_a_file_with_other_aliases(world: World, tmp
         eventually(lambda: bool(status_of(load(str(same.file)).flow(world.flow)).begun))
         status, _, said = applications.command("switchover", "--to", world.target_alias, "--yes")
         assert (status, "another file copies other topics" in said) == (2, True), said
+    world.copy_to_the_end()
     for one in (applications, alone):  # without closing the first
         fill(world.source, one.topic, [b"%d" % number for number in range(300, 330)], partitions=PARTITIONS)
         one.move(one.world.target_alias)
