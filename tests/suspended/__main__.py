@@ -9,9 +9,14 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from mirrorless.errors import MirrorlessError
 from mirrorless.local.embedded_kafka import ClusterSpec, start_clusters
-from tests.suspended.schedules import CASES, IDLE_MS, MEANWHILE, Schedule
+from tests.suspended.schedules import CASES, IDLE_MS, MEANWHILE, Case, Result, Schedule
+
+if TYPE_CHECKING:
+    from mirrorless.local.embedded_kafka import EmbeddedCluster
 
 _CLOCKS_S = (0.0, 120.0, -120.0)
 
@@ -20,6 +25,21 @@ def say(fields: dict[str, object]) -> None:
     """Write a line of JSON."""
     sys.stdout.write(json.dumps(fields) + "\n")
     sys.stdout.flush()
+
+
+def _run(
+    clusters: tuple[EmbeddedCluster, EmbeddedCluster],
+    folder: Path,
+    case: Case,
+    at: int,
+    *,
+    meanwhile: str,
+    ahead_s: float,
+) -> Result:
+    try:
+        return Schedule(clusters, folder, case).run(at, meanwhile, ahead_s=ahead_s)
+    except (AssertionError, MirrorlessError) as error:
+        return Result(label=f"write {at}", wrong=[f"{type(error).__name__}: {error}"])
 
 
 def main() -> None:
@@ -42,8 +62,9 @@ def main() -> None:
                 while time.monotonic() < until:
                     with tempfile.TemporaryDirectory() as folder:
                         ahead_s = _CLOCKS_S[clock % len(_CLOCKS_S)]
-                        result = Schedule(clusters, Path(folder), case).run(at, meanwhile, ahead_s=ahead_s)
-                        log = Path(folder, "process.log").read_text()[-3000:] if result.wrong else ""
+                        result = _run(clusters, Path(folder), case, at, meanwhile=meanwhile, ahead_s=ahead_s)
+                        said = Path(folder, "process.log")
+                        log = said.read_text()[-3000:] if result.wrong and said.exists() else ""
                     if not result.label:
                         break
                     done[str(case)] += 1

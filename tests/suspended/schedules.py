@@ -141,6 +141,8 @@ class Schedule:
                 self._written[world.source_alias].update(_TAIL)
             self._begin(OperationKind.FAILOVER, world.target_alias)
             self._write(world.target_alias, _LIVE, Result())
+            if not self.case.turns:
+                discover_topics(self.settings.flow(f"{world.target_alias}->{world.source_alias}"))
         elif self.case.command == "close":
             self._begin(OperationKind.SWITCHOVER, world.target_alias)
         elif self.case.command in ("abort", "continue"):
