@@ -10,7 +10,7 @@ TOOLS_READY := $(TOOLS)/.ready
 ENV ?= dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check demo test test-nightly suspended fuzz lint format requirements clean faults build-tools build deploy cost \
+.PHONY: help setup check demo test test-nightly suspended release-check release-notes dist fuzz lint format requirements clean faults build-tools build deploy cost \
 	docs docs-serve reference axe promtool cdk \
 	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-identical bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers active-active web-load
 
@@ -190,7 +190,23 @@ requirements: setup  ## pin the newest dependencies (needs uv on the path)
 	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --generate-hashes $(NOT_SHIPPED) --extra glue --output-file requirements/glue.txt
 	uv pip compile pyproject.toml --quiet --universal --python-version 3.13 --upgrade --no-header --generate-hashes $(NOT_SHIPPED) --extra functions --output-file requirements/functions.txt
 	uv pip compile requirements/browser.in --quiet --universal --python-version 3.11 --upgrade --no-header --generate-hashes --output-file requirements/browser.txt
+	uv pip compile requirements/dist.in --quiet --universal --python-version 3.11 --upgrade --no-header --generate-hashes --output-file requirements/dist.txt
 	uv pip compile requirements/sam.in --quiet --universal --python-version 3.11 --upgrade --no-header --generate-hashes --output-file requirements/sam.txt
+
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+release-check:  ## fail unless TAG is the version of pyproject.toml, and the changelog has a section for it
+	@[ "$(TAG)" = "v$(VERSION)" ] || { echo "tag $(TAG) is not v$(VERSION), the version of pyproject.toml"; exit 1; }
+	@grep --quiet '^## $(VERSION) - ' CHANGELOG.md || { echo "CHANGELOG.md has no section ## $(VERSION) - DATE"; exit 1; }
+
+release-notes:  ## the changelog's section of TAG
+	@awk -v version='$(TAG:v%=%)' '/^## /{found = $$2 == version; next} found' CHANGELOG.md
+
+dist:  ## the wheel, the source distribution and their checksums, in dist/
+	rm -rf dist .venv-dist
+	$(PYTHON) -m venv .venv-dist
+	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --requirement requirements/dist.txt
+	.venv-dist/bin/python -m build --outdir dist
+	cd dist && sha256sum mirrorless-* > SHA256SUMS
 
 clean:  ## remove what was built
 	rm -rf $(VENV) $(TOOLS) .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site

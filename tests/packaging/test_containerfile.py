@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -38,17 +39,21 @@ class Step(NamedTuple):
     arguments: str
 
 
-def steps() -> Iterator[Step]:
-    """Yield the instructions of the Containerfile, continued lines as one."""
+def steps(stage: str = "mirrorless") -> Iterator[Step]:
+    """Yield the instructions of a stage of the Containerfile, continued lines as one."""
     text = (ROOT / "Containerfile").read_text().replace("\\\n", " ")
+    now = ""
     for line in text.splitlines():
         if line and not line.startswith("#"):
             instruction, _, arguments = line.partition(" ")
-            yield Step(instruction, arguments)
+            if instruction == "FROM":
+                arguments, _, now = arguments.partition(" AS ")
+            if now == stage:
+                yield Step(instruction, arguments)
 
 
-def of(instruction: str) -> list[str]:
-    return [step.arguments for step in steps() if step.instruction == instruction]
+def of(instruction: str, stage: str = "mirrorless") -> list[str]:
+    return [step.arguments for step in steps(stage) if step.instruction == instruction]
 
 
 @pytest.fixture(scope="module")
@@ -116,14 +121,22 @@ def test_the_image_has_nothing_of_spark(image: Path) -> None:
 
 def test_the_image_is_slim_and_its_program_has_no_rights() -> None:
     (base,) = of("FROM")
-    assert base.startswith("python:")
-    assert base.endswith("-slim")
+    assert re.fullmatch(r"python:3\.13-slim@sha256:[0-9a-f]{64}", base)
     (user,) = of("USER")
     assert user not in ("root", "0")
-    assert any(one.startswith("useradd ") and one.endswith(f" {user}") for one in of("RUN"))
+    assert any(one.startswith("useradd ") and f" --uid {user} " in one for one in of("RUN"))
     instructions = [step.instruction for step in steps()]
     assert instructions.index("USER") < instructions.index("ENTRYPOINT")
     assert set(instructions[instructions.index("USER") :]).isdisjoint({"RUN", "COPY", "ADD"})
+
+
+def test_the_image_with_spark_is_the_other_one_with_a_jdk() -> None:
+    assert of("FROM", "spark") == ["mirrorless"]
+    assert of("USER", "spark") == ["root", "10001"]
+    assert "[spark]" in " ".join(of("RUN", "spark"))
+    (java,) = of("FROM", "java")
+    assert re.fullmatch(r"eclipse-temurin:17-jdk@sha256:[0-9a-f]{64}", java)
+    assert (ROOT / "Containerfile").read_text().rstrip().endswith("FROM mirrorless")  # without a target
 
 
 def test_the_context_is_the_wheel_alone() -> None:

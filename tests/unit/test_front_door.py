@@ -16,6 +16,7 @@ ROOT: Final = Path(__file__).parents[2]
 PROJECT: Final[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 WORKFLOWS: Final = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 TARGETS: Final = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+OF_THE_RUNNER: Final = {"cosign", "gh", "mkdir"}
 PYTHONS: Final = ["3.11", "3.12", "3.13"]
 
 
@@ -33,8 +34,15 @@ def names(requirements: list[str]) -> set[str]:
     return {re.split(r"[^a-z0-9-]", one.lower())[0] for one in requirements}
 
 
-def test_there_are_three_workflows() -> None:
-    assert [one.stem for one in WORKFLOWS] == ["check", "nightly", "test"]
+def test_there_are_four_workflows() -> None:
+    assert [one.stem for one in WORKFLOWS] == ["check", "nightly", "release", "test"]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_pinned_by_digest(workflow: Path) -> None:
+    used = [step["uses"] for job in jobs(workflow).values() for step in job["steps"] if "uses" in step]
+    assert used
+    assert [one for one in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", one)] == []
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
@@ -43,8 +51,8 @@ def test_a_workflow_runs_what_the_repository_has(workflow: Path) -> None:
     for command in commands(workflow):
         program, *arguments = command.split()
         if program == "make":
-            assert set(arguments) <= TARGETS
-        else:
+            assert {one for one in arguments if re.fullmatch(r"[a-z-]+", one)} <= TARGETS
+        elif program not in OF_THE_RUNNER:
             assert (ROOT / program).stat().st_mode & 0o100, f"{program} cannot be executed"
 
 
