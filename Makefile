@@ -11,7 +11,7 @@ ENV ?= dev
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check demo test test-nightly suspended release-check release-notes dist fuzz lint format requirements clean faults build-tools build deploy cost \
-	docs docs-serve reference axe promtool cdk \
+	docs docs-serve reference axe promtool helm actionlint cdk \
 	bench bench-quick bench-latency bench-failover bench-checkpoints bench-metadata bench-slot bench-verify bench-growth bench-new-topics bench-old-records bench-identical bench-first-record bench-function bench-engines bench-link-cuts plots bench-round-trips switchovers active-active web-load
 
 help:  ## what can be made
@@ -127,6 +127,19 @@ $(PROMTOOL):
 	dpkg-deb --fsys-tarfile $@.deb/prometheus_*.deb | tar --extract --directory $@.deb ./usr/bin/promtool
 	mv $@.deb/usr/bin/promtool $@
 	rm -r $@.deb
+
+HELM := $(or $(MIRRORLESS_CACHE),$(HOME)/.cache/mirrorless)/helm
+helm: $(HELM)  ## build helm (needs Go) into the cache, once, for the tests of the chart
+
+$(HELM):
+	GOBIN=$(@D) CGO_ENABLED=0 go install helm.sh/helm/v3/cmd/helm@v3.18.4
+
+ACTIONLINT := $(or $(MIRRORLESS_CACHE),$(HOME)/.cache/mirrorless)/actionlint
+actionlint: $(ACTIONLINT)  ## build actionlint (needs Go) into the cache, and check the workflows with it
+	$(ACTIONLINT) -color
+
+$(ACTIONLINT):
+	GOBIN=$(@D) CGO_ENABLED=0 go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.7
 
 axe: $(READY)  ## fetch axe-core (needs npm) for the tests of the page's accessibility, once
 	$(BIN)/python -m tests.support.axe

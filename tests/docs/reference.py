@@ -19,7 +19,7 @@ from mirrorless.cli import root
 from mirrorless.metrics import METRICS, Emitter, Metric
 from mirrorless.rights import ROWS, Function, On, Row, Side, without_implied
 from mirrorless.settings.explain import client_explanations, explanations
-from tests.docs import monitoring, openapi
+from tests.docs import llms, monitoring, openapi
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -202,6 +202,7 @@ def main() -> None:
             sys.stdout.write(f"{path.relative_to(DOCS.parent)}\n")
     openapi.FILE.write_text(openapi.text(), encoding="utf-8")
     monitoring.write()
+    llms.FILE.write_text(llms.text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from mirrorless.functions.environment import CopyEnvironment, DrillEnvironment, 
 from mirrorless.metrics import METRICS
 from mirrorless.rights import CONNECT
 from mirrorless.settings.model import FLOW_KEYS, WORKER_KEYS
+from tests.docs import llms
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -56,3 +57,7 @@ def test_every_function_is_in_the_functions_page(name: str) -> None:
 @pytest.mark.parametrize("field", VARIABLES.values(), ids=lambda field: str(field.alias))
 def test_every_variable_is_in_the_functions_page(field: FieldInfo) -> None:
     assert f"| `{field.alias}` |" in (DOCS / "functions.md").read_text()
+
+
+def test_the_list_for_language_models_is_current() -> None:
+    assert llms.FILE.read_text(encoding="utf-8") == llms.text(), "run make reference"

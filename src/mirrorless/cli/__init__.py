@@ -13,6 +13,7 @@ from mirrorless.errors import MirrorlessError
 
 _COMMANDS = {
     "apply": ("mirrorless.cli.apply", "apply"),
+    "completion": ("mirrorless.cli.completion", "completion"),
     "config": ("mirrorless.cli.config", "group"),
     "consume": ("mirrorless.cli.consume", "consume"),
     "demo": ("mirrorless.cli.demo", "demo"),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WITHOUT_JSON: Final = {
+    "mirrorless completion",
     *("mirrorless config convert", "mirrorless demo", "mirrorless kafka up", "mirrorless run", "mirrorless web"),
 }
 """They print as they go, for people or a log, or a configuration file; the page has all of it as JSON."""

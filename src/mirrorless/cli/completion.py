@@ -1,0 +1,26 @@
+"""`mirrorless completion`: the script by which a shell completes commands and options."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from mirrorless.errors import MirrorlessError
+
+
+@click.command
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the script that completes commands and options in SHELL.
+
+    bash: `eval "$(mirrorless completion bash)"` in ~/.bashrc; zsh: the same in ~/.zshrc; fish:
+    `mirrorless completion fish > ~/.config/fish/completions/mirrorless.fish`. bash has to be 4.4 or newer.
+
+    Exit status 0: printed; 2: the shell is too old.
+    """
+    made_by = get_completion_class(shell)
+    if made_by is None:
+        raise MirrorlessError(f"{shell} has no completion")
+    root = context.find_root()
+    click.echo(made_by(root.command, {}, root.info_name or "mirrorless", "_MIRRORLESS_COMPLETE").source())
