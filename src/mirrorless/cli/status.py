@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +21,7 @@ from mirrorless.errors import MirrorlessError
 from mirrorless.heartbeats import last_heartbeat
 from mirrorless.local.listing import Listing
 from mirrorless.metadata.fences import unexplained_fences
+from mirrorless.operation_log.records import OperationOutcome
 from mirrorless.operations.run import show
 from mirrorless.settings import load
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from mirrorless.copy.flow.status import FlowStatus
+    from mirrorless.operation_log.records import OperationState
     from mirrorless.settings import Flow, Settings
 
     Fields = Mapping[str, Any]
@@ -52,11 +55,15 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
     """
     settings = load(file)
     found = {flow.name: _fields(flow, settings.file) for flow in chosen_flows(settings, name)}
-    open_operations = _open_operations(settings)
+    operations = _operations(settings)
+    open_operations = _open_operations(operations)
+    places = _applications(operations)
     if as_json:
-        print_json({"flows": found, "operations": open_operations})
+        print_json({"flows": found, "operations": open_operations, "applications": places})
     else:
         _print(found)
+        for place in places:
+            click.echo(_place_line(place, file))
         for one in open_operations:
             click.echo(
                 f"{one['kind']} {one['operation']} from {one['from']} to {one['to']} is open, last run by "
@@ -65,12 +72,16 @@ def status(file: str, *, name: str | None, as_json: bool) -> None:
     sys.exit(_status(found.values()))
 
 
-def _open_operations(settings: Settings) -> list[dict[str, str]]:
-    """The operations that are neither completed nor undone; what does not answer is among the flows' errors."""
+def _operations(settings: Settings) -> list[OperationState]:
+    """All operations, the oldest first; what does not answer is among the flows' errors."""
     try:
-        operations, _ = show(settings)
+        return show(settings)[0]
     except MirrorlessError:
         return []
+
+
+def _open_operations(operations: Iterable[OperationState]) -> list[dict[str, str]]:
+    """The operations that are neither completed nor undone."""
     return [
         {
             "operation": one.id,
@@ -82,6 +93,35 @@ def _open_operations(settings: Settings) -> list[dict[str, str]]:
         for one in operations
         if one.is_open
     ]
+
+
+def _applications(operations: Iterable[OperationState]) -> list[dict[str, Any]]:
+    """Where the last completed operation of each pair of clusters has moved applications, and its standing fence."""
+    last: dict[frozenset[str], OperationState] = {}
+    for one in operations:
+        if one.outcome is OperationOutcome.COMPLETED:
+            last[frozenset({one.request.source, one.request.target})] = one
+    return [
+        {
+            "on": one.request.target,
+            "since_ms": one.ended_ms or one.created_ms,
+            "by": f"{one.request.kind} {one.id}",
+            "fenced": one.request.source if one.standing_fence else None,
+            "fenced_topics": len(one.standing_fence.get("topics", ())),
+        }
+        for one in last.values()
+    ]
+
+
+def _place_line(place: Mapping[str, Any], file: str) -> str:
+    since = datetime.fromtimestamp(place["since_ms"] / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    line = f"applications are on {place['on']} since {since}, by {place['by']}"
+    if place["fenced"] is None:
+        return line
+    return (
+        f"{line}; writers of {place['fenced_topics']:,} topics of {place['fenced']} are blocked by its fence until "
+        f"`mirrorless operation {file} close`"
+    )
 
 
 def _status(flows: Iterable[Fields]) -> int:

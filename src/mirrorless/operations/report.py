@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.doctor.findings import Status
-from mirrorless.operation_log.records import OperationOutcome, StepState
+from mirrorless.operation_log.records import OperationKind, OperationOutcome, StepState
 from mirrorless.operations.kinds import steps_of
 from mirrorless.operations.results import SHOWN_LINES, count_of
 from mirrorless.report_html import badge, bullets, document, figure, grid
@@ -56,6 +56,7 @@ def as_fields(ended: Ended) -> dict[str, Any]:
         "error": ended.error,
         "lines": list(ended.lines),
         "warnings": list(ended.warnings),
+        "next": next_step(ended),
         "writers_blocked_seconds": blocked_s(operation),
         "steps": [
             {
@@ -134,6 +135,23 @@ def _lines(ended: Ended) -> Iterator[str]:
         if left > 0:
             yield f"    and {count_of(left, 'line')} more; the JSON report has all of them"
         yield f"  {_advice(ended)}"
+    if ended.error is None:
+        yield f"  next: {next_step(ended)}"
+
+
+def next_step(ended: Ended) -> str:
+    """Return what to do after an operation, with the command for it."""
+    operation, request = ended.operation, ended.operation.request
+    if operation.outcome is not OperationOutcome.COMPLETED:
+        return _advice(ended)
+    if request.kind is OperationKind.FAILOVER:
+        return f"when {request.source} is back, return with `mirrorless failback FILE --to {request.source}`"
+    if operation.standing_fence:
+        return (
+            f"writers of {request.source} are blocked; when no client writes there any more, run "
+            "`mirrorless operation FILE close`, which removes the fence"
+        )
+    return "nothing is left to do; `mirrorless status FILE` shows how the flows copy"
 
 
 def _about_groups(operation: OperationState) -> Iterator[str]:

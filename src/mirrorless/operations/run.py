@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 _ATTEMPTS: Final = 3
 _RETRY_S: Final = 2.0
+ALREADY_THERE: Final = "applications are there"
+"""The name by which a move to where applications are is accepted nevertheless."""
 _REFUSED: Final = "applications have moved, but offsets of groups were refused"
 _AT_ONCE: Final = "another operation began at the same time; try again"
 
@@ -112,6 +114,7 @@ def begin(
         if kind is not OperationKind.FAILBACK and opposite(pair.forward) is not None:
             refuse_other_turn(pair.forward)
         refuse_fenced(earlier, pair, kind)
+        refuse_again(earlier, pair, kind, terms)
         refuse_other_files(pair)
         _close_missed(earlier, pair)
         request = request_of(pair, kind, terms)
@@ -156,6 +159,21 @@ def abort(settings: Settings, *, take_over: bool = False, progress: OperationPro
             return _undone(_steps(operation), context, ownership, progress, ("aborted by the operator", ()))
         finally:
             ownership.release()
+
+
+def refuse_again(earlier: Operations, pair: ClusterPair, kind: OperationKind, terms: Terms) -> None:
+    """Raise `OperationError` if the last operation of the pair has moved the same there; `terms` may accept it."""
+    last = earlier.last_completed(pair.aliases)
+    target = pair.forward.target.alias
+    if last is None or kind is OperationKind.FAILOVER or ALREADY_THERE in terms.accepted:
+        return
+    if last.request.target == target and (last.request.topics, last.request.groups) == (terms.topics, terms.groups):
+        since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime((last.ended_ms or last.created_ms) / 1000))
+        close = f"; `mirrorless operation {pair.settings.file} close` removes the fence" if last.standing_fence else ""
+        raise OperationError(
+            f"applications are on {target} since {since}, by {last.request.kind} {last.id}, so there is nothing to "
+            f"move{close}; if they were moved back otherwise, give --accept '{ALREADY_THERE}'"
+        )
 
 
 def _find_open(settings: Settings) -> tuple[OperationState, ClusterPair, dict[str, str]]:

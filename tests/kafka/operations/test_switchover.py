@@ -219,11 +219,16 @@ def test_a_flow_that_keeps_names_moves_as_a_whole(world: World) -> None:
         report = applications.move(world.target_alias)
         assert report["writers_blocked_seconds"] < 20
         assert any("no way back" in line or "there is no opposite flow" in line for line in report["warnings"])
+        assert "mirrorless operation FILE close" in report["next"]
         before = sum(applications.writer.written)
         eventually(lambda: sum(applications.writer.written) > before + 300)
         applications.check()
         status, shown, said = applications.command("status")
         assert shown["flows"][world.flow]["state"] == "stopped", shown
+        (place,) = shown["applications"]
+        assert (place["on"], place["fenced"], place["fenced_topics"]) == (world.target_alias, world.source_alias, 1)
+        status, _, said = applications.command("switchover", "--to", world.target_alias, "--yes")
+        assert (status, f"applications are on {world.target_alias} since " in said) == (2, True), said
     config = topic_configs(Admin(plain(world.target)), [applications.topic])[0][applications.topic]
     assert config["max.message.bytes"].origin != Origin.TOPIC
 

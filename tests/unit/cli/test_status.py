@@ -38,7 +38,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(status, "status_of", lambda _flow, **_: found)
     monkeypatch.setattr(status, "last_heartbeat", refused)
     monkeypatch.setattr(status, "unexplained_fences", lambda _flow, _ends: [])
-    monkeypatch.setattr(status, "_open_operations", lambda *_: [])
+    monkeypatch.setattr(status, "_operations", lambda *_: [])
     return str(path)
 
 
