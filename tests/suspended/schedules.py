@@ -141,13 +141,18 @@ class Schedule:
                 self._written[world.source_alias].update(_TAIL)
             self._begin(OperationKind.FAILOVER, world.target_alias)
             self._write(world.target_alias, _LIVE, Result())
-            if not self.case.turns:
-                discover_topics(self.settings.flow(f"{world.target_alias}->{world.source_alias}"))
+            self._discover_back()
         elif self.case.command == "close":
             self._begin(OperationKind.SWITCHOVER, world.target_alias)
+            self._discover_back()
         elif self.case.command in ("abort", "continue"):
             with patch.object(QuietStep, "act", _lose):
                 run.begin(self.settings, OperationKind.SWITCHOVER, world.target_alias, Terms())
+
+    def _discover_back(self) -> None:
+        """Let the opposite flow's topics be there, so that its preflight passes."""
+        if not self.case.turns:
+            discover_topics(self.settings.flow(f"{self.world.target_alias}->{self.world.source_alias}"))
 
     def _begin(self, kind: OperationKind, target: str) -> None:
         ended = run.begin(self.settings, kind, target, Terms(stranded=self.case.stranded))

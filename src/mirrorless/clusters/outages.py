@@ -231,8 +231,11 @@ class _Watch:
 
     def _pause_until_changed(self, state: _State, seconds: float) -> None:
         """Wait so long, or if the login was refused until its settings change."""
+        if not state.refused:
+            self._pause(seconds)
+            return
         until = time.monotonic() + seconds
-        before = self._attempts.login_digest(state.cluster) if state.refused else None
+        before = self._attempts.login_digest(state.cluster)
         while (left := until - time.monotonic()) > 0 and not self._ended:
             self._pause(min(left, _LOOK_S))
             if before is not None and self._attempts.login_digest(state.cluster) != before:

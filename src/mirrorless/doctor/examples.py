@@ -32,5 +32,10 @@ def examples(patterns: Iterable[str], selects: Callable[[str], bool]) -> list[st
     return found
 
 
+def is_invented(name: str) -> bool:
+    """Whether a name is one of `examples` that no topic or group has."""
+    return name.endswith(_NAME)
+
+
 def _plain(pattern: str) -> str:
     return re.sub(r"\\([.\-_])", r"\1", pattern)

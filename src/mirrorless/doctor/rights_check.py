@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from mirrorless.clusters.msk import is_serverless
 from mirrorless.clusters.side_by_side import each
-from mirrorless.doctor.examples import examples, literals
+from mirrorless.doctor.examples import examples, is_invented, literals
 from mirrorless.doctor.findings import Finding, Status, some_of
 from mirrorless.doctor.probes import NotSaid
 from mirrorless.filters import group_filter_for, topic_filter_for
@@ -64,15 +64,22 @@ def _check(flow: Flow, side: Side, rows: Sequence[Row], *, probes: Probes, names
         refused = sorted(_refused(probes, row, things))
     except NotSaid as error:
         return Finding(check=check, status=Status.NOT_CHECKED, text=str(error), cluster=alias)
+    invented = row.on is On.GROUPS and all(map(is_invented, things))
+    if not refused and invented:
+        # A right on a name that no group has says nothing about a group that this user may not see.
+        text = f"no group is visible on {flow.source.alias} that `groups` selects; one that exists may be hidden"
+        fix = f"on {alias}, allow the flow's user {row.operation} on all groups of `groups`: {_patterns(flow)}"
+        return Finding(check=check, status=Status.WARNING, text=text, cluster=alias, fix=fix)
     if not refused:
         text = f"granted on {_on(row.on, things)}" if things else "granted"
         return Finding(check=check, status=Status.OK, text=text, cluster=alias)
     required = [one for one in rows if one.required]
-    fix = f"on {alias}, allow the flow's user {row.operation} on {_on(row.on, refused)}"
+    on = f"all groups of `groups`: {_patterns(flow)}" if invented else _on(row.on, refused)
+    fix = f"on {alias}, allow the flow's user {row.operation} on {on}"
     fix += f" (MSK IAM: {', '.join((CONNECT, *row.iam_actions))})"
     if not required:
         return Finding(check=check, status=Status.WARNING, text=_lesser(row, refused), cluster=alias, fix=fix)
-    which = _on(row.on, refused)
+    which = on if invented else _on(row.on, refused)
     if len(refused) < len(things):
         which = f"{len(refused)} of {len(things)} {row.on.kind}s, among them {some_of(refused)}"
     purposes: dict[str, list[Function]] = {}
@@ -84,6 +91,10 @@ def _check(flow: Flow, side: Side, rows: Sequence[Row], *, probes: Probes, names
     needed_by = ", ".join(f"{' and '.join(functions)} to {why}" for why, functions in purposes.items())
     text = f"no {row.operation} on {which}; needed by {needed_by}"
     return Finding(check=check, status=Status.FAILED, text=text, cluster=alias, fix=fix)
+
+
+def _patterns(flow: Flow) -> str:
+    return ", ".join("*" if pattern == ".*" else pattern for pattern in flow.groups)
 
 
 def _is_about_acls(row: Row) -> bool:

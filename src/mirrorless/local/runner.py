@@ -43,6 +43,9 @@ _ENDING_S = 0.5
 _THREADS = 1024
 """Maximum number of slots at once, or as many as the configuration has: it may be raised while the flow runs."""
 
+_READ_EVERY_S = 1.0
+_READ_SELDOM = 50
+
 
 class StopRequest:
     """Set by the first SIGINT or SIGTERM; then the run ends."""
@@ -167,9 +170,31 @@ def _outages_shown(settings: Settings, display: Display) -> AbstractContextManag
     def tell(alias: str, text: str, *, is_error: bool) -> None:
         (display.trouble if is_error else display.note)(f"cluster {alias}", text)
 
-    return outages.watched(
-        _clusters(settings), lambda: _clusters(load(settings.file)), attempts=LoginAttempts(), tell=tell
-    )
+    return outages.watched(_clusters(settings), _Current(settings).clusters, attempts=LoginAttempts(), tell=tell)
+
+
+class _Current:
+    """The clusters as the configuration has them now, for any number of threads.
+
+    It is read again at most once a second, and so seldom that this takes a fiftieth of a core: with many clusters away
+    each of them asks every few seconds.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._file = settings.file
+        self._clusters = _clusters(settings)
+        self._lock = threading.Lock()
+        self._again = 0.0
+
+    def clusters(self) -> list[Cluster]:
+        """Return them; raises `MirrorlessError` if the configuration cannot be read."""
+        with self._lock:
+            began = time.monotonic()
+            if began >= self._again:
+                self._again = began + _READ_EVERY_S
+                self._clusters = _clusters(load(self._file))
+                self._again = time.monotonic() + max(_READ_EVERY_S, _READ_SELDOM * (time.monotonic() - began))
+            return self._clusters
 
 
 def _clusters(settings: Settings) -> list[Cluster]:
