@@ -22,6 +22,8 @@ CHART: Final = ROOT / "charts" / "mirrorless"
 PROJECT_VERSION: Final = re.search(r'^version = "(.*)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
 HELM: Final = shutil.which("helm") or str(cache_folder(os.environ) / "helm")
 with_helm = pytest.mark.skipif(not Path(HELM).exists(), reason="helm is not there: make helm")
+# One that was built by `go install` believes in a cluster of 1.20.
+CLUSTER: Final = ("--kube-version", "1.33.0")
 USUAL: Final = ("--set", "image.repository=r.example/mirrorless", "--set", "configuration=clusters = a\\, b")
 EVERYTHING: Final = (
     *("--set", "image.repository=r.example/mirrorless", "--set", "existingSecret=mm2", "--set", "replicas=2"),
@@ -37,7 +39,7 @@ def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def rendered(*settings: str) -> dict[str, Any]:
-    done = helm("template", "prod", str(CHART), *settings)
+    done = helm("template", *CLUSTER, "prod", str(CHART), *settings)
     assert done.returncode == 0, done.stderr
     return {one["kind"]: one for one in yaml.safe_load_all(done.stdout) if one}
 
@@ -97,7 +99,7 @@ def test_everything_that_can_be_set_arrives() -> None:
     ],
 )
 def test_what_is_missing_is_one_line(settings: tuple[str, ...], line: str) -> None:
-    done = helm("template", "prod", str(CHART), *settings)
+    done = helm("template", *CLUSTER, "prod", str(CHART), *settings)
     assert done.returncode != 0
     assert line in done.stderr
 
