@@ -47,6 +47,7 @@ def wait_for(condition: Callable[[], bool], *, seconds: float = 150, running: Mi
         time.sleep(0.05)
 
 
+@pytest.mark.nightly
 def test_available_now_twice_in_a_row_copies_nothing_the_second_time(world: World) -> None:
     """One of the topics gets identical offsets."""
     topic, exact = world.topic(partitions=4), world.topic()

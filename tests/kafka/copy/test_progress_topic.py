@@ -56,8 +56,10 @@ def test_every_epoch_is_announced_under_a_key_that_connect_does_not_ask_for(worl
         topic.encode(),
     )
     said = json.loads(value or b"")
-    topic_id = uuid.UUID(said.pop("topicId"))
-    assert topic_id.int
+    source_id, remote_id = (uuid.UUID(said.pop(name)) for name in ("topicId", "remoteId"))
+    assert source_id.int
+    assert remote_id.int
+    assert source_id != remote_id
     assert said == {"start": 0, "downstream": 0, "reason": "first copy", "kind": "FIRST_COPY", "sourceEnd": 1}
 
 

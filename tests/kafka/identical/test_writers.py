@@ -70,6 +70,7 @@ def foreign_markers(world: World, topic: str, count: int) -> None:
         net.close()
 
 
+@pytest.mark.nightly
 def test_of_two_processes_the_first_one_stops(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     hurry(monkeypatch)
     topic = identical(world)

@@ -8,6 +8,7 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from click.testing import CliRunner
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AclBindingFilter, AdminClient, NewPartitions, OffsetSpec, ResourceType
@@ -30,8 +31,6 @@ from tests.support.secured import eventually
 from tests.support.world import fill, producer
 
 if TYPE_CHECKING:
-    import pytest
-
     from mirrorless.local.embedded_kafka import EmbeddedCluster
     from mirrorless.settings import Flow
     from tests.support.world import World
@@ -139,6 +138,7 @@ def test_a_pair_without_faults_passes_and_is_not_changed(world: World) -> None:
     assert 0 < report["rto"]["seconds"] < 300
 
 
+@pytest.mark.nightly
 def test_the_canary_moves_there_and_back_and_nothing_else_changes(world: World) -> None:
     orders, back = world.topic(2), f"{world.target_alias}->{world.source_alias}"
     fill(world.source, orders, [b"%d" % number for number in range(300)], partitions=2)

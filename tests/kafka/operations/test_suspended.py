@@ -49,13 +49,17 @@ def impatient() -> Iterator[tuple[EmbeddedCluster, EmbeddedCluster]]:
     ("case", "schedule"),
     [
         # The live topic has the name of the one that is to be deleted.
-        (Case("failback", turns=True, stranded="reset"), ("DeleteTopicsRequest", "continue", 0)),
+        pytest.param(
+            Case("failback", turns=True, stranded="reset"),
+            ("DeleteTopicsRequest", "continue", 0),
+            marks=pytest.mark.nightly,
+        ),
         # The abort was to save the tail.
         (Case("failback", turns=True, stranded="reset"), ("DeleteTopicsRequest", "abort", -120)),
         # No operation would explain the fence.
         (Case("switchover"), ("incremental_alter_configs", "abort", 120)),
         # Clients would be sent to the cluster that was left.
-        (Case("switchover", turns=True), ("switch file", "continue", 0)),
+        pytest.param(Case("switchover", turns=True), ("switch file", "continue", 0), marks=pytest.mark.nightly),
     ],
     ids=["delete-continue", "delete-abort", "fence-abort", "switch-continue"],
 )

@@ -58,6 +58,7 @@ def dump(cluster: EmbeddedCluster, prefix: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.nightly
 def test_there_and_back_with_rights_of_their_own(world: World) -> None:
     """Fence `acl`: the user of applications has rights on the old cluster only, before they move."""
     applications = Applications(world, {"mirrorless.fence": "acl"}, log_in=True)
@@ -153,6 +154,7 @@ def test_writers_that_the_fence_does_not_bind_are_found(world: World) -> None:
     assert dump(world.source, applications.topic)["acls"] == granted
 
 
+@pytest.mark.nightly
 def test_topics_with_records_of_both_sides(world: World) -> None:
     """`mirrorless.loops=skip`: both flows copy before and after; a fence that blocks one stays until it is closed."""
     applications = Applications(world, shares_topics=True)

@@ -29,6 +29,7 @@ def write(cluster: EmbeddedCluster, topic: str, first: int, end: int) -> None:
     assert client.flush(30) == 0
 
 
+@pytest.mark.nightly
 def test_it_is_left_and_the_others_copy_on(world: World) -> None:
     with start_clusters([ClusterSpec(name="third")]) as more:
         third, aliases = more["third"], (world.source_alias, world.target_alias, "third")

@@ -6,6 +6,7 @@ import shutil
 import time
 from typing import TYPE_CHECKING
 
+import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
@@ -93,6 +94,7 @@ def test_a_password_that_is_changed_is_used(secured: Secured, tmp_path: Path) ->
         change_password(secured.source, USER_PASSWORD)
 
 
+@pytest.mark.nightly
 def test_certificates_that_are_replaced_in_their_files_are_used(secured: Secured, tmp_path: Path) -> None:
     client, trust = tmp_path / "client.p12", tmp_path / "ca.pem"
     shutil.copy(secured.client, client)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from tests.kafka.identical.test_identical_copy import identical
@@ -67,6 +68,7 @@ def query(spark: SparkSession, cluster: EmbeddedCluster, topic: str, folder: Pat
     return sorted(row.value for row in spark.read.parquet(str(folder / "sink")).collect())
 
 
+@pytest.mark.nightly
 def test_a_file_and_a_checkpoint_move_there_and_back(world: World, spark: SparkSession, tmp_path: Path) -> None:
     """The topic begins late and has holes: what was deleted, markers and aborted records."""
     world.write_settings(**{"replication.policy.class": "IdentityReplicationPolicy"})
