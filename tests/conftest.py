@@ -30,6 +30,7 @@ settings.load_profile("untimed")
 
 HERE = Path(__file__).parent
 _SPARK = "tests/spark/"
+_PACKAGING = "tests/packaging/"
 # What is made for all tests of a folder, clusters or a build, is made once: one worker has the folder. Of Spark there
 # is one at a time, each of which takes all it can get, and says what it does within seconds.
 FOLDERS = (
@@ -37,7 +38,7 @@ FOLDERS = (
     "tests/kafka/metadata/",
     "tests/kafka/releases/",
     "tests/kafka/security/",
-    "tests/packaging/",
+    _PACKAGING,
     _SPARK,
 )
 
@@ -57,8 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest on one worker."""
-    items.sort(key=lambda item: not item.nodeid.startswith(_SPARK))
+    """Begin with what takes longest on one worker: Spark, then the build."""
+    items.sort(key=lambda item: (not item.nodeid.startswith(_SPARK), not item.nodeid.startswith(_PACKAGING)))
 
 
 @pytest.hookimpl(optionalhook=True)
