@@ -39,7 +39,7 @@ async def with_own_records(
     the leader are not replicated, `TROUBLE` and kafka-python's errors where the log cannot be read.
     """
     epoch = state.epoch if state.remembered and state.epoch is not None else copy.newest_epoch
-    known = _known_pair(copy, epoch)
+    known = known_pair(copy, epoch)
     if known is not None and known.downstream > state.log_end and not state.remembered and epoch in copy.announced:
         known = _KnownPair(copy.announced[epoch].downstream, 0)  # what the target has left of the epoch is searched
     if known is None or known.downstream > state.log_end:
@@ -58,7 +58,7 @@ async def with_own_records(
     if not state.remembered:
         last = search.last
         if last is not None and last.producer_epoch != epoch:
-            epoch, known = last.producer_epoch, _known_pair(copy, last.producer_epoch) or known
+            epoch, known = last.producer_epoch, known_pair(copy, last.producer_epoch) or known
         state = replace(
             state,
             epoch=None if last is None else last.producer_epoch,
@@ -76,7 +76,8 @@ def _none(known: _KnownPair, end: int) -> OwnRecords:
     return OwnRecords(known.downstream, 0, known.downstream - 1, end)
 
 
-def _known_pair(copy: PartitionCopy, epoch: int) -> _KnownPair | None:
+def known_pair(copy: PartitionCopy, epoch: int) -> _KnownPair | None:
+    """Return the newest known pair of an epoch: its progress, else its announcement; None if neither is known."""
     progress = copy.known_progress
     if progress is not None and progress.epoch == epoch and progress.sequence is not None:
         return _KnownPair(0 if progress.last_downstream is None else progress.last_downstream + 1, progress.sequence)

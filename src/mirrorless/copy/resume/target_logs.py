@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mirrorless.batches.header import SEQUENCES, BatchHeader, FormatError, scan
 from mirrorless.copy.partition.errors import append_error
 from mirrorless.copy.resume.decision import RemoteLogState
-from mirrorless.copy.resume.shared_target import with_own_records
+from mirrorless.copy.resume.shared_target import known_pair, with_own_records
 from mirrorless.errors import MirrorlessError
 from mirrorless.kafka_python import errors as kafka_errors
 from mirrorless.protocol import cluster_client
@@ -81,12 +81,11 @@ def _others_wrote(copy: PartitionCopy, state: RemoteLogState) -> bool:
         return False  # its log must not have other records
     if state.foreign_tail:
         return True
-    known = copy.known_progress
-    if known is None or known.epoch != state.epoch or known.sequence is None or state.last_sequence is None:
+    known = None if state.epoch is None else known_pair(copy, state.epoch)
+    if known is None or state.last_sequence is None:
         return False
-    downstream = 0 if known.last_downstream is None else known.last_downstream + 1
     own = (state.last_sequence + 1 - known.sequence) % SEQUENCES
-    return 0 < own < SEQUENCES // 2 and state.log_end - downstream > own
+    return 0 < own < SEQUENCES // 2 and state.log_end - known.downstream > own
 
 
 async def _searched(
