@@ -51,8 +51,8 @@ test-nightly: setup build-tools $(BROWSER_READY)  ## the tests that `make test` 
 fuzz: setup  ## parsers of settings against arbitrary input, about an hour of CPU
 	MIRRORLESS_FUZZ_EXAMPLES=$(or $(EXAMPLES),50000) $(BIN)/python -m pytest -m fuzz --timeout 0 tests/unit/settings/test_fuzz.py
 
-suspended: setup  ## every operation, suspended before each of its writes while another process continues or aborts it (COMMAND=x for one; hours)
-	$(BIN)/python -m tests.suspended $(if $(COMMAND),--command $(COMMAND))
+suspended: setup  ## every operation, suspended before each of its writes while another process continues or aborts it (CASE='failback' for some; hours)
+	$(BIN)/python -m tests.suspended $(if $(CASE),--case "$(CASE)")
 
 faults: setup  ## a copy under load while brokers, drivers, executors and connections are killed (20 minutes)
 	$(BIN)/python -m tests.faults

@@ -49,6 +49,12 @@ class Aws:
         """A new queue's URL."""
         return str(self.client("sqs").create_queue(QueueName=uuid.uuid4().hex)["QueueUrl"])
 
+    def bucket(self) -> str:
+        """A new bucket's name: moto's accounts are shared by all tests of a process."""
+        name = uuid.uuid4().hex
+        self.client("s3").create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
+        return name
+
 
 class Start(Protocol):
     """Starts a function for the world's flow."""

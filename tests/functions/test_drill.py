@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import uuid
 from typing import TYPE_CHECKING, Any
 
 from mirrorless.metrics import METRICS, Emitter
-from tests.functions.conftest import REGION
 from tests.support.events import schedule
 from tests.support.offsets import commit, flow_of
 from tests.support.world import fill
@@ -25,8 +23,7 @@ def stored(aws: Aws, bucket: str) -> dict[str, bytes]:
 
 
 def test_a_report_is_stored_and_figures_are_emitted(world: World, aws: Aws, start: Start) -> None:
-    topic, bucket = world.topic(), f"artifacts-{uuid.uuid4().hex}"
-    aws.client("s3").create_bucket(Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": REGION})
+    topic, bucket = world.topic(), aws.bucket()
     fill(world.source, topic, [b"%d" % number for number in range(100)])
     flow_of(world, groups=topic)
     world.copy_to_the_end()

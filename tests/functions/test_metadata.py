@@ -104,10 +104,9 @@ def test_the_configuration_comes_from_s3_with_secrets_and_parameters(world: Worl
             f"{world.source_alias}.bootstrap.servers": f"${{ssm:/{world.source_alias}}}",
         }
     )
-    s3 = aws.client("s3")
-    s3.create_bucket(Bucket="conf", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
-    s3.put_object(Bucket="conf", Key="mm2.properties", Body=world.file.read_bytes())
-    function = start("topic_discovery", MIRRORLESS_CONFIG="s3://conf/mm2.properties")
+    bucket = aws.bucket()
+    aws.client("s3").put_object(Bucket=bucket, Key="mm2.properties", Body=world.file.read_bytes())
+    function = start("topic_discovery", MIRRORLESS_CONFIG=f"s3://{bucket}/mm2.properties")
     assert function.invoke(schedule())["failed"] == 0
     assert partitions(world, world.remote(topic)) == 1
 

@@ -45,7 +45,8 @@ def _run(
 def main() -> None:
     """Run all schedules, or those of one command; a line for each, and at last their numbers."""
     parser = argparse.ArgumentParser(prog="tests.suspended", description=__doc__)
-    parser.add_argument("--command", help="of this command only")
+    parser.add_argument("--case", default="", help='cases whose name has this text, such as "failback" or "abort, turns"')
+    parser.add_argument("--meanwhile", choices=MEANWHILE, help="what the other process does; both unless told")
     parser.add_argument("--from-write", type=int, default=1)
     parser.add_argument("--every", type=int, default=1, help="each nth write only")
     parser.add_argument("--seconds", type=float, default=36_000.0, help="begin no schedule after so many seconds")
@@ -56,8 +57,8 @@ def main() -> None:
     until = time.monotonic() + given.seconds
     with start_clusters([ClusterSpec(name=name, settings=settings) for name in ("one", "two")]) as started:
         clusters = started["one"], started["two"]
-        for number, case in enumerate(one for one in CASES if given.command in (None, one.command)):
-            for meanwhile in MEANWHILE:
+        for number, case in enumerate(one for one in CASES if given.case in str(one)):
+            for meanwhile in (given.meanwhile,) if given.meanwhile else MEANWHILE:
                 at, clock = given.from_write, number
                 while time.monotonic() < until:
                     with tempfile.TemporaryDirectory() as folder:
