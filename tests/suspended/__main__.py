@@ -45,7 +45,7 @@ def _run(
 def main() -> None:
     """Run all schedules, or those of one command; a line for each, and at last their numbers."""
     parser = argparse.ArgumentParser(prog="tests.suspended", description=__doc__)
-    parser.add_argument("--case", default="", help='cases whose name has this text, such as "failback" or "abort, turns"')
+    parser.add_argument("--case", default="", help='cases whose name has this text, as "abort, turns"')
     parser.add_argument("--meanwhile", choices=MEANWHILE, help="what the other process does; both unless told")
     parser.add_argument("--from-write", type=int, default=1)
     parser.add_argument("--every", type=int, default=1, help="each nth write only")
