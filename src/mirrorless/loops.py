@@ -66,7 +66,7 @@ def others_on_circle(flow: Flow) -> list[Flow]:
     """Return the flows of `circle`, each with its own."""
     every = (flow, *flow.circle)
     return [
-        one.among(aliases=one.aliases, circle=[other for other in every if other.name != one.name])
+        one.among(aliases=one.aliases, circle=[other for other in every if other.name != one.name], beside=one.beside)
         for one in flow.circle
     ]
 

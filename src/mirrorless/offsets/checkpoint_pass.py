@@ -20,6 +20,7 @@ from mirrorless.filters import group_filter_for, topic_filter_for
 from mirrorless.formats import Checkpoint
 from mirrorless.offsets.checkpoints import CheckpointTopic, is_news, offsets_to_commit
 from mirrorless.offsets.failback import Returning, failback_of
+from mirrorless.offsets.other_sources import OtherSources
 from mirrorless.offsets.translation import How, Translated
 from mirrorless.offsets.turn_translation import translator_of
 
@@ -88,6 +89,7 @@ class Checkpoints:
         self._wants_topic = topic_filter_for(flow).selects
         self._create_topic()
         self._topic = CheckpointTopic(checkpoints_topic(flow), self._target, wanted=self._wants_group)
+        self._others = OtherSources(flow, self._target, wanted=self._wants_group)
         self._troubles: list[str] = []
         self._latencies_ms: list[int] = []
         self._on_source: set[str] = set()
@@ -138,7 +140,8 @@ class Checkpoints:
         if not self.translator.refresh(there, stopping=stopping):
             report.left = list(committed)
             return report
-        self._not_copied = {(self.translator.remote(place[0]), place[1]) for place in there if self._is_another(place)}
+        recreated = filter(self.translator.why_not, there)
+        self._not_copied = {(self.translator.remote(topic), partition) for topic, partition in recreated}
         deadline = time.monotonic() + walking_s
         answers = self.translator.translate(there, deadline=deadline)
         if self._way_back is not None and self._returning.wanted:
@@ -191,9 +194,8 @@ class Checkpoints:
         """
         activity, troubles = list_groups(self._target)
         report.troubles += troubles
-        known = {
-            group: self._meant(group, last) for group, last in self._topic.read().items() if group in self._on_source
-        }
+        every = {group: self._meant(group, last) for group, last in self._topic.read().items()}
+        known = self._others.held_back({group: last for group, last in every.items() if group in self._on_source})
         busy = {group for group, state in activity.items() if state.may_have_members}
         report.active = [group for group in known if group in busy]
         idle = [group for group in known if group not in busy]
@@ -257,14 +259,12 @@ class Checkpoints:
     def close(self) -> None:
         """Close all connections."""
         self._topic.close()
+        self._others.close()
         self._source_groups.close()
         if self._way_back is not None:
             self._way_back.close()
         self._target_groups.close()
         self.translator.close()
-
-    def _is_another(self, place: TopicPartition) -> bool:
-        return self.translator.why_not(place) is not None
 
     def _read_topic(self) -> None:
         self._topic.read()

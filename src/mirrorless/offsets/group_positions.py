@@ -22,6 +22,7 @@ from mirrorless.log_walk import Walk, Walker
 from mirrorless.loops import others_on_circle
 from mirrorless.offsets.checkpoints import CheckpointTopic
 from mirrorless.offsets.failback import Returning, failback_of
+from mirrorless.offsets.other_sources import OtherSources
 from mirrorless.offsets.translation import How, Translated, Unknown
 from mirrorless.offsets.turn_translation import translator_of
 
@@ -131,6 +132,7 @@ class GroupPositions:
         self._target_walker = Walker(flow.target)
         self._source_groups, self._target_groups = GroupOffsets(flow.source), GroupOffsets(flow.target)
         self._checkpoints = CheckpointTopic(checkpoints_topic(flow), target, wanted=self.selects)
+        self._others = OtherSources(flow, target, wanted=self.selects)
         self.translator = translator_of(flow, source=source, target=target)
         back = f"{flow.target.alias}->{flow.source.alias}"
         forward = next((one for one in others_on_circle(flow) if one.name == back), None)
@@ -154,6 +156,7 @@ class GroupPositions:
         there = self._on_target(names)
         committed = self._on_source(names)
         self._checkpoints.read()
+        self._others.read()
         returning = self._returning(committed)
         wanted: dict[TopicPartition, set[int]] = defaultdict(set)
         for offsets in committed.values():
@@ -235,6 +238,7 @@ class GroupPositions:
         remote partitions no checkpoint is valid.
         """
         self.troubles = []
+        self._others.read()
         known = {
             group: {place: one for place, one in offsets.items() if one.returns or not self._is_home(place[0])}
             for group, offsets in sorted(self._checkpoints.read().items())
@@ -249,7 +253,8 @@ class GroupPositions:
                 if place in halted:
                     answer = Unknown(NOT_COPIED)
                 elif place in logs:
-                    answer = Translated(logs[place].within(one.downstream), How.CHECKPOINT)
+                    earliest = self._others.earliest(group, place, one.downstream)
+                    answer = Translated(logs[place].within(earliest), How.CHECKPOINT)
                 left = logs[place].end - answer.downstream if isinstance(answer, Translated) else None
                 position = self._position(
                     *(group, place, answer),
@@ -267,6 +272,7 @@ class GroupPositions:
         self._source_groups.close()
         self._target_groups.close()
         self._checkpoints.close()
+        self._others.close()
         self.translator.close()
         self._target_walker.close()
         if self._way_back is not None:
@@ -336,6 +342,8 @@ class GroupPositions:
             and self.translator.line(place).fits(last.upstream, last.downstream)
         ):
             answer = replace(answer, downstream=last.downstream)
+        if (earliest := self._others.earliest(group, remote, answer.downstream)) < answer.downstream:
+            answer = replace(answer, downstream=earliest, how=How.NEAREST)
         early_by = max(0, most - answer.downstream)
         return self._position(group, remote, answer, place=place, source=one, there=there, early_by=early_by)
 

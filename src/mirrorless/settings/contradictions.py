@@ -78,8 +78,9 @@ def shared_topics(flows: Sequence[Flow]) -> Iterator[str]:
         if common is not None:
             yield (
                 f"{one.name} and {other.name} keep topic names and select {common}: a topic of both sources is one "
-                f"topic on {one.target.alias}, with the records of both, and a consumer group of both sources may skip "
-                "records there; select each topic in one of the two, or use DefaultReplicationPolicy"
+                f"topic on {one.target.alias}, with the records of both, and a consumer group of both sources "
+                "continues there at the earlier of its two positions; select each topic in one of the two, or use "
+                "DefaultReplicationPolicy, to have them apart"
             )
 
 

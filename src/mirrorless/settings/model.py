@@ -286,6 +286,7 @@ class Flow(_Frozen):
     # From the rest of the file: not settings of this flow, so neither shown nor explained with them.
     _other_aliases: tuple[str, ...] = PrivateAttr(default=())
     _circle: tuple[Flow, ...] = PrivateAttr(default=())
+    _beside: tuple[Flow, ...] = PrivateAttr(default=())
 
     @property
     def name(self) -> str:
@@ -317,11 +318,17 @@ class Flow(_Frozen):
         """The file's other enabled flows that are part of a directed cycle of clusters with this flow."""
         return self._circle
 
-    def among(self, *, aliases: Iterable[str], circle: Iterable[Flow]) -> Flow:
-        """Return this flow with what the rest of the file adds: the aliases of `clusters`, and its `circle`."""
+    @property
+    def beside(self) -> tuple[Flow, ...]:
+        """The file's other enabled flows to the same target."""
+        return self._beside
+
+    def among(self, *, aliases: Iterable[str], circle: Iterable[Flow], beside: Iterable[Flow] = ()) -> Flow:
+        """Return this flow with what the rest of the file adds: the aliases of `clusters`, `circle` and `beside`."""
         flow = self.model_copy()
         flow._other_aliases = tuple(alias for alias in aliases if alias not in (self.source.alias, self.target.alias))
         flow._circle = tuple(circle)
+        flow._beside = tuple(beside)
         return flow
 
     @property

@@ -1,4 +1,4 @@
-"""Adds to a flow what depends on the rest of the file: other aliases, and flows that lead back to its source."""
+"""Adds to a flow what depends on the rest of the file: other aliases, flows beside it, and those that lead back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def together(flows: Sequence[Flow], aliases: Sequence[str]) -> list[Flow]:
-    """Return the flows of one file, each with the file's aliases and its `circle`; `circle` is empty for most flows."""
+    """Return the flows of one file, each with the file's aliases, its `circle` (empty for most) and `beside`."""
     flows = [flow.among(aliases=aliases, circle=()) for flow in flows]
     reached = {flow.source.alias: _reached_from(flow.source.alias, flows) for flow in flows}
 
@@ -29,7 +29,8 @@ def together(flows: Sequence[Flow], aliases: Sequence[str]) -> list[Flow]:
                 and leads_to(flow.target.alias, other.source.alias)
                 and leads_to(other.target.alias, flow.source.alias)
             ]
-        found.append(flow.among(aliases=aliases, circle=circle))
+        beside = [other for other in flows if other is not flow and other.target.alias == flow.target.alias]
+        found.append(flow.among(aliases=aliases, circle=circle, beside=beside))
     return found
 
 
