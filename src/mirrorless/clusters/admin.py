@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from weakref import WeakValueDictionary
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -53,22 +55,46 @@ class _Heard:
             outages.noticed(self._alias, error)
 
 
+class _Connected:
+    """A client of librdkafka, with threads and connections of its own, closed with the last `Admin` that uses it."""
+
+    def __init__(self, settings: dict[str, Any], heard: _Heard) -> None:
+        self.heard = heard
+        self.client = AdminClient(settings)
+
+
+_connected: Final[WeakValueDictionary[tuple[object, ...], _Connected]] = WeakValueDictionary()
+"""The clients in use, by alias, generation and settings."""
+_connecting: Final = threading.Lock()
+
+
+def _client_of(cluster: Cluster, extra: Mapping[str, Any]) -> _Connected:
+    heard = _Heard(cluster.alias)
+    settings = for_confluent(cluster, role="admin", extra={"error_cb": heard.note, "logger": LIBRDKAFKA} | dict(extra))
+    # Functions among the values follow from the other settings; files may be replaced under the same names.
+    plain = sorted((name, repr(value)) for name, value in settings.items() if not callable(value))
+    key = cluster.alias, outages.generation(cluster.alias), *plain
+    if extra:
+        return _Connected(settings, heard)
+    with _connecting:
+        found = _connected.get(key)
+        if found is None:
+            found = _connected[key] = _Connected(settings, heard)
+        return found
+
+
 class Admin:
     """A confluent-kafka AdminClient for `cluster`; `client` is for batched calls, whose futures go through `result`.
 
-    `extra` is librdkafka's own settings.
+    Those of one cluster with equal settings share a client, in any thread; one with `extra`, librdkafka's own settings,
+    has a client of its own.
     """
 
     def __init__(self, cluster: Cluster, *, extra: Mapping[str, Any] | None = None) -> None:
         self.alias = cluster.alias
         self._servers = cluster.bootstrap_servers
-        self._heard = heard = _Heard(cluster.alias)
-        self.client = AdminClient(
-            for_confluent(
-                cluster, role="admin", extra={"error_cb": heard.note, "logger": LIBRDKAFKA} | dict(extra or {})
-            )
-        )
-
+        self._connected = _client_of(cluster, extra or {})
+        self._heard, self.client = self._connected.heard, self._connected.client
         outages.polled.add(self)
 
     def poll(self) -> None:

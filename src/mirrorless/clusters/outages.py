@@ -344,11 +344,11 @@ def require(cluster: Cluster, *, if_refused: bool = False) -> None:
         raise ClusterUnavailable(state.reason, cluster=cluster.alias)
 
 
-def generation(flow: Flow) -> tuple[int, ...]:
-    """Return a value that changes whenever clients of one end of the flow have to be made again."""
+def generation(*aliases: str) -> tuple[int, ...]:
+    """Return a value that changes whenever clients of one of the clusters have to be made again."""
     if _watch is None:
         return ()
-    states = [_watch.state(one.alias) for one in (flow.source, flow.target)]
+    states = [_watch.state(alias) for alias in aliases]
     return tuple(one.generation for one in states if one is not None)
 
 

@@ -19,3 +19,15 @@ def test_it_does_not_wait_for_the_garbage_collector() -> None:
         assert watched() is None
     finally:
         gc.enable()
+
+
+def test_those_of_one_cluster_share_a_client_until_its_settings_change() -> None:
+    cluster = Cluster(alias="A", bootstrap_servers="127.0.0.1:1")
+    one, same = Admin(cluster), Admin(cluster)
+    assert one.client is same.client
+    assert Admin(cluster.model_copy(update={"alias": "B"})).client is not one.client
+    assert Admin(cluster.model_copy(update={"client": {"client.id": "another"}})).client is not one.client
+    assert Admin(cluster, extra={"reconnect.backoff.max.ms": 60_000}).client is not one.client
+    client = id(one.client)
+    del one
+    assert id(same.client) == client

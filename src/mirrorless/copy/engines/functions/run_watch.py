@@ -61,7 +61,7 @@ class RunWatch:
         self._is_heartbeats = policy_for(flow).is_heartbeats_topic
         self._idle = idle
         self._ends = flow.source.alias, flow.target.alias
-        self._connections = partial(outages.generation, flow)
+        self._connections = partial(outages.generation, flow.source.alias, flow.target.alias)
         self._began_with = self._connections()
 
     @property
