@@ -149,6 +149,25 @@ def test_a_job_that_is_not_there_is_one_line(world: World, start: Start) -> None
     assert error["errorMessage"].startswith("job none: glue answered EntityNotFoundException: ")
 
 
+def test_without_a_job_functions_copy_and_a_flow_of_spark_says_what_to_change(world: World, start: Start) -> None:
+    world.topic()
+    world.discover()
+    world.write_settings(**{"mirrorless.engine": "functions"})
+    answer = start("job_supervisor").invoke(schedule())
+    assert (answer["engine"], answer["running"]) == ("functions", False)
+    # The file has changed since the deployment, which would refuse it.
+    world.write_settings(**{"mirrorless.engine": "auto"})
+    assert start("job_supervisor").invoke(schedule())["engine"] == "functions"
+    world.write_settings(**{"mirrorless.engine": "spark"})
+    function = start("job_supervisor")
+    function.begin(schedule())
+    error = function.end().error
+    assert error is not None
+    assert error["errorMessage"].startswith(
+        "the deployment has no copy job (GlueJobs=false), and mirrorless.engine is spark: "
+    )
+
+
 def test_before_topic_discovery_has_made_the_progress_topic_functions_are_chosen(
     world: World, aws: Aws, job: str, start: Start
 ) -> None:
