@@ -256,7 +256,7 @@ def by_functions(mb_s: float) -> float:
 
 def by_spark(mb_s: float, *, slot_mb_s: float, workers: Sequence[Worker] = WORKERS) -> float:
     """Return what a flow costs a month that the job copies."""
-    return job(mb_s, slot_mb_s=slot_mb_s, workers=workers).dollars + functions() + watching()
+    return job(mb_s, slot_mb_s=slot_mb_s, workers=workers).dollars + functions() + watching(by_job=True)
 
 
 def automatic(mb_s: float) -> float:
@@ -264,16 +264,17 @@ def automatic(mb_s: float) -> float:
     return min(by_functions(mb_s), by_spark(mb_s, slot_mb_s=MEASURED_MB_S))
 
 
-def watching(topics: int = TOPICS, lagging_h: float = LAGGING_H) -> float:
+def watching(topics: int = TOPICS, lagging_h: float = LAGGING_H, *, by_job: bool = False) -> float:
     """Return what metrics, alarms, dashboard and logs cost a month.
 
     A metric is paid by the hours in which it is sent: of the flow always, unless it is mostly zero; of a topic while it
-    lags; of `verify_copy` one hour a day, of `drill` one hour a week.
+    lags; of `verify_copy` one hour a day, of `drill` one hour a week; `job-running` while the job copies.
     """
     sent = [metric for metric in METRICS if metric.cloudwatch and not metric.sparse]
     hours_a_day = {Emitter.VERIFY_COPY: 1.0, Emitter.DRILL: 1 / 7}
     hours = sum(hours_a_day.get(metric.emitter, 24.0) for metric in sent if FLOW in metric.dimensions)
-    hours += topics * lagging_h * sum(TOPIC in metric.dimensions for metric in sent)
+    hours += topics * lagging_h * sum(TOPIC in metric.dimensions and metric.cloudwatch_topic for metric in sent)
+    hours += 24.0 * by_job
     return (
         hours / 24 * METRIC_MONTH
         + ALARM_METRICS * ALARM_MONTH
@@ -388,15 +389,16 @@ def main() -> None:
     print("\n| MB/s | by functions | by Spark | `auto` | goal | before | MSK Replicator | MSK Connect |")
     print("|---|---|---|---|---|---|---|---|")
     for mb_s in RATES:
+        functions_only = "too many" if copies(mb_s) is None else f"${by_functions(mb_s):,.0f}"
         spark = _range(*(by_spark(mb_s, slot_mb_s=slot) for slot in (MEASURED_MB_S, CAUTIOUS_MB_S)))
         print(
-            f"| {mb_s} | ${by_functions(mb_s):,.0f} | {spark} | **${automatic(mb_s):,.0f}** | under ${GOALS[mb_s]:,} "
+            f"| {mb_s} | {functions_only} | {spark} | **${automatic(mb_s):,.0f}** | under ${GOALS[mb_s]:,} "
             f"| {BEFORE[mb_s]} | ${replicator(mb_s):,.0f} | ${connect(mb_s):,.0f} ({connect_units(mb_s)} MCU) |"
         )
     print("\n| beside the engine | functions copy | the job copies |")
     print("|---|---|---|")
     print(f"| other functions | ${functions_beside_copy():.2f} | ${functions():.2f} |")
-    print(f"| watching | ${watching():.2f} | ${watching():.2f} |")
+    print(f"| watching | ${watching():.2f} | ${watching(by_job=True):.2f} |")
     print("\n| MB/s | from the source's zones | with `client.rack` | to the target's zones |")
     print("|---|---|---|---|")
     for mb_s in RATES:

@@ -57,7 +57,7 @@ class Metric:
 
     `cloudwatch` is False for what CloudWatch has as statistics (`-min`, `-max`, `-avg`) or as metric math (rates).
     A `sparse` metric is mostly zero: CloudWatch, paid by what is sent, gets no zeros of it, and alarms take a missing
-    value for zero.
+    value for zero. `cloudwatch_topic` is False for what CloudWatch gets of the flow only.
     `mm2` says that MirrorMaker 2 has a metric of that name.
     """
 
@@ -68,19 +68,37 @@ class Metric:
     dimensions: tuple[tuple[str, ...], ...] = _FLOW
     counts: bool = False
     cloudwatch: bool = True
+    cloudwatch_topic: bool = True
     sparse: bool = False
     mm2: bool = False
 
-    def is_sent(self, value: object) -> bool:
-        """Whether CloudWatch gets this value."""
-        return self.cloudwatch and not (self.sparse and value == 0)
+    def is_sent(self, value: object, *, of_topic: bool = False) -> bool:
+        """Whether CloudWatch gets this value, of the flow or of a topic."""
+        return self.cloudwatch and not (self.sparse and value == 0) and (self.cloudwatch_topic or not of_topic)
 
 
 def _spread(
-    name: str, meaning: str, emitter: Emitter, dimensions: tuple[tuple[str, ...], ...] = _BOTH
+    name: str,
+    meaning: str,
+    emitter: Emitter,
+    dimensions: tuple[tuple[str, ...], ...] = _BOTH,
+    *,
+    cloudwatch: bool = False,
 ) -> tuple[Metric, ...]:
-    """A latency as in MirrorMaker 2: the last value, and minimum, maximum and average of the last lease or run."""
-    plain = Metric(name=name, unit=Unit.MILLISECONDS, meaning=meaning, emitter=emitter, dimensions=dimensions, mm2=True)
+    """A latency as in MirrorMaker 2: the last value, and minimum, maximum and average of the last lease or run.
+
+    CloudWatch gets none of a topic: `lag-seconds` shows which one lags.
+    """
+    plain = Metric(
+        name=name,
+        unit=Unit.MILLISECONDS,
+        meaning=meaning,
+        emitter=emitter,
+        dimensions=dimensions,
+        cloudwatch=cloudwatch,
+        cloudwatch_topic=False,
+        mm2=True,
+    )
     others = (("min", "The minimum"), ("max", "The maximum"), ("avg", "The average"))
     return (
         plain,
@@ -145,6 +163,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         "replication-latency-ms",
         "Time from the newest record of a batch to its acknowledgement by the target.",
         Emitter.COPY,
+        cloudwatch=True,
     ),
     Metric(
         name="lag-records",
@@ -282,6 +301,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Offsets that were committed for groups on the target.",
         emitter=Emitter.CHECKPOINT,
         counts=True,
+        sparse=True,
     ),
     Metric(
         name="offsets-inexact",
@@ -304,6 +324,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         meaning="Heartbeats that were written to the target.",
         emitter=Emitter.HEARTBEAT,
         counts=True,
+        cloudwatch=False,
     ),
     Metric(
         name="heartbeat-latency-ms",
@@ -323,6 +344,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         unit=Unit.COUNT,
         meaning="1 while a run of the copy job is under way, else 0.",
         emitter=Emitter.JOB_SUPERVISOR,
+        sparse=True,
     ),
     Metric(
         name="job-paused",
@@ -335,6 +357,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         unit=Unit.COUNT,
         meaning="Functions that are to copy and have no invocation, each with partitions; 0 while the copy job is to.",
         emitter=Emitter.JOB_SUPERVISOR,
+        sparse=True,
     ),
     Metric(
         name="engine-functions",

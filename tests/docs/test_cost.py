@@ -96,9 +96,12 @@ def test_a_job_has_cores_for_its_slots_network_for_its_bytes_and_a_driver() -> N
 
 def test_what_is_not_sent_is_not_paid() -> None:
     flow = cost.watching(topics=0)
-    assert cost.watching(topics=1, lagging_h=24) - flow == pytest.approx(6 * 0.30)
-    assert cost.watching(topics=1, lagging_h=1) - flow == pytest.approx(6 * 0.30 / 24)
-    metrics = 18 * 0.30 + 3 * 0.30 / 24 + 5 * 0.30 / 168
+    assert cost.watching(topics=1, lagging_h=24) - flow == pytest.approx(4 * 0.30)
+    assert cost.watching(topics=1, lagging_h=1) - flow == pytest.approx(4 * 0.30 / 24)
+    assert cost.watching(by_job=True) - cost.watching() == pytest.approx(0.30)
+    # Issue 63: 12 dollars, with every alarm and 20 topics that lag an hour a day.
+    assert cost.watching() < 12
+    metrics = 12 * 0.30 + 3 * 0.30 / 24 + 5 * 0.30 / 168
     logs = sum(one.an_hour for one in (*cost.FUNCTIONS, cost.COPY_AT_REST)) * 730 * 1_500 / 1e9 * 0.50
     assert flow == pytest.approx(metrics + 29 * 0.10 + 0.50 + 3.0 + 730 * 30 * 0.01e-3 + logs)
 

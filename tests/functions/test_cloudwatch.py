@@ -58,8 +58,6 @@ def test_a_lease_is_published_per_flow_and_for_a_topic_that_fails(world: World, 
     assert {one["MetricName"] for one in listed} == {
         "record-count",
         "byte-count",
-        "record-age-ms",
-        "replication-latency-ms",
         "lag-records",
         "lag-seconds",
     }

@@ -70,7 +70,7 @@ def test_one_invocation_copies_for_a_tick_and_emits_heartbeats_and_checkpoints(w
     assert metrics["copy-running"] == [1]
     assert metrics["lag-records"][-1] == 0
     assert len(metrics["replication-latency-ms"]) >= 1
-    assert metrics["heartbeat-count"] == [answer["heartbeats"]["beats"]]
+    assert "heartbeat-count" not in metrics  # Prometheus only
     assert sum(metrics["checkpoint-count"]) == 1
 
     # Warm: no record is copied twice, and the invocation has ended its threads.

@@ -191,6 +191,38 @@ def test_endpoints_instead_of_nat(account: Account, tmp_path: Path) -> None:
     assert found["access of triggers to AWS"][1]["text"] == f"{account.subnets[1]}: endpoints for lambda, sts, sqs"
 
 
+def test_a_deployment_without_jobs_needs_less(account: Account, tmp_path: Path) -> None:
+    _write(account, "primary->backup.enabled = true\nmirrorless.engine = functions\n")
+    account.without_nat()
+    account.endpoints("glue", "monitoring", "logs")
+    everything = {"IpProtocol": "tcp", "FromPort": 0, "ToPort": 65535}
+    rule = everything | {"UserIdGroupPairs": [{"GroupId": account.group}]}
+    account.ec2.revoke_security_group_ingress(GroupId=account.group, IpPermissions=[rule])
+    account.allow(account.group, account.group, first=443, last=443)
+    account.allow(account.group, account.group, first=9098, last=9098)
+    account.parameters |= {"GlueJobs": "false"}
+    found = examined(account.samconfig(tmp_path), status=0)
+    assert wrong(found) == []
+    assert "zone" not in found
+    assert [one["text"].partition(" of vpc")[0] for one in found["security groups"]] == [account.group]
+
+
+def _write(account: Account, lines: str) -> None:
+    body = (CONFIGURATION + lines).encode()
+    account.client("s3").put_object(Bucket="conf", Key="mm2.properties", Body=body)
+
+
+def test_a_flow_that_spark_may_copy_is_refused_without_jobs(account: Account, tmp_path: Path) -> None:
+    _write(account, "primary->backup.enabled = true\n")
+    account.parameters |= {"GlueJobs": "false"}
+    refused = only(examined(account.samconfig(tmp_path)), "configuration")
+    assert refused["text"] == (
+        "s3://conf/mm2.properties: mirrorless.engine is auto, and GlueJobs=false deploys no Glue job: "
+        "the deployment is refused"
+    )
+    assert refused["fix"] == "set it to functions, or set GlueJobs=true"
+
+
 def test_endpoints_that_are_missing(account: Account, tmp_path: Path) -> None:
     account.without_nat()
     account.endpoints("s3", "glue", "lambda")

@@ -57,9 +57,8 @@ def test_a_job_that_does_not_run_is_started_once(world: World, aws: Aws, job: st
     assert function.metrics() == {
         "job-running": [1, 1],
         "job-paused": [0, 0],
-        "copy-missing": [0, 0],
         "engine-functions": [0, 0],
-        "job-starts": [1],  # no zeros of what is mostly zero
+        "job-starts": [1],  # no zeros of what is mostly zero, as is copy-missing
     }
 
 
@@ -86,7 +85,7 @@ def test_a_paused_flow_is_stopped_and_a_resumed_one_goes_on(world: World, aws: A
     assert paused["running"] is False
     assert function.invoke(schedule())["reason"] == "the flow is PAUSED"
     assert [one["JobRunState"] for one in runs(aws, job)] == ["STOPPING"]
-    assert function.metrics()["job-running"] == [1, 0, 0]
+    assert function.metrics()["job-running"] == [1]
     assert function.metrics()["job-paused"] == [0, 1, 1]
 
     states.write(TargetState.STARTED)
@@ -147,6 +146,25 @@ def test_a_job_that_is_not_there_is_one_line(world: World, start: Start) -> None
     assert error is not None
     assert error["errorType"] == "AwsError"
     assert error["errorMessage"].startswith("job none: glue answered EntityNotFoundException: ")
+
+
+def test_without_a_job_functions_copy_and_a_flow_of_spark_says_what_to_change(world: World, start: Start) -> None:
+    world.topic()
+    world.discover()
+    world.write_settings(**{"mirrorless.engine": "functions"})
+    answer = start("job_supervisor").invoke(schedule())
+    assert (answer["engine"], answer["running"]) == ("functions", False)
+    # The file has changed since the deployment, which would refuse it.
+    world.write_settings(**{"mirrorless.engine": "auto"})
+    assert start("job_supervisor").invoke(schedule())["engine"] == "functions"
+    world.write_settings(**{"mirrorless.engine": "spark"})
+    function = start("job_supervisor")
+    function.begin(schedule())
+    error = function.end().error
+    assert error is not None
+    assert error["errorMessage"].startswith(
+        "the deployment has no copy job (GlueJobs=false), and mirrorless.engine is spark: "
+    )
 
 
 def test_before_topic_discovery_has_made_the_progress_topic_functions_are_chosen(

@@ -93,7 +93,10 @@ def environment(expanded: Path, **parameters: str) -> dict[str, Stack]:
 def test_stacks_are_created_changed_and_deleted(expanded: Path, aws: Callable[[str], Any]) -> None:
     _upload_code(aws, environment(expanded))
     cloudformation = aws("cloudformation")
-    before, after = environment(expanded), environment(expanded, LogLevel="DEBUG", ForwardCopyFunctions="2")
+    before, after = (
+        environment(expanded),
+        environment(expanded, LogLevel="DEBUG", ForwardCopyFunctions="2", GlueJobs="false"),
+    )
     made = [name for name, stack in before.items() if resolved(stack, without=NOT_MADE)["Resources"]]
     made.sort(key=lambda name: next(at for at, part in enumerate(ORDER) if name.endswith(part)))
     names: dict[str, str] = {}
@@ -116,6 +119,11 @@ def test_stacks_are_created_changed_and_deleted(expanded: Path, aws: Callable[[s
     changed = aws("lambda").list_functions()["Functions"]
     levels = [one["Environment"]["Variables"].get("LOG_LEVEL") for one in changed if "Environment" in one]
     assert levels.count("DEBUG") == 9
+    # Without the jobs their roles and logs are gone.
+    names_of_roles = [one["RoleName"] for one in aws("iam").list_roles()["Roles"]]
+    assert len([one for one in names_of_roles if one.startswith("environment-")]) == 9 + 2
+    logs = [one["logGroupName"] for one in aws("logs").describe_log_groups()["logGroups"]]
+    assert sorted(logs) == ["/mirrorless/stack-forward/functions", "/mirrorless/stack/publisher"]
     # Several functions copy: each starts the others.
     (copy,) = [one["RoleName"] for one in aws("iam").list_roles()["Roles"] if "-CopyRole-" in one["RoleName"]]
     attached = aws("iam").list_attached_role_policies(RoleName=copy)["AttachedPolicies"]

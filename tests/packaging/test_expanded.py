@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -25,6 +26,7 @@ CASES: Final[dict[str, dict[str, str]]] = {
     "two accounts": {**BOTH_WAYS, "FirstClusterArn": ELSEWHERE, "FirstTriggerArn": CONNECTION},
     "no MSK": {**BOTH_WAYS, "FirstClusterArn": "", "SecondClusterArn": "", "Triggers": "all"},
     "one way": {},
+    "no Glue": {**BOTH_WAYS, "GlueJobs": "false"},
     "no triggers": {
         **BOTH_WAYS,
         "Triggers": "off",
@@ -46,6 +48,7 @@ TRIGGERS: Final = {
     "two accounts": ["Heartbeats", "Heartbeats", "OffsetSyncs", "OffsetSyncs"],
     "no MSK": ["Heartbeats", "Heartbeats", "OffsetSyncs", "OffsetSyncs"],
     "one way": ["Heartbeats", "OffsetSyncs"],
+    "no Glue": ["Heartbeats", "Heartbeats", "OffsetSyncs", "OffsetSyncs"],
     "no triggers": [],
 }
 
@@ -99,6 +102,34 @@ def test_functions_are_in_every_zone_and_jobs_in_the_one_of_their_connection(exp
     (connection,) = other.of_type("AWS::Glue::Connection").values()
     assert connection["ConnectionInput"]["PhysicalConnectionRequirements"]["SubnetId"] == "subnet-2"
     assert other.resources["Settings"]["Properties"]["SubnetId"] == "subnet-2"
+
+
+def test_without_jobs_nothing_of_glue_is_left(expanded: Path) -> None:
+    """Resources, rights, environment, alarms and outputs: of one stack with the jobs, and of one without."""
+    with_jobs, without = environment(expanded, "same region"), environment(expanded, "no Glue")
+    found = [one for _, stack in stacks(with_jobs, "") for one in stack.resources.values()]
+    assert {one["Type"] for one in found if "::Glue::" in one["Type"]} == {
+        "AWS::Glue::Connection",
+        "AWS::Glue::Job",
+        "AWS::Glue::Trigger",
+    }
+    for _, stack in stacks(without, ""):
+        for name, one in stack.resources.items():
+            if name != "PublisherRole":  # keeps what jobs of other stacks use
+                assert not re.search(r"AWS::Glue|glue:|glue\.amazonaws", json.dumps(one)), name
+    flow = without.nested["Forward"]
+    assert "MIRRORLESS_JOB" not in flow.of_type("AWS::Lambda::Function")["JobSupervisor"]["Environment"]["Variables"]
+    assert set(flow.of_type("AWS::Logs::LogGroup")) == {"FunctionsLog"}
+    alarms = set(with_jobs.nested["Forward"].nested["Watch"].of_type("AWS::CloudWatch::Alarm"))
+    watch = flow.nested["Watch"]
+    assert alarms - set(watch.of_type("AWS::CloudWatch::Alarm")) == {"Differences", "VerifyNotDone"}
+    shown = json.loads(watch.resources["Dashboard"]["Properties"]["DashboardBody"])["widgets"][0]["properties"][
+        "alarms"
+    ]
+    assert shown == [f"<{name}.Arn>" for name in watch.of_type("AWS::CloudWatch::Alarm")]
+    assert set(with_jobs.outputs) - set(without.outputs) == {
+        f"{flow}{job}" for flow in ("Forward", "Backward") for job in ("Job", "Verify")
+    }
 
 
 @pytest.mark.parametrize("case", CASES)

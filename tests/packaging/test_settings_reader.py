@@ -159,6 +159,45 @@ def test_a_configuration_whose_secrets_no_role_may_read_is_refused(
         assert answer("Create", cloudformation, **given, **granted)["Status"] == "SUCCESS"
 
 
+@pytest.mark.parametrize(
+    ("lines", "given", "reason"),
+    [
+        (
+            "",
+            {},
+            "mirrorless.engine: is auto, and GlueJobs=false deploys no Glue job; set it to functions, "
+            "or set GlueJobs=true",
+        ),
+        (
+            "mirrorless.engine=spark\n",
+            {},
+            "mirrorless.engine: is spark, and GlueJobs=false deploys no Glue job; set it to functions, "
+            "or set GlueJobs=true",
+        ),
+        (
+            "mirrorless.engine=functions\n",
+            {"VerifySchedule": "cron(30 1 * * ? *)"},
+            "VerifySchedule: is cron(30 1 * * ? *), and GlueJobs=false deploys no Glue job; leave it empty, "
+            "or set GlueJobs=true",
+        ),
+    ],
+)
+def test_a_flow_that_needs_a_job_is_refused_without_jobs(
+    subnet: str, lines: str, given: dict[str, str], reason: str
+) -> None:
+    boto3.client("s3").put_object(Bucket="conf", Key="jobs.properties", Body=configuration(lines).encode())
+    usual = {"ConfigLocation": "s3://conf/jobs.properties", "SubnetId": subnet, "VerifySchedule": ""} | given
+    with listening() as cloudformation:
+        refused = answer("Update", cloudformation, **usual, GlueJobs="false")
+        line = f"s3://conf/jobs.properties: {reason}; log group /mirrorless/test/publisher"
+        assert (refused["Status"], refused["Reason"]) == ("FAILED", line)
+        assert answer("Update", cloudformation, **usual, GlueJobs="true")["Status"] == "SUCCESS"
+        functions = configuration("mirrorless.engine=functions\n").encode()
+        boto3.client("s3").put_object(Bucket="conf", Key="jobs.properties", Body=functions)
+        without = answer("Update", cloudformation, **(usual | {"VerifySchedule": ""}), GlueJobs="false")
+        assert without["Status"] == "SUCCESS"
+
+
 def test_the_reader_may_do_what_it_does_and_nothing_else() -> None:
     pipeline = environment(KmsKeyArns="arn:aws:kms:eu-central-1:111122223333:key/1").nested["Forward"]
     (policy,) = pipeline.of_type("AWS::IAM::Role")["SettingsReaderRole"]["Policies"]

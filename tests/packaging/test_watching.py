@@ -69,8 +69,19 @@ def test_alarms_look_at_metrics_of_the_flow(watch: Stack) -> None:
             assert [dimension["Value"] for dimension in one["Dimensions"]] == ["primary", "backup"]
             assert metric.cloudwatch
             # A value that is missing would be a zero: it has to be one to the alarm too.
-            zero = alarm["TreatMissingData"] == "notBreaching" and "FILL" in str(alarm.get("Metrics"))
-            assert zero or not metric.sparse
+            assert is_zero_if_missing(alarm, one["MetricName"]) or not metric.sparse
+
+
+def is_zero_if_missing(alarm: dict[str, Any], metric: str) -> bool:
+    """Whether an alarm takes a missing value of a metric for zero."""
+    if "Metrics" not in alarm:
+        return bool(alarm["TreatMissingData"] == "notBreaching")
+    (name,) = [
+        one["Id"]
+        for one in alarm["Metrics"]
+        if "MetricStat" in one and one["MetricStat"]["Metric"]["MetricName"] == metric
+    ]
+    return f"FILL({name}, 0)" in str(alarm["Metrics"])
 
 
 def test_expressions_name_what_they_are_made_of(watch: Stack) -> None:
@@ -223,7 +234,11 @@ def test_the_dashboard_shows_metrics_as_they_are_emitted(watch: Stack) -> None:
     assert {name for name, one in BY_NAME.items() if one.emitter is Emitter.DRILL} <= shown
     copied = {name for name, one in BY_NAME.items() if one.emitter is Emitter.COPY and one.cloudwatch}
     # Rates are metric math; what flows that share topics skip is no fault.
-    assert copied - shown <= {"record-age-ms", "skipped-count"}
+    assert copied - shown <= {"skipped-count"}
+    # Nothing is paid for that no alarm and no graph shows.
+    alarming = {one["MetricName"] for alarm in alarms(watch).values() for one in looked_at(alarm)}
+    sent = {name for name, one in BY_NAME.items() if one.cloudwatch and not one.sparse}
+    assert sent <= shown | alarming
 
 
 def test_widgets_do_not_overlap(watch: Stack) -> None:

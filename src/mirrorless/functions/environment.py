@@ -47,8 +47,8 @@ class SupervisorEnvironment(FunctionEnvironment):
 
     copy_functions: Annotated[int, Field(ge=1)] = Field(default=1, alias="MIRRORLESS_COPY_FUNCTIONS")
     """Number of functions that copy, each a share of the partitions."""
-    job: _Text = Field(alias="MIRRORLESS_JOB")
-    """Name of the Glue job that copies."""
+    job: _Optional = Field(default=None, alias="MIRRORLESS_JOB")
+    """Name of the Glue job that copies; None if the deployment has none."""
     release: _Optional = Field(default=None, alias="MIRRORLESS_RELEASE")
     """What was deployed, as the job's argument `--MIRRORLESS_RELEASE` has it; a run of another release is restarted."""
 

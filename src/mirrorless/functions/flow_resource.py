@@ -1,6 +1,7 @@
 """The custom resource `Custom::MirrorlessFlow`: reads the configuration when a stack is deployed.
 
-It refuses a configuration whose clients refer to a secret, a parameter or a role that the stack's roles may not use.
+It refuses a configuration whose clients refer to a secret, a parameter or a role that the stack's roles may not use,
+and one that needs a Glue job which the stack does not have.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mirrorless.errors import ConfigurationError
 from mirrorless.functions.custom_resource import respond
 from mirrorless.functions.flow_attributes import FlowProperties, attributes, select_flow
-from mirrorless.rights.granted import Granted
+from mirrorless.rights.granted import Granted, needs_jobs
 from mirrorless.settings import load
 from mirrorless.settings.aws import client
 
@@ -33,7 +34,9 @@ def handler(event: Mapping[str, Any], context: Any) -> None:  # noqa: ANN401 -- 
         properties = FlowProperties.model_validate(given)
         settings = load(properties.config_location)
         found = attributes(settings, properties)
-        refuse_missing_rights(select_flow(settings, properties), given, file=settings.file)
+        flow = select_flow(settings, properties)
+        refuse_missing_rights(flow, given, file=settings.file)
+        refuse_missing_jobs(flow, given, file=settings.file)
         since = _since(found, str(event.get("PhysicalResourceId", "")), now_s=int(time.time()))
         return found | since | {"AvailabilityZone": availability_zone(given["SubnetId"])}
 
@@ -64,6 +67,15 @@ def refuse_missing_rights(flow: Flow, given: Mapping[str, Any], *, file: str) ->
     for cluster in (flow.source, flow.target):
         for key, reason in granted.missing(cluster):
             raise ConfigurationError(reason, file=file, key=f"{cluster.alias}.{key}")
+
+
+def refuse_missing_jobs(flow: Flow, given: Mapping[str, Any], *, file: str) -> None:
+    """Raise `ConfigurationError` if the parameters leave out the Glue jobs, and the flow needs one."""
+    if given.get("GlueJobs", "true") == "true":
+        return
+    if (found := needs_jobs(flow, verify_schedule=str(given.get("VerifySchedule", "")))) is not None:
+        key, reason = found
+        raise ConfigurationError(reason, file=file, key=key)
 
 
 def _list(given: Mapping[str, Any], name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The runs of a Glue job, by Glue's API."""
+"""The runs of a Glue job, by Glue's API; none where the deployment has no job."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from mirrorless.settings.aws import client
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from mirrorless.functions.job_decision import JobRuns
+
 _LATEST: Final = 50
 _ENDS_ITSELF_S: Final = 600.0
 """A run ends with its lease, once a function waits for that."""
@@ -19,13 +21,35 @@ RELEASE_ARGUMENT: Final = "--MIRRORLESS_RELEASE"
 
 
 @contextmanager
-def glue_runs(job: str) -> Iterator[GlueRuns]:
-    """Yield the runs of a job; raises `AwsError` for any error of Glue in the context."""
+def glue_runs(job: str | None) -> Iterator[JobRuns]:
+    """Yield the runs of a job, None for no job; raises `AwsError` for any error of Glue in the context."""
+    if job is None:
+        yield NoRuns()
+        return
     try:
         with client("glue", region=None) as glue:
             yield GlueRuns(glue, job)
     except ValueError as error:
         raise AwsError(f"job {job}: {error}") from None
+
+
+class NoRuns:
+    """`job_decision.JobRuns` of a deployment with `GlueJobs=false`."""
+
+    patience = Patience()
+    ends_itself_s = 0.0
+    missing = "the deployment has no copy job (GlueJobs=false)"
+
+    def latest(self) -> list[JobRun]:
+        """Return no run."""
+        return []
+
+    def stop(self, runs: Sequence[str]) -> None:
+        """Stop nothing."""
+
+    def start(self, release: str | None = None) -> str:  # noqa: ARG002 -- as of all
+        """Raise `AwsError`: the configuration has changed since the deployment, which would be refused now."""
+        raise AwsError(f"{self.missing}, and mirrorless.engine is spark: deploy with GlueJobs=true, or set functions")
 
 
 class GlueRuns:

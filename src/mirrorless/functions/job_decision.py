@@ -79,9 +79,13 @@ class JobRun:
 class JobRuns(Protocol):
     """Lists, starts and stops a job's runs."""
 
-    patience: Patience
-    ends_itself_s: float
-    """How long a run that functions take over from may take to end by itself, before it is stopped."""
+    @property
+    def patience(self) -> Patience:
+        """How long to wait after runs that failed."""
+
+    @property
+    def ends_itself_s(self) -> float:
+        """How long a run that functions take over from may take to end by itself, before it is stopped."""
 
     @property
     def missing(self) -> str:

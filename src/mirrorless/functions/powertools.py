@@ -61,7 +61,8 @@ class Powertools:
             self._emit(flow, values, topic=topic)
 
     def _emit(self, flow: Flow, values: Sequence[tuple[str, float]], *, topic: str | None = None) -> None:
-        sent = [(name, value) for name, value in values if BY_NAME[name].is_sent(value)]
+        of_topic = topic is not None
+        sent = [(name, value) for name, value in values if BY_NAME[name].is_sent(value, of_topic=of_topic)]
         if not sent:
             return
         # The service is empty: otherwise it would become a dimension of every metric.

@@ -86,7 +86,7 @@ class RuntimeContext:
 
     variables: Mapping[str, str]
     sink: Sink
-    jobs: Callable[[str], AbstractContextManager[JobRuns]]
+    jobs: Callable[[str | None], AbstractContextManager[JobRuns]]
     copy: CopyAccount
 
 

@@ -235,7 +235,7 @@ class FlowRun:
             return outages.is_away(target) and outages.is_away(source)
         return outages.is_away(target) or (function not in _ON_THE_TARGET and outages.is_away(source))
 
-    def _jobs(self, job: str) -> AbstractContextManager[JobRuns]:
+    def _jobs(self, job: str | None) -> AbstractContextManager[JobRuns]:
         if job != self._wiring.job.name:
             raise PrerequisiteError(f"job {job} is not in the templates")
         return nullcontext(self._job)

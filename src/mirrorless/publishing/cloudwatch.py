@@ -61,7 +61,11 @@ class CloudWatch:
         self._put(samples, int(time.time() * 1000))
 
     def _put(self, samples: Iterable[Sample], now_ms: int) -> None:
-        data = [self._datum(sample, now_ms) for sample in samples if BY_NAME[sample.metric].is_sent(sample.value)]
+        data = [
+            self._datum(sample, now_ms)
+            for sample in samples
+            if BY_NAME[sample.metric].is_sent(sample.value, of_topic=sample.topic is not None)
+        ]
         try:
             self._waiting.put_nowait(data)
         except queue.Full:

@@ -1,4 +1,4 @@
-"""Whether a deployment's parameters grant what the clients of a flow refer to: secrets, parameters and roles.
+"""Whether a deployment's parameters grant what a flow needs: secrets, parameters and roles of its clients, Glue jobs.
 
 IAM policies cannot be made of a configuration, so the parameters of the templates repeat its ARNs. A missing one would
 fail every function and job with AccessDenied.
@@ -16,7 +16,7 @@ from mirrorless.settings.references import providers, secret_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mirrorless.settings import Cluster
+    from mirrorless.settings import Cluster, Flow
 
 _ROLE: Final = re.compile(r"""awsRoleArn\s*=\s*["']?([^"'\s;]+)""")
 _SUFFIX: Final = 7
@@ -57,6 +57,16 @@ class Granted:
             return _any(self.parameters, name)
         plain = name.partition(":")[0].lstrip("/")  # a version or a label follows the colon
         return any(fnmatchcase(plain, one.partition(":parameter/")[2]) for one in self.parameters)
+
+
+def needs_jobs(flow: Flow, *, verify_schedule: str) -> tuple[str, str] | None:
+    """Return what of a flow needs Glue jobs, with the reason why `GlueJobs=false` is refused, and the fix; or None."""
+    left_out = "and GlueJobs=false deploys no Glue job"
+    if flow.engine != "functions":
+        return "mirrorless.engine", f"is {flow.engine}, {left_out}; set it to functions, or set GlueJobs=true"
+    if verify_schedule:
+        return "VerifySchedule", f"is {verify_schedule}, {left_out}; leave it empty, or set GlueJobs=true"
+    return None
 
 
 def _any(patterns: Sequence[str], text: str) -> bool:

@@ -27,6 +27,12 @@ def test_a_wrong_number_of_invocations_is_named(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "reason"), [(None, "is not set"), (" ", "is empty")])
 def test_a_missing_variable_is_named(text: str | None, reason: str) -> None:
-    variables = KNOWN if text is None else KNOWN | {"MIRRORLESS_JOB": text}
-    with pytest.raises(ConfigurationError, match=f"MIRRORLESS_JOB: {reason}; set it"):
+    variables = {**KNOWN, "MIRRORLESS_FLOW": text or ""} if text else {"MIRRORLESS_CONFIG": "s3://bucket/key"}
+    with pytest.raises(ConfigurationError, match=f"MIRRORLESS_FLOW: {reason}; set it"):
         parse(SupervisorEnvironment, variables)
+
+
+@pytest.mark.parametrize(("text", "job"), [(None, None), ("", None), ("mirrorless-copy", "mirrorless-copy")])
+def test_a_deployment_may_have_no_job(text: str | None, job: str | None) -> None:
+    variables = KNOWN if text is None else KNOWN | {"MIRRORLESS_JOB": text}
+    assert parse(SupervisorEnvironment, variables).job == job

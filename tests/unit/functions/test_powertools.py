@@ -34,12 +34,14 @@ def test_the_flow_and_each_topic_have_an_object(capsys: pytest.CaptureFixture[st
         Sample(metric="record-count", value=7),
         Sample(metric="lag-seconds", value=2.5),
         Sample(metric="record-count", value=7, topic="A.t"),
+        Sample(metric=LATENCY, value=7, topic="A.t"),  # of the flow only
     ]
     flow, topic = emitted(capsys, samples)
     assert (flow["record-count"], flow["lag-seconds"]) == ([7], [2.5])
     assert (flow["source"], flow["target"]) == ("A", "B")
     assert flow["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["source", "target"]]
     assert topic["record-count"] == [7]
+    assert LATENCY not in topic
     assert topic["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["source", "target", "topic"]]
     assert topic["topic"] == "A.t"
 

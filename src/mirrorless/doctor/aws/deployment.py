@@ -89,6 +89,7 @@ class Deployment:
     triggers: str = "auto"
     reserves: bool = False
     copies: tuple[CopyParameters, ...] = (CopyParameters(),)
+    has_jobs: bool = True
     verify: VerifyParameters = VerifyParameters()
     environment: str = ""
     config_location: str = ""
@@ -156,6 +157,7 @@ def from_parameters(
         triggers=values.get("Triggers", "auto"),
         reserves=values.get("ReservedConcurrency") == "true",
         copies=tuple(_copy(values, prefix) for prefix in _flows(values)),
+        has_jobs=values.get("GlueJobs", "true") == "true",
         verify=_verify(values),
         environment=values.get("Environment") or name,
         config_location=values.get("ConfigLocation", ""),

@@ -44,7 +44,7 @@ _TARGETS: Final = {
 
 def needed_services(deployment: Deployment) -> list[str]:
     """Return the services of which subnets without NAT need an endpoint, as in the endpoints' names."""
-    wanted = ["s3", "glue", "monitoring", "logs"]
+    wanted = ["s3", "glue", "monitoring", "logs"] if deployment.has_jobs else ["s3"]
     if deployment.roles:  # a login by IAM is signed without a request; awsRoleArn is assumed
         wanted.append("sts")
     if any(deployment.polled(end) for end in deployment.clusters) or deployment.triggers == "all":

@@ -60,7 +60,9 @@ def check_subnets(deployment: Deployment, api: Api) -> Iterator[Finding]:
 
 
 def check_zone(deployment: Deployment, api: Api) -> Iterator[Finding]:
-    """Compare each job's connection with the first subnet, where jobs run."""
+    """Compare each job's connection with the first subnet, where jobs run; nothing without jobs."""
+    if not deployment.has_jobs:
+        return
     first = next(iter(subnets_of(deployment, api).values()), None)
     if first is None or first["SubnetId"] != deployment.subnets[0]:
         yield Finding(check=ZONE, status=Status.NOT_CHECKED, text="the first subnet of SubnetIds does not exist")
@@ -105,7 +107,7 @@ def groups_of(deployment: Deployment, api: Api) -> dict[str, Mapping[str, Any]]:
 
 
 def check_groups(deployment: Deployment, api: Api) -> Iterator[Finding]:
-    """Check that the first security group allows all TCP from itself and to itself, and that all are in the VPC."""
+    """Check that all are in the VPC, and if there are jobs that the first one allows all TCP from and to itself."""
     found = groups_of(deployment, api)
     if missing := [name for name in deployment.security_groups if name not in found]:
         text = f"{some_of(missing)} of SecurityGroupIds do not exist in {deployment.region}"
@@ -124,6 +126,10 @@ def check_groups(deployment: Deployment, api: Api) -> Iterator[Finding]:
         return
     name = deployment.security_groups[0]
     if name not in found:
+        return
+    if not deployment.has_jobs:
+        text = f"{some_of(list(found))} of {', '.join(sorted(networks))}; without Glue jobs no rule is needed"
+        yield Finding(check=GROUPS, status=Status.OK, text=text)
         return
     inbound, outbound = found[name].get("IpPermissions", []), found[name].get("IpPermissionsEgress", [])
     if not any(_allows(rule, {name}, _ALL_PORTS) for rule in inbound):

@@ -12,7 +12,7 @@ from mirrorless.clusters.msk import regions_in
 from mirrorless.doctor.aws.api import Missing
 from mirrorless.doctor.findings import Finding, Status
 from mirrorless.errors import ConfigurationError
-from mirrorless.rights.granted import Granted
+from mirrorless.rights.granted import Granted, needs_jobs
 from mirrorless.settings.load import understand_texts
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def check_configuration(deployment: Deployment, api: Api) -> Iterator[Finding]:
         fix = "upload the configuration, or correct ConfigLocation"
         yield Finding(check=CONFIGURATION, status=Status.FAILED, text=f"{where} does not exist", fix=fix)
         return
-    if (refused := _missing_right(text, deployment)) is not None:
+    if (refused := _refused(text, deployment)) is not None:
         yield refused
         return
     named = regions_in(text)
@@ -96,8 +96,8 @@ def check_configuration(deployment: Deployment, api: Api) -> Iterator[Finding]:
     yield Finding(check=CONFIGURATION, status=Status.OK, text=f"{where}: {brokers}")
 
 
-def _missing_right(text: str, deployment: Deployment) -> Finding | None:
-    """The first secret, parameter or role of the flow's clients that the stack's roles may not use."""
+def _refused(text: str, deployment: Deployment) -> Finding | None:
+    """The first secret, parameter or role that the stack's roles may not use, or a Glue job that it does not have."""
     settings = understand_texts([(deployment.config_location, text)]).settings
     if settings is None or not settings.flows:
         return None
@@ -111,6 +111,11 @@ def _missing_right(text: str, deployment: Deployment) -> Finding | None:
             what, _, fix = reason.partition("; ")
             text = f"{deployment.config_location}: {cluster.alias}.{key} {what}: the deployment is refused"
             return Finding(check=CONFIGURATION, status=Status.FAILED, text=text, fix=fix)
+    needed = None if deployment.has_jobs else needs_jobs(flow, verify_schedule=deployment.verify.schedule)
+    if needed is not None:
+        what, _, fix = needed[1].partition("; ")
+        text = f"{deployment.config_location}: {needed[0]} {what}: the deployment is refused"
+        return Finding(check=CONFIGURATION, status=Status.FAILED, text=text, fix=fix)
     return None
 
 
