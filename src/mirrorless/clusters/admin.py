@@ -95,7 +95,7 @@ class Admin:
         self._servers = cluster.bootstrap_servers
         self._connected = _client_of(cluster, extra or {})
         self._heard, self.client = self._connected.heard, self._connected.client
-        outages.polled.add(self)
+        outages.poll_client(self)
 
     def poll(self) -> None:
         """Take what the client has noticed of its connections, which it otherwise reports with the next failure."""

@@ -16,7 +16,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from weakref import WeakSet
 
 from confluent_kafka import KafkaError
@@ -46,6 +46,9 @@ _SURE_S: Final = 60.0
 _CONNECT_S: Final = 5.0
 _CLOSED_S: Final = 0.3
 REFUSED: Final = frozenset({KafkaError._AUTHENTICATION, KafkaError._SSL})
+
+
+_Member = TypeVar("_Member")
 
 
 class Attempts(Protocol):
@@ -86,10 +89,10 @@ class _State:
     generation: int = 0
 
 
-caches: Final[WeakSet[_Closing]] = WeakSet()
-"""What keeps clients between two uses; those that are not in use are closed when a cluster is away."""
-polled: Final[WeakSet[_Polled]] = WeakSet()
-"""Clients whose connections may be refused without a request, since they connect again by themselves."""
+_caches: Final[WeakSet[_Closing]] = WeakSet()
+_polled: Final[WeakSet[_Polled]] = WeakSet()
+_adding: Final = threading.Lock()
+"""Held while something is added to the two sets, or they are copied: a set that grows cannot be read."""
 _own = threading.local()
 _watch: _Watch | None = None
 
@@ -254,8 +257,13 @@ def _line(state: _State) -> str:
     return f"does not answer: {state.reason}; an attempt is made every few seconds, and copying continues by itself"
 
 
+def _all(members: WeakSet[_Member]) -> list[_Member]:
+    with _adding:
+        return list(members)
+
+
 def _close_unused() -> None:
-    for cache in list(caches):
+    for cache in _all(_caches):
         cache.close_unused()
     # Errors keep the clients that raised them in cycles of frames, and an idle process collects none.
     gc.collect()
@@ -311,6 +319,18 @@ def suspect(alias: str, *, refused: bool = False) -> bool:
     return _watch is not None and not getattr(_own, "attempts", False) and _watch.suspect(alias, refused=refused)
 
 
+def close_with_outages(cache: _Closing) -> None:
+    """Let clients that this keeps between two uses be closed when a cluster is away, if they are not in use."""
+    with _adding:
+        _caches.add(cache)
+
+
+def poll_client(client: _Polled) -> None:
+    """Let `poll` ask this client, whose connections may be refused without a request: it connects again by itself."""
+    with _adding:
+        _polled.add(client)
+
+
 def noticed(alias: str, error: KafkaError) -> None:
     """Note an error of a client's connections: a client that is refused a login would try again every second."""
     if error.code() in REFUSED:
@@ -319,7 +339,7 @@ def noticed(alias: str, error: KafkaError) -> None:
 
 def poll() -> None:
     """Let idle clients report refused logins, each of which they would repeat every second."""
-    for one in list(polled):
+    for one in _all(_polled):
         one.poll()
 
 

@@ -34,7 +34,7 @@ class ClientCache(Generic[_Kept]):
         self._entries: dict[str, _Entry[_Kept]] = {}
         self._used: set[str] = set()
         self._lock = threading.Lock()
-        outages.caches.add(self)
+        outages.close_with_outages(self)
 
     @contextmanager
     def kept(self, name: str, settings: object, make: Callable[[], _Kept]) -> Iterator[_Kept]:

@@ -157,3 +157,32 @@ def test_outside_of_a_run_nothing_is_away(brokers: Brokers) -> None:
     assert not outages.suspect("B", refused=True)
     outages.require(brokers.cluster)
     outages.wait(brokers.flow, stopping=lambda: pytest.fail("waits"))
+
+
+def test_clients_may_be_made_while_others_are_polled() -> None:
+    """A run with many flows has clients made in some threads while another one polls all of them."""
+
+    class Client:
+        def poll(self) -> None:
+            pass
+
+    kept: list[Client] = []
+    ended = threading.Event()
+
+    def make() -> None:
+        while not ended.is_set():
+            kept.append(Client())
+            outages.poll_client(kept[-1])
+            if len(kept) > 500:
+                kept.clear()
+
+    threads = [threading.Thread(target=make) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(300):
+            outages.poll()
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
