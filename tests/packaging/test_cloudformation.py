@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from mirrorless.local.cloudformation import Stack
+    from tests.support.cloudformation import Stack
 
 NOT_MADE: Final = frozenset(
     {

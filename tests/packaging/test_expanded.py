@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from mirrorless.local.cloudformation import Stack
+from tests.support.cloudformation import Stack
 from tests.support.expanded import expand_all, resolved, stacks
 from tests.support.template import ACCOUNT, cluster_arn, configuration, custom
 

@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from mirrorless.cli.run import run
-from mirrorless.local.cloudformation import Stack
 from mirrorless.rights import CONNECT, Function, On, needed
 from mirrorless.settings import load
 from mirrorless.settings.load import ENGINE_VARIABLE
+from tests.support.cloudformation import Stack
 from tests.support.template import ROOT
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ LARGEST_BYTES: Final = 5 << 18
 _SCRIPT: Final = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from mirrorless.local.cloudformation import deployment
-from mirrorless.local.wiring import wiring
+from mirrorless.local.wiring import deployment, wiring
 from mirrorless.settings import load
 settings = load(sys.argv[2])
 found = wiring(settings, settings.flows[0])

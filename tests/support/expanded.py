@@ -16,7 +16,7 @@ from tests.support.template import ROOT
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
-    from mirrorless.local.cloudformation import Stack
+    from tests.support.cloudformation import Stack
 
 _PYTHON: Final = ROOT / ".venv-sam" / "bin" / "python"
 _SCRIPT: Final = Path(__file__).with_name("sam_expand.py")

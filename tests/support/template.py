@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.functions.flow_attributes import FlowProperties, attributes
-from mirrorless.local.cloudformation import ACCOUNT, REGION, Stack, read
 from mirrorless.settings import load
+from tests.support.cloudformation import ACCOUNT, REGION, Stack, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mirrorless.local.cloudformation import CustomResource
+    from tests.support.cloudformation import CustomResource
 
 __all__ = ["ACCOUNT", "IAM", "REGION", "ROOT", "TEMPLATE", "Stack", "cluster_arn", "custom", "environment", "read"]
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from mirrorless.functions.job_decision import JobRuns
     from mirrorless.local.displays import Display
     from mirrorless.local.spark_host import SparkHost
-    from mirrorless.local.wiring import FunctionSpec, MskTrigger
+    from mirrorless.local.wiring import FunctionSpec
     from mirrorless.metadata.sync_pass import SyncPass
-    from mirrorless.settings import Cluster, Flow, Settings
+    from mirrorless.settings import Flow, Settings
 
 SUPERVISOR: Final = "job_supervisor"
 _COPY: Final = "copy"
@@ -73,11 +73,10 @@ class FlowRun:
         self.stats = CopyStats(folder / "control", bounded=bounded, on_lease=self._leased)
         self._job = CopyJob(self._wiring.job, folder, stats=self.stats, spark=spark, on_change=self._job_changed)
         self._functions = {name: self._function(spec) for name, spec in self._wiring.functions.items()}
-        self._every_s = {one.function: one.seconds for one in self._wiring.schedules}
+        self._every_s = {name: spec.every_s for name, spec in self._wiring.functions.items()}
         self.pollers = [
             MskPoller(
                 one,
-                self._cluster(one),
                 self._functions[one.function].hand,
                 tell=self._functions[one.function].sink.trouble,
                 ended=self._over,
@@ -241,23 +240,12 @@ class FlowRun:
         return nullcontext(self._job)
 
     def _start(self, name: str) -> None:
-        every_s = self._every_s.get(name)
-        first_s = every_s or 0.0
+        first_s = every_s = self._every_s[name]
         if name in _AT_ONCE and not (name == SUPERVISOR and self._bounded):
             first_s = 0.0
         elif name in _METADATA and not self._looked:
             first_s = min(first_s, _AGAIN_S)
         self._functions[name].start(every_s=every_s, first_s=first_s)
 
-    def _cluster(self, trigger: MskTrigger) -> Cluster:
-        for cluster in (self._flow.source, self._flow.target):
-            servers = tuple(server.strip() for server in cluster.bootstrap_servers.split(","))
-            if servers == trigger.bootstrap_servers:
-                return cluster
-        raise PrerequisiteError(f"a trigger of {trigger.function} is not on a cluster of flow {self.name}")
-
     def _job_changed(self, event: Mapping[str, Any]) -> None:
-        detail = event["detail"]
-        for one in self._wiring.changes:
-            if one.job == detail["jobName"] and detail["state"] in one.states:
-                self._functions[one.function].hand(event)
+        self._functions[SUPERVISOR].hand(event)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from mirrorless.clusters.topic_partition import TopicPartition
     from mirrorless.local.wiring import MskTrigger
-    from mirrorless.settings import Cluster
 
 _WAIT_S: Final = 0.25
 _LOOK_EVERY_S: Final = 2.0
@@ -44,7 +43,6 @@ class MskPoller:
     def __init__(
         self,
         trigger: MskTrigger,
-        cluster: Cluster,
         hand: Callable[[Mapping[str, Any]], threading.Event],
         *,
         tell: Callable[[str], None],
@@ -52,7 +50,7 @@ class MskPoller:
     ) -> None:
         self.topics = trigger.topics
         self._trigger = trigger
-        self._cluster = cluster
+        self._cluster = trigger.cluster
         self._hand = hand
         self._tell = tell
         self._told: set[str] = set()

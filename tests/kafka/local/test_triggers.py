@@ -38,12 +38,12 @@ class Events:
         trigger = MskTrigger(
             function="checkpoint",
             topics=(topic,),
-            bootstrap_servers=(cluster.bootstrap_servers,),
+            cluster=cluster,
             batch_size=batch_size,
             window_s=window_s,
         )
         self.told: list[str] = []
-        self.poller = MskPoller(trigger, cluster, self._hand, tell=self.told.append, ended=self._ended.is_set)
+        self.poller = MskPoller(trigger, self._hand, tell=self.told.append, ended=self._ended.is_set)
         self.poller.start()
 
     def _hand(self, event: Mapping[str, Any]) -> threading.Event:

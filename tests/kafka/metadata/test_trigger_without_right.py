@@ -22,11 +22,11 @@ def test_a_missing_right_is_named_once(secured: Secured) -> None:
     trigger = MskTrigger(
         function="checkpoint",
         topics=(topic,),
-        bootstrap_servers=(cluster.bootstrap_servers,),
+        cluster=cluster,
         batch_size=100,
         window_s=1,
     )
-    poller = MskPoller(trigger, cluster, lambda _event: threading.Event(), tell=told.append, ended=ended.is_set)
+    poller = MskPoller(trigger, lambda _event: threading.Event(), tell=told.append, ended=ended.is_set)
     poller.start()
     eventually(lambda: bool(told))
     time.sleep(3)  # it looks again every two seconds

@@ -72,7 +72,7 @@ class Made:
         self.heard = Heard()
         self.ended = threading.Event()
         variables = {"MIRRORLESS_CONFIG": "mm2.properties", "MIRRORLESS_FLOW": flow}
-        spec = FunctionSpec(name="checkpoint", folder=folder, timeout_s=timeout_s, variables=variables)
+        spec = FunctionSpec(name="checkpoint", folder=folder, timeout_s=timeout_s, variables=variables, every_s=60)
         sink = DisplaySink(flow, "checkpoint", self.heard, ended=self.ended.is_set)
         stats = CopyStats(folder / f"copy of {flow}", bounded=False, on_lease=lambda _: None)
         self.given = RuntimeContext(variables=variables, sink=sink, jobs=lambda _job: nullcontext(NoRuns()), copy=stats)
@@ -204,7 +204,7 @@ def test_what_a_call_is_given_is_its_environment_and_nobody_elses(
 
 
 def test_a_function_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    spec = FunctionSpec(name="checkpoint", folder=tmp_path / "none", timeout_s=1, variables={})
+    spec = FunctionSpec(name="checkpoint", folder=tmp_path / "none", timeout_s=1, variables={}, every_s=60)
     made = Made(tmp_path)
     with pytest.raises(PrerequisiteError, match=r"^function checkpoint: .*app.py does not exist"):
         LocalFunction(spec, made.given, made.function.sink, flow="a->b", ended=made.ended.is_set)

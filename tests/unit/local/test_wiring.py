@@ -2,33 +2,50 @@
 
 from __future__ import annotations
 
-import shutil
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from mirrorless.clusters.internal_topics import offset_syncs_topic, replicated_heartbeats
-from mirrorless.errors import PrerequisiteError
 from mirrorless.functions.environment import CopyEnvironment, FunctionEnvironment, SupervisorEnvironment, parse
-from mirrorless.local import wiring as reading
-from mirrorless.local.cloudformation import deployment, read
-from mirrorless.local.wiring import LEFT_OUT, StateChange, Wiring, seconds_of, wiring
+from mirrorless.functions.flow_attributes import SELF_MANAGED, FlowProperties, attributes
+from mirrorless.local.wiring import SUPERVISOR_S, Wiring, wiring
 from mirrorless.settings import load
-from tests.support.template import ROOT
+from tests.support.cloudformation import Stack
+from tests.support.template import ROOT, read
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from mirrorless.settings import Flow
+    from mirrorless.settings import Flow, Settings
 
-
-MODELS: Final[dict[str, type[FunctionEnvironment]]] = {
-    "copy": CopyEnvironment,
-    "job_supervisor": SupervisorEnvironment,
+LEFT_OUT: Final = {
+    "Drill": "`mirrorless drill` is a command",
+    "VerifyCopy": "`mirrorless verify` is a command",
+    "VerifyTrigger": "`mirrorless verify` is a command",
+    "VerifyFailed": "a failed comparison ends the command with status 1",
+}
+"""Resources that trigger something on AWS and nothing here, by their logical name."""
+ENDS: Final = {"SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "EXPIRED", "ERROR"}
+OFTEN: Final = ("copy", "job_supervisor")
+SECONDS: Final = {"minute": 60, "second": 1, "hour": 3600}
+MODELS: Final[dict[str, type[FunctionEnvironment]]] = {"copy": CopyEnvironment, "job_supervisor": SupervisorEnvironment}
+CASES: Final[dict[str, dict[str, str]]] = {
+    "defaults": {},
+    "offset syncs on the target": {"offset-syncs.topic.location": "target"},
+    "another separator": {"replication.policy.separator": "-"},
+    "other intervals": {
+        "refresh.topics.interval.seconds": "1",
+        "sync.topic.configs.interval.seconds": "90",
+        "sync.topic.acls.interval.seconds": "3600",
+        "emit.checkpoints.interval.seconds": "2",
+    },
+    "one direction of two": {"b->a.enabled": "true"},
 }
 
 
-def wired(folder: Path, **extra: str) -> tuple[Flow, Wiring]:
+def settings_of(folder: Path, **extra: str) -> tuple[Settings, Flow]:
     lines = {
         "clusters": "a, b",
         "a.bootstrap.servers": "a1:9092, a2:9092",
@@ -39,165 +56,111 @@ def wired(folder: Path, **extra: str) -> tuple[Flow, Wiring]:
     file = folder / "mm2.properties"
     file.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
     settings = load(str(file))
-    (flow,) = settings.flows
-    return flow, wiring(settings, flow)
+    return settings, settings.flows[0]
 
 
-def written() -> list[tuple[str, str]]:
-    """Every resource, and every event of a function, that wakes something: name and type, as the YAML has them."""
-    found: list[tuple[str, str]] = []
+def stack_of(settings: Settings, flow: Flow) -> Stack:
+    """The stack of a flow whose clusters are outside of MSK, so that it has every trigger."""
+    rates = {
+        "TopicDiscoveryRate": flow.refresh_topics_interval_seconds,
+        "ConfigSyncRate": flow.sync_topic_configs_interval_seconds,
+        "AclSyncRate": flow.sync_topic_acls_interval_seconds,
+        "CheckpointRate": flow.emit_checkpoints_interval_seconds,
+    }
+
+    def answer(properties: Mapping[str, Any]) -> Mapping[str, str]:
+        return {
+            **attributes(settings, FlowProperties.model_validate(properties)),
+            **{name: f"rate({seconds} seconds)" for name, seconds in rates.items()},
+            "OffsetSyncsEventSource": SELF_MANAGED,
+            "HeartbeatsEventSource": SELF_MANAGED,
+            "AvailabilityZone": "local",
+        }
+
+    given = {"Name": flow.name, "ConfigLocation": settings.file, "Flow": flow.name, "SubnetIds": "none,none"}
+    given |= dict.fromkeys(("Library", "Artifacts", "Release", "KafkaJars"), "local")
+    given |= {"Environment": "local", "SecurityGroupIds": "none"}
+    return Stack(ROOT / "infra" / "pipeline.yaml", given, {"Custom::MirrorlessFlow": answer})
+
+
+def seconds_of(rate: str) -> int:
+    found = re.fullmatch(r"rate\((\d+) (minute|second|hour)s?\)", rate)
+    assert found is not None, rate
+    return int(found[1]) * SECONDS[found[2]]
+
+
+def check_functions(stack: Stack, found: Wiring) -> None:
+    """Compare names, timeouts, environment and schedules of the functions."""
+    shared = stack.globals
+    functions = {
+        one["CodeUri"].rpartition("/")[2]: one
+        for name, one in stack.of_type("AWS::Serverless::Function").items()
+        if name not in LEFT_OUT
+    }
+    assert functions.keys() == found.functions.keys()
+    for name, one in functions.items():
+        ours = found.functions[name]
+        assert ours.timeout_s == one.get("Timeout", shared["Timeout"]), name
+        assert ours.folder == (stack.path.parent / one["CodeUri"]).resolve()
+        variables = {**shared["Environment"]["Variables"], **one["Environment"]["Variables"]}
+        for key in ours.variables.keys() & variables.keys() - {"MIRRORLESS_RELEASE", "MIRRORLESS_JOB"}:
+            assert ours.variables[key] == variables[key], (name, key)
+        (schedule,) = [event for event in one["Events"].values() if event["Type"] == "Schedule"]
+        assert set(schedule["Properties"]) == {"Schedule"}, name
+        if name not in OFTEN:
+            assert ours.every_s == seconds_of(schedule["Properties"]["Schedule"]), name
+
+
+def check_triggers(stack: Stack, found: Wiring) -> None:
+    """Compare functions, topics, clusters and sizes of what records trigger."""
+    (nested,) = [one for one in stack.nested.values() if one.of_type("AWS::Lambda::EventSourceMapping")]
+    mappings = {tuple(one["Topics"]): one for one in nested.of_type("AWS::Lambda::EventSourceMapping").values()}
+    assert mappings.keys() == {one.topics for one in found.triggers}
+    for ours in found.triggers:
+        one = mappings[ours.topics]
+        servers = one["SelfManagedEventSource"]["Endpoints"]["KafkaBootstrapServers"]
+        assert (tuple(servers), one["StartingPosition"]) == (ours.bootstrap_servers, "LATEST")
+        assert (int(one["BatchSize"]), float(one["MaximumBatchingWindowInSeconds"])) == (ours.batch_size, ours.window_s)
+        assert ours.function.replace("_", "") in str(one["FunctionName"]).lower()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_the_templates_trigger_is_triggered_here(case: str, tmp_path: Path) -> None:
+    settings, flow = settings_of(tmp_path, **CASES[case])
+    stack, found = stack_of(settings, flow), wiring(settings, flow)
+    check_functions(stack, found)
+    check_triggers(stack, found)
+    (job,) = [one for name, one in stack.of_type("AWS::Glue::Job").items() if name not in LEFT_OUT]
+    arguments = dict(zip(found.job.arguments[::2], found.job.arguments[1::2], strict=True))
+    assert (job["Name"], job["DefaultArguments"] | arguments) == (found.job.name, job["DefaultArguments"])
+    assert found.job.script == ROOT / "glue_jobs" / "partition_copy.py"
+    assert job["Command"]["ScriptLocation"].endswith(found.job.script.name)
+
+
+def test_nothing_else_in_the_templates_triggers_a_function() -> None:
+    found: list[str] = []
     for path in sorted((ROOT / "infra").glob("*.yaml")):
         for name, one in read(path)["Resources"].items():
             events: dict[str, Any] = one.get("Properties", {}).get("Events", {})
-            found += [(name, event["Type"]) for event in events.values()]
-            kind = one["Type"]
-            if any(word in kind for word in ("EventSourceMapping", "Events::", "Scheduler", "Trigger", "Glue::Job")):
-                found.append((name, kind))
-    return found
-
-
-def test_every_schedule_and_trigger_of_the_templates_is_run(tmp_path: Path) -> None:
-    _, found = wired(tmp_path)
-    sources = [(name, kind) for name, kind in written() if name not in LEFT_OUT]
-    assert len(sources) == 8 + 2 + 1 + 1
-    assert len(sources) == len(found.schedules) + len(found.triggers) + len(found.changes) + 1
-    assert sorted(one.function for one in found.schedules) == sorted(found.functions)
-    assert {name for name, _ in written()} >= set(LEFT_OUT)
-    assert all(reason for reason in LEFT_OUT.values())
+            for event in events.values():
+                found.append(f"{event['Type']} of {name}")
+                if event["Type"] == "EventBridgeRule" and name not in LEFT_OUT:
+                    # `CopyJob` hands every end of a run to the supervisor.
+                    assert set(event["Properties"]["Pattern"]["detail"]["state"]) == ENDS
+            if any(word in one["Type"] for word in ("EventSourceMapping", "Events::", "Scheduler", "Trigger")):
+                found.append(f"{one['Type']} {name}")
+    left_out = [one for one in found if one.rpartition(" ")[2] in LEFT_OUT]
+    assert len(found) - len(left_out) == 8 + 1 + 2, sorted(found)
 
 
 def test_every_handler_is_found_and_told_what_it_needs(tmp_path: Path) -> None:
-    flow, found = wired(tmp_path)
+    settings, flow = settings_of(tmp_path)
+    found = wiring(settings, flow)
     written = {path.parent.name for path in (ROOT / "functions").glob("*/app.py")}
     assert set(found.functions) == written - {"drill"}
     for name, one in found.functions.items():
         assert (one.folder / "app.py").exists()
         told = parse(MODELS.get(name, FunctionEnvironment), one.variables)
-        assert (told.flow, told.config) == (flow.name, str(tmp_path / "mm2.properties"))
+        assert (told.flow, told.config) == (flow.name, settings.file)
         assert told.failures is None
-        assert 60 <= one.timeout_s <= 900
-
-
-def test_a_drill_is_a_command_here_and_is_not_run_on_its_schedule(tmp_path: Path) -> None:
-    _, found = wired(tmp_path)
-    assert ("Drill", "Schedule") in written()
-    assert LEFT_OUT["Drill"] == "`mirrorless drill` is a command"
-    assert "drill" not in found.functions
-    assert "drill" not in {one.function for one in found.schedules}
-
-
-def test_the_job_is_the_script_that_glue_runs_without_its_cloudwatch(tmp_path: Path) -> None:
-    flow, found = wired(tmp_path)
-    assert found.job.script == ROOT / "glue_jobs" / "partition_copy.py"
-    arguments = dict(zip(found.job.arguments[::2], found.job.arguments[1::2], strict=True))
-    assert arguments["--MIRRORLESS_FLOW"] == flow.name
-    # The region is the environment's, not the templates'.
-    assert not {"--MIRRORLESS_METRICS", "--MIRRORLESS_REGION", "--MIRRORLESS_RELEASE"} & arguments.keys()
-    assert found.changes == (
-        StateChange(
-            function="job_supervisor",
-            job=found.job.name,
-            states=frozenset({"SUCCEEDED", "FAILED", "TIMEOUT", "STOPPED", "EXPIRED", "ERROR"}),
-        ),
-    )
-
-
-def test_rates_are_the_configurations_intervals(tmp_path: Path) -> None:
-    _, found = wired(
-        tmp_path,
-        **{
-            "refresh.topics.interval.seconds": "1",
-            "sync.topic.configs.interval.seconds": "90",
-            "sync.topic.acls.interval.seconds": "3600",
-            "emit.checkpoints.interval.seconds": "2",
-        },
-    )
-    assert {one.function: one.seconds for one in found.schedules} == {
-        "topic_discovery": 1,
-        "config_sync": 90,
-        "acl_sync": 3600,
-        "checkpoint": 2,
-        "heartbeat": 60,
-        "heartbeat_monitor": 60,
-        "job_supervisor": reading.SUPERVISOR_S,
-        "copy": reading.SUPERVISOR_S,
-    }
-
-
-@pytest.mark.parametrize("location", ["source", "target"])
-@pytest.mark.parametrize("separator", [".", "-"])
-def test_triggers_are_on_the_topics_and_clusters_that_are_written(
-    location: str, separator: str, tmp_path: Path
-) -> None:
-    flow, found = wired(
-        tmp_path,
-        **{"offset-syncs.topic.location": location, "replication.policy.separator": separator},
-    )
-    syncs, beats = found.triggers
-    topic = offset_syncs_topic(flow)
-    assert (syncs.function, syncs.topics) == ("checkpoint", (topic.name,))
-    assert syncs.bootstrap_servers == (("a1:9092", "a2:9092") if location == "source" else ("b1:9092",))
-    assert (beats.function, beats.topics) == ("heartbeat_monitor", (replicated_heartbeats(flow),))
-    assert beats.bootstrap_servers == ("b1:9092",)
-    assert (beats.batch_size, beats.window_s) == (1000, 15.0)
-
-
-@pytest.mark.parametrize(
-    ("rate", "seconds"),
-    [
-        ("rate(1 second)", 1),
-        ("rate(90 seconds)", 90),
-        ("rate(1 minute)", 60),
-        ("rate(2 hours)", 7200),
-        ("rate(1 day)", 86400),
-    ],
-)
-def test_a_rate_is_so_many_seconds(rate: str, seconds: int) -> None:
-    assert seconds_of(rate) == seconds
-
-
-@pytest.mark.parametrize(
-    "rate", ["cron(0 1 * * ? *)", "rate(0 minutes)", "rate(1 week)", "at(2026-01-01T00:00:00)", ""]
-)
-def test_what_is_no_rate_is_an_error(rate: str) -> None:
-    with pytest.raises(PrerequisiteError, match="is not supported on this machine"):
-        seconds_of(rate)
-
-
-@pytest.mark.parametrize(
-    ("template_name", "known", "unknown"),
-    [
-        (
-            "pipeline.yaml",
-            "        Rate: {Type: Schedule, Properties: {Schedule: !GetAtt Settings.AclSyncRate}}\n",
-            "        Rate: {Type: S3, Properties: {Bucket: !Ref Failures}}\n",
-        ),
-        (
-            "pipeline.yaml",
-            "        Rate: {Type: Schedule, Properties: {Schedule: !GetAtt Settings.AclSyncRate}}\n",
-            "        Rate: {Type: Schedule, Properties: {Schedule: !GetAtt Settings.AclSyncRate, Input: '{}'}}\n",
-        ),
-        ("triggers.yaml", "[OffsetSyncsHasSince, AT_TIMESTAMP, LATEST]", "[OffsetSyncsHasSince, LATEST, AT_TIMESTAMP]"),
-        (
-            "pipeline.yaml",
-            "  FunctionsLog:\n",
-            "  Nightly: {Type: AWS::Scheduler::Schedule, Properties: {}}\n  FunctionsLog:\n",
-        ),
-    ],
-)
-def test_what_the_templates_have_and_the_wiring_does_not_know_is_an_error(
-    template_name: str, known: str, unknown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("infra", "functions", "glue_jobs"):
-        shutil.copytree(ROOT / name, tmp_path / name)
-    template = tmp_path / "infra" / template_name
-    text = template.read_text()
-    assert known in text
-    template.write_text(text.replace(known, unknown))
-    monkeypatch.setattr(reading, "deployment", lambda: tmp_path)
-    with pytest.raises(PrerequisiteError, match=rf"^{template_name}: .*by `mirrorless run`$"):
-        wired(tmp_path)
-
-
-def test_a_checkout_is_its_own_deployment() -> None:
-    assert deployment() == ROOT
+    assert {one.every_s for name, one in found.functions.items() if name in OFTEN} == {SUPERVISOR_S}

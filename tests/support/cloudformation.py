@@ -5,16 +5,15 @@ from __future__ import annotations
 import functools
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-import mirrorless
 from mirrorless.errors import PrerequisiteError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     CustomResource = Callable[[Mapping[str, Any]], Mapping[str, str]]
 
@@ -29,18 +28,6 @@ _PSEUDO: Final = {
 }
 _NESTED: Final = "AWS::Serverless::Application"
 _NOTHING: Final = object()
-
-
-def deployment() -> Path:
-    """Return the folder with `infra`, `functions` and `glue_jobs`: a checkout's own, or the wheel's copy.
-
-    Raises `PrerequisiteError` if neither has them.
-    """
-    package = Path(mirrorless.__file__).parent
-    for folder in (package.parents[1], package / "deployment"):
-        if (folder / "infra" / "template.yaml").exists() and (folder / "functions").is_dir():
-            return folder
-    raise PrerequisiteError(f"the templates and functions of a run are missing beside {package}; reinstall the package")
 
 
 # The C library's loader if the wheel has it: in pure Python these templates take half a second.
