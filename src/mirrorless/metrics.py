@@ -7,7 +7,7 @@ minimum, maximum and average; Prometheus gets running totals, and `-min`, `-max`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -89,16 +89,8 @@ def _spread(
 
     CloudWatch gets none of a topic: `lag-seconds` shows which one lags.
     """
-    plain = Metric(
-        name=name,
-        unit=Unit.MILLISECONDS,
-        meaning=meaning,
-        emitter=emitter,
-        dimensions=dimensions,
-        cloudwatch=cloudwatch,
-        cloudwatch_topic=False,
-        mm2=True,
-    )
+    plain = Metric(name=name, unit=Unit.MILLISECONDS, meaning=meaning, emitter=emitter, dimensions=dimensions, mm2=True)
+    plain = replace(plain, cloudwatch=cloudwatch, cloudwatch_topic=False)
     others = (("min", "The minimum"), ("max", "The maximum"), ("avg", "The average"))
     return (
         plain,
@@ -339,31 +331,14 @@ METRICS: Final[tuple[Metric, ...]] = (
         "before the target has one.",
         emitter=Emitter.HEARTBEAT_MONITOR,
     ),
-    Metric(
-        name="job-running",
-        unit=Unit.COUNT,
-        meaning="1 while a run of the copy job is under way, else 0.",
-        emitter=Emitter.JOB_SUPERVISOR,
-        sparse=True,
-    ),
-    Metric(
-        name="job-paused",
-        unit=Unit.COUNT,
-        meaning="1 while the flow is paused or stopped on purpose, else 0.",
-        emitter=Emitter.JOB_SUPERVISOR,
-    ),
-    Metric(
-        name="copy-missing",
-        unit=Unit.COUNT,
-        meaning="Functions that are to copy and have no invocation, each with partitions; 0 while the copy job is to.",
-        emitter=Emitter.JOB_SUPERVISOR,
-        sparse=True,
-    ),
-    Metric(
-        name="engine-functions",
-        unit=Unit.COUNT,
-        meaning="1 while functions are to copy the flow, 0 while the copy job is.",
-        emitter=Emitter.JOB_SUPERVISOR,
+    *(
+        Metric(name=name, unit=Unit.COUNT, meaning=meaning, emitter=Emitter.JOB_SUPERVISOR, sparse=sparse)
+        for name, sparse, meaning in (
+            ("job-running", True, "1 while a run of the copy job is under way, else 0."),
+            ("job-paused", False, "1 while the flow is paused or stopped on purpose, else 0."),
+            ("copy-missing", True, "Functions that are to copy and have no invocation; 0 while the copy job is to."),
+            ("engine-functions", False, "1 while functions are to copy the flow, 0 while the copy job is."),
+        )
     ),
     Metric(
         name="job-starts",

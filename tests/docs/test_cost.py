@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench import cost
+from mirrorless.copy.slot.added_partitions import is_share_of
 from mirrorless.doctor.aws import comparison
 from mirrorless.doctor.aws.deployment import VerifyParameters
 from mirrorless.functions.engine_decision import CARRIED
@@ -75,6 +76,19 @@ def test_the_page_of_deployment_has_the_sizes_and_the_supervisor_the_same_reserv
     assert cost.sizes() in page
     assert "20 MB/s per" not in page
     assert cost.COPY_LOAD == CARRIED
+
+
+@pytest.mark.parametrize(("partitions", "functions", "largest"), [(60, 5, 1.6), (24, 5, 1.9), (24, 10, 2.5)])
+def test_the_largest_share_is_as_the_page_has_it_in_nine_of_ten_cases(
+    partitions: int, functions: int, largest: float
+) -> None:
+    found = []
+    for case in range(200):
+        places = [(f"topic{case}-{number // 6}", number % 6) for number in range(partitions)]
+        sizes = [sum(is_share_of(place, one, functions) for place in places) for one in range(functions)]
+        found.append(max(sizes) * functions / partitions)
+    assert round(sorted(found)[180], 1) == largest
+    assert (largest == cost.COPY_SKEW) == (partitions == 60)
 
 
 def test_heartbeats_and_checkpoints_return_at_once_while_functions_copy() -> None:

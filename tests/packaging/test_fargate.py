@@ -63,6 +63,12 @@ def test_one_task_in_two_zones_is_healthy_by_the_page_and_followed_by_the_next_o
     assert "No such option" not in ended.output
 
 
+def test_its_log_is_encrypted_with_the_key_that_is_given() -> None:
+    (log,) = deployed(LogKmsKeyArn="arn:key").of_type("AWS::Logs::LogGroup").values()
+    assert log["KmsKeyId"] == "arn:key"
+    assert "KmsKeyId" not in deployed().of_type("AWS::Logs::LogGroup")["Log"]
+
+
 def test_its_role_has_the_rights_of_every_function(tmp_path: Path) -> None:
     given = {"ClusterArns": CLUSTER, "TopicArns": f"{CLUSTER}/t", "GroupArns": f"{CLUSTER}/g"}
     role = deployed(**given).of_type("AWS::IAM::Role")["TaskRole"]
