@@ -111,6 +111,10 @@ def test_every_answer_is_as_described(server: WebServer) -> None:
         "flows",
         "topics",
         "halted",
+        "problems",
+        "applications",
+        "fences",
+        "readings",
         "groups",
         "operations",
         "drills",
@@ -177,7 +181,9 @@ def test_a_gap_is_shown_with_the_command_that_fixes_it_until_it_is_fixed(server:
     gap = wait_for(server, "halted", lambda row: row["gap"])
     assert (gap["topic"], gap["partition"], gap["gap"], gap["offset"]) == ("web-orders", 1, "RETENTION", 43)
     reset = f"mirrorless offsets reset {world.file} --flow '{world.flow}' --topic web-orders --partition 1"
-    assert [fix["command"] for fix in gap["fixes"]] == ["mirrorless.on.gap=continue", reset]
+    problem = wait_for(server, "problems", lambda row: row["kind"] == "gap")
+    assert (problem["topic"], problem["level"]) == ("web-orders", "error")
+    assert [fix["command"] for fix in problem["fixes"]] == ["mirrorless.on.gap=continue", reset]
     assert wait_for(server, "topics", lambda row: row["state"] == "halted")["halted"] == 1
     world.write_settings(**{"mirrorless.on.gap": "continue"})
     world.copy_to_the_end()
@@ -197,5 +203,10 @@ def test_a_cluster_that_does_not_answer_hides_nothing_of_the_other(world: World,
         assert "127.0.0.1:1" in found["error"]
         flow = wait_for(server, "flows", lambda row: row["state"] == "running" and row["error"])
         assert "127.0.0.1:1" in flow["error"]
+        values = ("topics", "partitions", "halted", "lag_records", "lag_s", "records_per_s", "catch_up_s")
+        assert {name: flow[name] for name in values} == dict.fromkeys(values)
+        problem = wait_for(server, "problems", lambda row: row["kind"] == "cluster unavailable")
+        assert (problem["subject"], problem["rank"]) == (world.source_alias, 0)
+        assert [row["level"] for row in rows(server, "problems")].count("error") == 1
         assert ask(server, "/readyz").status == 503
         assert ask(server, "/healthz").status == 200
