@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mirrorless.operation_log.records import OperationState
-    from mirrorless.settings import Settings
+    from mirrorless.settings import Flow, Settings
 
 _COMMAND: Final = re.compile(r"`(mirrorless [^`]+)`")
 _NAMED: Final = 20
@@ -48,7 +48,9 @@ class OperationsReader(RepeatingReader):
     @property
     def applications(self) -> tuple[ApplicationsRow, ...]:
         """A row for each pair of clusters."""
-        pairs = {frozenset((one.source.alias, one.target.alias)): one for one in self._settings.flows}
+        pairs: dict[frozenset[str], Flow] = {}
+        for one in self._settings.flows:
+            pairs.setdefault(frozenset((one.source.alias, one.target.alias)), one)
         reason = self.error or ("not read yet" if self.read_ms is None else "")
         return tuple(
             _applications((flow.source.alias, flow.target.alias), self._found, self._unread.get(pair) or reason)

@@ -63,7 +63,11 @@ CUT = """[
         .filter(one => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline')
         .map(one => one.innerText),
     ...[...document.querySelectorAll('.picture text')]
-        .filter(one => one.getBoundingClientRect().right > one.closest('svg').getBoundingClientRect().right)
+        .filter(one => {
+            const [text, svg] = [one.getBoundingClientRect(), one.closest('svg').getBoundingClientRect()];
+            const box = one.parentNode.querySelector(':scope > rect')?.getBoundingClientRect() ?? svg;
+            return text.left < box.left || text.right > box.right;
+        })
         .map(one => one.textContent),
 ]"""
 """What is cut off at the end of its place."""
@@ -302,6 +306,7 @@ def test_what_needs_action_comes_first_and_where_applications_are_is_shown(brows
         assert "Time until caught up\ncaught up" in back
         assert browser.run("document.querySelectorAll('.arrow.bad').length") == 1
         browser.picture(pictures() / "pair.png")
+        assert browser.run(CUT) == []
         one = flow(lag_records=900, lag_s=20.0, lag_per_s=3.0, catch_up_s=None, rpo_s=30.0, read_ms=1)
         gatherer.known = replace(gatherer.known, flows=(one, flow("B->A", lag_records=0, unknown_partitions=2)))
         browser.wait_for("document.querySelector('.card').innerText.includes('lag grows, 3.0/s')")

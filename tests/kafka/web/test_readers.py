@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from openapi_schema_validator import OAS31Validator
 
 from mirrorless.cli import root
@@ -170,6 +170,29 @@ def test_a_flow_is_paused_and_resumed_with_the_token_only(server: WebServer, wor
         wait_for(server, "flows", partial(_is, state=shown))
     texts = [event["text"] for event in rows(server, "events")]
     assert "pause was requested on the page" in texts
+
+
+def test_a_fence_that_no_operation_explains_is_shown_until_it_is_removed(server: WebServer, world: World) -> None:
+    (place,) = rows(server, "applications")
+    assert (place["is_known"], place["cluster"]) == (True, None)
+    assert place["text"] == "no operation has moved applications between these clusters"
+    admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
+
+    def alter(kind: AlterConfigOpType) -> None:
+        entry = ConfigEntry("max.message.bytes", "78", incremental_operation=kind)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, "web-orders", incremental_configs=[entry])
+        admin.incremental_alter_configs([resource])[resource].result()
+
+    alter(AlterConfigOpType.SET)
+    fence = wait_for(server, "fences", lambda row: row["operation"] is None)
+    assert (fence["cluster"], fence["topics"], fence["count"]) == (world.source_alias, ["web-orders"], 1)
+    assert "--delete-config max.message.bytes" in fence["fix"]["command"]
+    assert wait_for(server, "problems", lambda row: row["kind"] == "unexplained fence")["level"] == "error"
+    alter(AlterConfigOpType.DELETE)
+    until = time.monotonic() + 30
+    while rows(server, "fences"):
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 def test_a_gap_is_shown_with_the_command_that_fixes_it_until_it_is_fixed(server: WebServer, world: World) -> None:

@@ -118,7 +118,7 @@ function box(cluster, x, y, { width, height }) {
     label(middle, line, cut(cluster.alias, Math.floor(width / 9)), { class: "alias" }),
     small ? null : label(middle, line + 20, cut(cluster.bootstrap_servers, Math.floor(width / 6.8)), { class: "servers" }),
     marked(middle, line + (small ? 20 : 42), kind, text, 12, { class: "facts" }),
-    cluster.marks.length ? marked(middle, line + (small ? 40 : 64), cluster.marks[cluster.marks.length - 1][0], cluster.marks.map(([, mark]) => mark).join(" · "), 12, { class: "facts here" }) : null,
+    cluster.marks.length ? marked(middle, line + (small ? 40 : 64), cluster.marks[cluster.marks.length - 1][0], (small ? cluster.marks.slice(-1) : cluster.marks).map(([, mark]) => mark).join(" · "), 12, { class: "facts here" }) : null,
   );
 }
 
