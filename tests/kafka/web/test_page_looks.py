@@ -58,8 +58,8 @@ WIDE = """document.documentElement.scrollWidth <= document.documentElement.clien
         .map(one => one.outerHTML.slice(0, 200))"""
 """What makes the window scroll to the side."""
 CUT = """[
-    ...[...document.querySelectorAll(`.tabs, .tabs a, h1:not(.hidden), h2, .badge, .head .cell, .head button, .value,
-        .limit, .problem p, .notice, .row:not([hidden]) .cell, .sub, .sub .name, .facts dd, .drawer p`)]
+    ...[...document.querySelectorAll(`.tabs, .tabs a, h1:not(.hidden), h2, h3, .badge, .head .cell, .head button,
+        .value, .limit, .problem p, .notice, .row:not([hidden]) .cell, .sub, .sub .name, .facts dd, .drawer p`)]
         .filter(one => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline')
         .map(one => one.innerText),
     ...[...document.querySelectorAll('.picture text')]
