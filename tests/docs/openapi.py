@@ -11,15 +11,19 @@ from pydantic import TypeAdapter
 import mirrorless
 from mirrorless.web.security import CSRF_HEADER
 from mirrorless.web.snapshot import (
+    ApplicationsRow,
     ClusterRow,
     DrillRow,
     Event,
+    FenceRow,
     FlowRow,
     GroupRow,
     HaltedRow,
     OperationRow,
     PartitionRow,
     PositionRow,
+    ProblemRow,
+    ReadingRow,
     SettingsOf,
     Snapshot,
     TopicRow,
@@ -31,6 +35,10 @@ _ROWS: Final = {
     "flows": FlowRow,
     "topics": TopicRow,
     "halted": HaltedRow,
+    "problems": ProblemRow,
+    "applications": ApplicationsRow,
+    "fences": FenceRow,
+    "readings": ReadingRow,
     "groups": GroupRow,
     "operations": OperationRow,
     "drills": DrillRow,
@@ -43,7 +51,11 @@ _SUMMARIES: Final = {
     "clusters": "All clusters of the configuration",
     "flows": "All flows",
     "topics": "All replicated topics",
-    "halted": "Halted partitions, with the reason and what fixes them",
+    "halted": "Halted partitions, with the reason",
+    "problems": "What needs an operator, the most urgent first, with what fixes it",
+    "applications": "On which cluster of each pair applications are, by the last completed operation",
+    "fences": "Fences, which block writers of topics",
+    "readings": "When tables were last read, and why one cannot be read",
     "groups": "Consumer groups of the sources, and what they would read again",
     "operations": "Switchovers, failovers and failbacks",
     "drills": "Stored reports of drills, the newest first",
@@ -52,7 +64,7 @@ _SUMMARIES: Final = {
     "partitions": "The partitions of one topic",
     "positions": "The positions of one group on source and target",
 }
-_BY_FLOW: Final = {"flows", "topics", "halted", "groups", "drills"}
+_BY_FLOW: Final = {"flows", "topics", "halted", "problems", "readings", "groups", "drills"}
 _QUERY: Final = {"partitions": ("flow", "topic"), "positions": ("flow", "group")}
 _TEXT: Final = {"type": "string"}
 _REF: Final = "#/components/schemas/{model}"

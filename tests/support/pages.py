@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from mirrorless.clusters.target_state import TargetState
 from mirrorless.operations.drill.stored import Form
 from mirrorless.web.feed import Feed
+from mirrorless.web.problems import problems
 from mirrorless.web.server import ServerTerms, WebServer
 from mirrorless.web.snapshot import (
     ClusterRow,
@@ -19,11 +20,12 @@ from mirrorless.web.snapshot import (
     CopierRow,
     DrillCheckRow,
     DrillRow,
-    Fix,
     FlowRow,
     FlowState,
     GroupRow,
     HaltedRow,
+    OperationRow,
+    OperationStepRow,
     PartitionRow,
     PositionRow,
     SettingRow,
@@ -50,9 +52,12 @@ def topic(name: str = "orders", flow: str = "A->B", **fields: object) -> TopicRo
         state=TopicState.CAUGHT_UP,
         records_per_s=0.0,
         bytes_per_s=None,
+        unknown_partitions=0,
         lag_records=0,
         lag_s=0.0,
         lag_is_minimum=False,
+        lag_per_s=0.0,
+        catch_up_s=0.0,
         latency_ms=None,
         error=None,
     )
@@ -88,12 +93,19 @@ def flow(name: str = "A->B", **fields: object) -> FlowRow:
         partitions=5,
         started=5,
         halted=0,
+        unknown_partitions=0,
         lag_records=0,
+        last_lag_records=0,
         lag_s=0.0,
         lag_is_minimum=False,
+        lag_per_s=0.0,
+        catch_up_s=0.0,
+        rpo_s=None,
         records_per_s=0.0,
         bytes_per_s=None,
+        limit_bytes_per_s=None,
         latency_ms=None,
+        has_heartbeat=False,
         heartbeat_ms=None,
         waiting="",
         error=None,
@@ -114,6 +126,7 @@ def group(name: str, **fields: object) -> GroupRow:
         read_again=0,
         skipped=0,
         untranslated=0,
+        why="",
         error=None,
     )
     return replace(row, **fields)  # type: ignore[arg-type]
@@ -129,7 +142,6 @@ def halted(name: str = "orders", **fields: object) -> HaltedRow:
         gap="RETENTION",
         records=30,
         reason="retention deleted 30 records before they were copied",
-        fixes=(Fix(text="Skip the gap.", command="mirrorless.on.gap=continue"),),
     )
     return replace(row, **fields)  # type: ignore[arg-type]
 
@@ -150,6 +162,29 @@ def drill(began_ms: int = 1_790_000_000_000, **fields: object) -> DrillRow:
     return replace(row, **fields)  # type: ignore[arg-type]
 
 
+def operation(**fields: object) -> OperationRow:
+    """A switchover that has begun its fence, but for `fields`."""
+    now = int(time.time() * 1000)
+    step = OperationStepRow(step="fence", state="done", began_ms=now - 9_000, ended_ms=now - 7_000, result="3 topics")
+    row = OperationRow(
+        id="1",
+        kind="switchover",
+        source="A",
+        target="B",
+        outcome="running",
+        owner="admin",
+        began_ms=now - 9_000,
+        ended_ms=None,
+        blocked_s=None,
+        reason="",
+        notes=(),
+        next_step="run `mirrorless operation mm2.properties continue`, or `abort`",
+        next_command="mirrorless operation mm2.properties continue",
+        steps=(step,),
+    )
+    return replace(row, **fields)  # type: ignore[arg-type]
+
+
 def snapshot(**fields: object) -> Snapshot:
     """One flow with one topic, but for `fields`."""
     row = Snapshot(
@@ -157,6 +192,10 @@ def snapshot(**fields: object) -> Snapshot:
         copies_here=False,
         clusters=(cluster("A"), cluster("B")),
         flows=(flow(),),
+        applications=(),
+        fences=(),
+        readings=(),
+        problems=(),
         topics=(topic(),),
         halted=(),
         groups=(),
@@ -183,12 +222,13 @@ class FakeGatherer:
 
     def snapshot(self) -> Snapshot:
         """Return it as of now."""
-        return replace(self.known, at_ms=int(time.time() * 1000))
+        return replace(self.known, at_ms=int(time.time() * 1000), problems=problems(self.known, self.location))
 
     def settings(self) -> tuple[SettingsOf, ...]:
         """Return one setting of each flow."""
-        row = SettingRow(key="tasks.max", value="1", is_default=True, meaning="Slots.")
-        return tuple(SettingsOf(name=name, kind="flow", settings=(row,)) for name in self.flow_names)
+        row = SettingRow(key="tasks.max", value="1", is_default=True, origin="", meaning="Slots.")
+        own = replace(row, key="topics", value="orders", is_default=False, origin="mm2.properties:5")
+        return tuple(SettingsOf(name=name, kind="flow", settings=(row, own)) for name in self.flow_names)
 
     def unread(self) -> dict[str, str]:
         """Return what was given."""
@@ -204,7 +244,7 @@ class FakeGatherer:
                 partition=number,
                 state=found.state,
                 next_offset=1_000 * number,
-                source_end=1_000 * number + found.lag_records,
+                source_end=1_000 * number + (found.lag_records or 0),
                 lag_records=found.lag_records,
                 lag_s=found.lag_s,
                 reason=None,

@@ -126,7 +126,7 @@ def _lines(ended: Ended) -> Iterator[str]:
     seconds = blocked_s(operation)
     if seconds is not None:
         yield f"  writers were blocked for {seconds:,.1f} s"
-    yield from (f"  {line}" for line in _about_groups(operation))
+    yield from (f"  {line}" for line in about_groups(operation))
     yield from (f"  warning: {line}" for line in ended.warnings[:SHOWN_LINES])
     if ended.error is not None:
         yield f"  error: {ended.error}"
@@ -154,7 +154,8 @@ def next_step(ended: Ended) -> str:
     return "nothing is left to do; `mirrorless status FILE` shows how the flows copy"
 
 
-def _about_groups(operation: OperationState) -> Iterator[str]:
+def about_groups(operation: OperationState) -> Iterator[str]:
+    """Yield a line for each group that reads records again, was left as it is, or was refused."""
     groups = operation.data("groups")
     for group, number in groups.get("read_again", {}).items():
         if number:
@@ -207,7 +208,7 @@ def _page(ended: Ended) -> Iterator[str]:
             for name, record in operation.steps.items()
         ),
     )
-    notes = [*_about_groups(operation), *ended.warnings]
+    notes = [*about_groups(operation), *ended.warnings]
     if notes:
         yield f"<h3>Notes</h3>{bullets(notes)}"
     yield "<h3>Versions</h3>"

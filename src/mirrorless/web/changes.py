@@ -52,7 +52,7 @@ def _clusters(before: dict[str, ClusterRow], after: Iterable[ClusterRow]) -> Ite
 def _flows(before: dict[str, FlowRow], after: Iterable[FlowRow]) -> Iterator[Change]:
     for one in after:
         was = before.get(one.name)
-        if was is None or was.state is FlowState.UNKNOWN:
+        if was is None or FlowState.UNKNOWN in (was.state, one.state):
             continue
         if one.state is not was.state:
             level = Level.INFO if one.state is FlowState.RUNNING else Level.WARNING

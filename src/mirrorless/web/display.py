@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from mirrorless.web.server import served
 from mirrorless.web.snapshot import Level
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mirrorless.copy.partition.lease_rows import Report
     from mirrorless.local.displays import Display
     from mirrorless.local.progress_view import TopicView
+    from mirrorless.metadata.actions import Action
     from mirrorless.metadata.sync_pass import SyncPass
     from mirrorless.settings import Settings
     from mirrorless.web.server import ServerTerms, WebServer
+
+_DONE: Final = {
+    "CreateTopic": "created",
+    "GrowTopic": "added partitions to",
+    "AlterConfigs": "set configs of",
+    "AddAcl": "added ACLs on",
+    "RemoveAcl": "removed ACLs on",
+    "ForgetAcl": "no longer keeps ACLs on",
+}
+_MOST_NAMES: Final = 5
 
 
 @contextmanager
@@ -38,10 +50,8 @@ class _OnPage:
 
     def discovered(self, flow: str, found: SyncPass) -> None:
         self._display.discovered(flow, found)
-        if done := sum(one.error is None for one in found.applied):
-            self._feed.note(
-                Level.INFO, flow, "metadata", f"applied on the target: {done} of {len(found.applied)} changes"
-            )
+        if done := [one.action for one in found.applied if one.error is None]:
+            self._feed.note(Level.INFO, flow, "metadata", _changed(done))
         for one in found.failures:
             self._feed.note(Level.ERROR, flow, "metadata", f"{one.action.topic}: {one.error}")
 
@@ -80,3 +90,16 @@ class _OnPage:
     def finished(self, flow: str, *, records: int, copied_bytes: int, complete: bool) -> None:
         self._display.finished(flow, records=records, copied_bytes=copied_bytes, complete=complete)
         self._feed.note(Level.INFO, flow, "finished", f"the flow ended; {records:,} records were copied")
+
+
+def _changed(actions: Iterable[Action]) -> str:
+    """Return what was done on the target to which topics, in one line."""
+    topics: dict[str, dict[str, None]] = defaultdict(dict)
+    for one in actions:
+        topics[_DONE.get(type(one).__name__, type(one).__name__)][one.topic] = None
+    return "on the target: " + "; ".join(f"{done} {_names(list(names))}" for done, names in topics.items())
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")

@@ -26,6 +26,11 @@ class DrillsReader(RepeatingReader):
         self._unlisted: dict[str, str] = {}
 
     @property
+    def is_set(self) -> bool:
+        """Whether a flow has a place for its reports."""
+        return bool(self._folders)
+
+    @property
     def rows(self) -> tuple[DrillRow, ...]:
         """A row for each drill, the newest first."""
         found = [one for one in self._known.copy().values() if isinstance(one, DrillRow)]

@@ -16,20 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mirrorless.web.changes import Change
-    from mirrorless.web.snapshot import Snapshot
+    from mirrorless.web.snapshot import FlowRow, Snapshot, TopicRow
 
 KEYS: Final = {
     "topics": ("flow", "topic"),
-    "halted": ("flow", "topic", "partition"),
+    "problems": ("kind", "subject"),
     "groups": ("flow", "group"),
     "operations": ("id", "kind"),
     "drills": ("flow", "began_ms"),
 }
 """The tables of which only changed rows are sent, and the fields that identify a row."""
-_SMALL: Final = ("at_ms", "copies_here", "clusters", "flows", "notes")
+_SMALL: Final = ("at_ms", "copies_here", "clusters", "flows", "applications", "fences", "readings", "notes")
 _EVENTS: Final = 500
-_POINTS: Final = 60
-"""Points of a sparkline: two minutes, at two seconds each."""
+_POINTS: Final = 120
+POINT_MS: Final = {True: 30_000, False: 10_000}
+"""How long one point of a plot lasts, of a whole flow and of a topic: an hour, and twenty minutes."""
 _ALIVE_S: Final = 60.0
 
 
@@ -62,7 +63,7 @@ class Feed:
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="web: feed", daemon=True)
         self._tables = {name: EncodedRows(attrgetter(*key)) for name, key in KEYS.items()}
-        self._history: dict[tuple[str, str], deque[tuple[float, int]]] = defaultdict(lambda: deque(maxlen=_POINTS))
+        self._history: dict[tuple[str, str], deque[_Point]] = defaultdict(lambda: deque(maxlen=_POINTS))
         self._events: deque[Event] = deque(maxlen=_EVENTS)
         self._sent_event = self._number = 0
         self._listener: Callable[[], None] = lambda: None
@@ -159,17 +160,29 @@ class Feed:
             for topic in snapshot.topics:
                 place = topic.flow, topic.topic
                 if topic.records_per_s or topic.lag_records or place in self._history:
-                    self._history[place].append((topic.records_per_s, topic.lag_records))
+                    _add(self._history[place], snapshot.at_ms // POINT_MS[False], topic)
             for flow in snapshot.flows:
-                self._history[flow.name, ""].append((flow.records_per_s, flow.lag_records))
+                _add(self._history[flow.name, ""], snapshot.at_ms // POINT_MS[True], flow)
 
     def _history_now(self) -> list[list[object]]:
-        """Return `[flow, topic, rates, lags]` of each; the topic is empty for the whole flow."""
+        """Return `[flow, topic, numbers, rates, lags]` of each; the topic is empty for the whole flow."""
         with self._lock:
             return [
-                [flow, topic, [round(rate) for rate, _ in points], [lag for _, lag in points]]
-                for (flow, topic), points in self._history.items()
+                [flow, topic, *map(list, zip(*points, strict=True))] for (flow, topic), points in self._history.items()
             ]
+
+
+_Point = tuple[int, int | None, int | None]
+"""The number of a point in time, the rate and the lag, None if unknown."""
+
+
+def _add(points: deque[_Point], number: int, row: FlowRow | TopicRow) -> None:
+    """Add the present values: of one point the last rate and the greatest lag are kept."""
+    rate, lag = None if row.records_per_s is None else round(row.records_per_s), row.lag_records
+    if points and points[-1][0] == number:
+        before = points.pop()[2]
+        lag = before if lag is None else max(lag, before or 0)
+    points.append((number, rate, lag))
 
 
 def _members(values: Mapping[str, str]) -> str:

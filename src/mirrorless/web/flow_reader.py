@@ -14,11 +14,12 @@ from mirrorless.errors import MirrorlessError
 from mirrorless.heartbeats import last_heartbeat
 from mirrorless.metadata.plan import replicated
 from mirrorless.web.flow_view import FlowView
+from mirrorless.web.lag_time import catch_up_s
 from mirrorless.web.reader import RepeatingReader
 from mirrorless.web.snapshot import CopierRow, FlowRow, FlowState
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from confluent_kafka.admin import ClusterMetadata
 
@@ -41,7 +42,7 @@ _STATES: Final = {
 
 
 class FlowReader(RepeatingReader):
-    """The state of `flow`; `deployment` is as in `deployment_of`, `location` that of the configuration."""
+    """The state of `flow`; `deployment` is as in `deployment_of`."""
 
     def __init__(
         self,
@@ -50,7 +51,6 @@ class FlowReader(RepeatingReader):
         source: ClusterReader,
         target: ClusterReader,
         deployment: str,
-        location: str,
         every_s: float,
     ) -> None:
         super().__init__(f"web: flow {flow.name}", every_s=every_s, after=(source, target))
@@ -58,7 +58,10 @@ class FlowReader(RepeatingReader):
         self._source, self._target = source, target
         self._deployment = deployment
         self._lock = threading.Lock()
-        self._view = FlowView(flow.name, location)
+        self._view = FlowView(flow.name)
+        self._view.set_unread("not read yet")
+        self._has_topics = self._has_progress = self._is_target_read = False
+        self._last_lag: int | None = None
         self._seen: ClusterMetadata | None = None
         self._next_place = 0
         self._state = FlowState.UNKNOWN
@@ -67,6 +70,7 @@ class FlowReader(RepeatingReader):
         self._marks = MarkReader(flow, patience_s=_MARKS_S)
         self._copiers: tuple[RunMark, ...] = ()
         self._choice: tuple[str, str] | None = None
+        self._has_heartbeat: bool | None = None
         self._heartbeat_ms: int | None = None
         self._heartbeat_due_s = 0.0
         self._heartbeat_error: str | None = None
@@ -74,14 +78,18 @@ class FlowReader(RepeatingReader):
 
     def read(self) -> None:
         """Read both ends as far as they answer; raises the first error."""
-        errors: list[MirrorlessError] = []
-        for part in (self._read_topics, self._read_target, self._read_ends):
+        errors: dict[str, MirrorlessError] = {}
+        for name, part in (("topics", self._read_topics), ("target", self._read_target), ("ends", self._read_ends)):
             try:
                 part()
             except MirrorlessError as error:
-                errors.append(error)
-        if errors:
-            raise errors[0]
+                errors[name] = error
+        first = next(iter(errors.values()), None)
+        self._is_target_read = "target" not in errors
+        with self._lock:
+            self._view.set_unread(None if first is None else str(first))
+        if first is not None:
+            raise first
 
     def note_state(self, state: TargetState) -> None:
         """Take a state that was just written, so that the page shows it before it is read."""
@@ -117,8 +125,15 @@ class FlowReader(RepeatingReader):
         """Return the flow with the sums of its topics."""
         with self._lock:
             started = self._view.started
+        is_read = self.error is None and self.read_ms is not None
         lags = [one.lag_s for one in topics]
-        lag_s = None if None in lags else max((one for one in lags if one is not None), default=0.0)
+        lag_s = None if None in lags or not is_read else max((one for one in lags if one is not None), default=0.0)
+        lag_records, unknown = _lag(topics) if is_read else (None, sum(one.partitions for one in topics))
+        lag_per_s = _sum(one.lag_per_s for one in topics) if is_read else None
+        records_per_s = _sum(one.records_per_s for one in topics) if is_read else None
+        if lag_records is not None and not unknown:
+            self._last_lag = lag_records
+        soon = None if unknown else catch_up_s(lag_records, lag_per_s=lag_per_s, copied_per_s=records_per_s or 0.0)
         bytes_per_s = sum(one.bytes_per_s for one in topics if one.bytes_per_s is not None)
         is_live = any(one.bytes_per_s is not None for one in topics)
         marked = [one.work.bytes_per_s for one in self._copiers if one.work is not None]
@@ -127,20 +142,27 @@ class FlowReader(RepeatingReader):
             name=self.flow.name,
             source=self.flow.source.alias,
             target=self.flow.target.alias,
-            state=self._state,
+            state=self._state if self._is_target_read else FlowState.UNKNOWN,
             engine=engine,
             engine_reason=reason,
-            copiers=tuple(map(_copier, self._copiers)),
-            topics=len(topics),
-            partitions=sum(one.partitions for one in topics),
-            started=started,
-            halted=sum(one.halted for one in topics),
-            lag_records=sum(one.lag_records for one in topics),
+            copiers=tuple(map(_copier, self._copiers)) if self._is_target_read else (),
+            topics=len(topics) if self._has_topics else None,
+            partitions=sum(one.partitions for one in topics) if self._has_topics else None,
+            started=started if self._has_progress else None,
+            halted=sum(one.halted for one in topics) if self._has_topics and self._has_progress else None,
+            unknown_partitions=unknown,
+            lag_records=lag_records,
+            last_lag_records=self._last_lag,
             lag_s=lag_s,
             lag_is_minimum=any(one.lag_is_minimum and one.lag_s == lag_s for one in topics),
-            records_per_s=round(sum(one.records_per_s for one in topics), 1),
-            bytes_per_s=bytes_per_s if is_live else sum(marked) if marked else None,
+            lag_per_s=None if lag_per_s is None else round(lag_per_s, 1),
+            catch_up_s=None if soon is None else round(soon, 1),
+            rpo_s=self.flow.rpo_seconds,
+            records_per_s=None if records_per_s is None else round(records_per_s, 1),
+            bytes_per_s=None if not is_read else bytes_per_s if is_live else sum(marked) if marked else None,
+            limit_bytes_per_s=self.flow.max_bytes_per_second,
             latency_ms=max((one.latency_ms for one in topics if one.latency_ms is not None), default=None),
+            has_heartbeat=self._has_heartbeat if self._heartbeat_error is None else None,
             heartbeat_ms=self._heartbeat_ms,
             waiting=self.waiting,
             error=self.error,
@@ -166,7 +188,7 @@ class FlowReader(RepeatingReader):
         remote = replicated(self.flow, counts)
         with self._lock:
             self._view.set_topics(remote, counts)
-        self._seen = metadata
+        self._seen, self._has_topics = metadata, True
 
     def _read_target(self) -> None:
         admin = self._target.admin
@@ -178,6 +200,7 @@ class FlowReader(RepeatingReader):
         known = self._progress.read(stopping=lambda: self.is_ending)
         with self._lock:
             self._view.set_progress(known, time.monotonic())
+        self._has_progress = True
         self._read_marks()
         self._read_heartbeat()
 
@@ -201,6 +224,7 @@ class FlowReader(RepeatingReader):
             self._heartbeat_error = str(error)
         else:
             self._heartbeat_error = None
+            self._has_heartbeat = beat is not None
             self._heartbeat_ms = None if beat is None else beat.timestamp_ms
 
     def _read_ends(self) -> None:
@@ -214,6 +238,23 @@ class FlowReader(RepeatingReader):
         self._next_place += _ENDS_AT_ONCE
         with self._lock:
             self._view.set_ends(ends, unknown, time.monotonic())
+
+
+def _lag(topics: Sequence[TopicRow]) -> tuple[int | None, int]:
+    """Return the lag of all topics, None if nothing is known of it, and of how many partitions it is not known."""
+    unknown = sum(one.unknown_partitions for one in topics)
+    known = sum(one.lag_records for one in topics if one.lag_records is not None)
+    return None if unknown and not known else known, unknown
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """Return the sum, None if a part of it is unknown."""
+    total = 0.0
+    for one in values:
+        if one is None:
+            return None
+        total += one
+    return total
 
 
 def _copier(mark: RunMark) -> CopierRow:

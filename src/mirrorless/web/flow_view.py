@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict, deque
 from typing import TYPE_CHECKING, Final
 
 from mirrorless.copy.progress.records import Halt
 from mirrorless.errors import GapKind
-from mirrorless.web.lag_time import LagTime
-from mirrorless.web.snapshot import Fix, HaltedRow, PartitionRow, TopicRow, TopicState
+from mirrorless.web.lag_time import LagTime, catch_up_s
+from mirrorless.web.snapshot import HaltedRow, PartitionRow, TopicRow, TopicState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,12 +18,17 @@ if TYPE_CHECKING:
     from mirrorless.local.progress_view import TopicView
 
 _RATE_WINDOW_S: Final = 10.0
+_TREND_S: Final = 30.0
+"""By how much a lag grows is measured over so many seconds, and known after `_FIRST_S`."""
+_FIRST_S: Final = 5.0
+"""Before, a lag in time of records that were there before would be the time since the first look."""
 _STATES: Final = tuple(TopicState)
-_HALTED, _UNREACHABLE, _NOT_STARTED, _COPYING, _CAUGHT_UP = map(
+_HALTED, _UNREACHABLE, _UNKNOWN, _NOT_STARTED, _COPYING, _CAUGHT_UP = map(
     _STATES.index,
     (
         TopicState.HALTED,
         TopicState.UNREACHABLE,
+        TopicState.UNKNOWN,
         TopicState.NOT_STARTED,
         TopicState.COPYING,
         TopicState.CAUGHT_UP,
@@ -66,20 +70,22 @@ class _PartitionView:
             return _HALTED
         if self.unknown is not None:
             return _UNREACHABLE
-        if self.end is not None and (self.next_offset or 0) >= self.end:
+        if self.end is None:
+            return _UNKNOWN
+        if (self.next_offset or 0) >= self.end:
             return _CAUGHT_UP
         return _NOT_STARTED if self.next_offset is None else _COPYING
 
 
 class FlowView:
-    """All partitions of the flow `name`, whose configuration is at `location`."""
+    """All partitions of the flow `name`."""
 
-    def __init__(self, name: str, location: str) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._location = location
+        self._unread: str | None = None
         self._remote: Mapping[str, str] = {}
         self._partitions: dict[str, list[_PartitionView]] = {}
-        self._history: dict[str, deque[tuple[float, int]]] = defaultdict(deque)
+        self._history: dict[str, deque[tuple[float, int, int | None]]] = defaultdict(deque)
         self._live: Mapping[str, TopicView] = {}
         self._rows: dict[str, TopicRow] = {}
         self._stale: set[str] = set()
@@ -93,6 +99,13 @@ class FlowView:
     def started(self) -> int:
         """How many partitions have progress."""
         return sum(one.next_offset is not None for some in self._partitions.values() for one in some)
+
+    def set_unread(self, reason: str | None) -> None:
+        """Take why what is known is not that of now; None if it is."""
+        if reason != self._unread:
+            self._unread = reason
+            self._rows = {}
+            self._history.clear()  # rates and trends begin from scratch
 
     def set_live(self, live: Mapping[str, TopicView]) -> None:
         """Take the progress that this process itself makes, by topic; empty if it copies nothing now."""
@@ -128,7 +141,7 @@ class FlowView:
     def set_progress(self, known: Mapping[TopicPartition, Known], now_s: float) -> None:
         """Take the content of the progress topic."""
         for topic, some in self._partitions.items():
-            total = 0
+            total = lag = unknown = 0
             for one in some:
                 said = known.get(one.place)
                 progress = None if said is None else said.progress
@@ -140,11 +153,16 @@ class FlowView:
                 total += next_offset or 0
                 if one.end is not None and next_offset is not None and next_offset > one.end and not one.is_of_another:
                     one.end = next_offset  # the end was read earlier
+                if one.end is None:
+                    unknown += 1
+                elif one.end > (next_offset or 0) or one.is_of_another:
+                    lag += one.lag_records
             history = self._history[topic]
-            history.append((now_s, total))
-            while now_s - history[0][0] > _RATE_WINDOW_S:
+            history.append((now_s, total, None if unknown else lag))
+            while now_s - history[0][0] > _TREND_S:
                 history.popleft()
-            if topic in self._rows and self._rows[topic].records_per_s:
+            row = self._rows.get(topic)
+            if row is not None and (row.records_per_s or row.lag_per_s != 0):
                 self._stale.add(topic)  # the rate changes although nothing is copied
 
     def rows(self) -> list[TopicRow]:
@@ -162,12 +180,12 @@ class FlowView:
         return [
             PartitionRow(
                 partition=one.place[1],
-                state=_STATES[one.rank],
+                state=_STATES[_UNKNOWN if self._unread and one.halt is None else one.rank],
                 next_offset=one.next_offset,
                 source_end=one.end,
-                lag_records=None if one.end is None else one.lag_records,
-                lag_s=None if one.lag is None else round(one.lag[0], 1),
-                reason=one.halt.reason if one.halt is not None else one.unknown,
+                lag_records=None if one.end is None or self._unread else one.lag_records,
+                lag_s=None if one.lag is None or self._unread else round(one.lag[0], 1),
+                reason=one.halt.reason if one.halt is not None else one.unknown or self._unread,
             )
             for one in self._partitions[topic]
         ]
@@ -191,7 +209,7 @@ class FlowView:
         return some[number] if number < len(some) else None
 
     def _row(self, topic: str, some: Sequence[_PartitionView]) -> TopicRow:
-        lag = halted = 0
+        lag = halted = unknown = 0
         worst, rank = None, _CAUGHT_UP
         oldest: tuple[float, bool] | None = (0.0, False)
         for one in some:
@@ -199,8 +217,11 @@ class FlowView:
             if here < rank:
                 worst, rank = one, here
             if here != _CAUGHT_UP:
-                lag += one.lag_records
                 halted += here == _HALTED
+                if here in (_UNREACHABLE, _UNKNOWN) or one.end is None:
+                    unknown, oldest = unknown + 1, None
+                    continue
+                lag += one.lag_records
                 if oldest is not None:
                     oldest = None if one.lag is None else max(oldest, one.lag)
         state = _STATES[rank]
@@ -209,8 +230,18 @@ class FlowView:
         if live is not None and state is not TopicState.HALTED:
             state, error = _BY_TEXT.get(live.state, state), live.error
             if state in _PROGRESSING:
-                lag = live.lag_records
+                lag, unknown = live.lag_records, 0
                 oldest = oldest if lag else (0.0, False)
+        if self._unread is not None:
+            live, unknown, oldest = None, len(some), None
+            if state is not TopicState.HALTED:
+                state, error = TopicState.UNKNOWN, self._unread
+        if oldest is not None and oldest[1] and oldest[0] < _FIRST_S:
+            oldest = None
+        rate = self._rate(topic) if live is None else live.records_per_s
+        known = None if unknown and (self._unread or not lag) else lag
+        lag_per_s = 0.0 if lag == unknown == 0 else self._lag_per_s(topic)
+        soon = None if unknown else catch_up_s(known, lag_per_s=lag_per_s, copied_per_s=rate)
         return TopicRow(
             flow=self._name,
             topic=topic,
@@ -218,12 +249,15 @@ class FlowView:
             partitions=len(some),
             halted=halted,
             state=state,
-            records_per_s=round(self._rate(topic) if live is None else live.records_per_s, 1),
+            records_per_s=None if self._unread else round(rate, 1),
             bytes_per_s=None if live is None else round(live.bytes_per_s),
-            lag_records=lag,
+            unknown_partitions=unknown,
+            lag_records=known,
             lag_s=None if oldest is None else round(oldest[0], 1),
             lag_is_minimum=oldest is not None and oldest[1],
-            latency_ms=None if live is None else live.latency_ms,
+            lag_per_s=None if lag_per_s is None else round(lag_per_s, 1),
+            catch_up_s=None if soon is None else round(soon, 1),
+            latency_ms=live.latency_ms if live is not None and live.records_per_s else None,
             error=error,
         )
 
@@ -231,21 +265,20 @@ class FlowView:
         history = self._history[topic]
         if len(history) < 2:
             return 0.0
-        (since_s, before), (now_s, after) = history[0], history[-1]
+        now_s, after, _ = history[-1]
+        since_s, before, _ = next(one for one in history if now_s - one[0] <= _RATE_WINDOW_S)
         return max(0.0, (after - before) / max(now_s - since_s, 1e-3))
+
+    def _lag_per_s(self, topic: str) -> float | None:
+        """By how much the lag has grown per second; None if that is not known yet."""
+        known = [(at_s, lag) for at_s, _, lag in self._history[topic] if lag is not None]
+        if len(known) < 2 or known[-1][0] - known[0][0] < _FIRST_S:
+            return None
+        (since_s, before), (now_s, after) = known[0], known[-1]
+        return (after - before) / (now_s - since_s)
 
     def _halted(self, place: TopicPartition, halt: Halt | Stop) -> HaltedRow:
         topic, number = place
-        reset = (
-            f"mirrorless offsets reset {shlex.quote(self._location)} --flow {shlex.quote(self._name)} "
-            f"--topic {shlex.quote(topic)} --partition {number}"
-        )
-        fixes: tuple[Fix, ...] = (Fix(text="Every lease retries: fix the cause that the reason names.", command=None),)
-        if isinstance(halt, Halt):
-            fixes = (
-                Fix(text="Skip the gap: set this in the configuration.", command="mirrorless.on.gap=continue"),
-                Fix(text="Or copy the partition again from its beginning.", command=reset),
-            )
         return HaltedRow(
             flow=self._name,
             topic=topic,
@@ -254,5 +287,4 @@ class FlowView:
             gap=halt.kind.name if isinstance(halt, Halt) else None,
             records=halt.records if isinstance(halt, Halt) else None,
             reason=halt.reason,
-            fixes=fixes,
         )

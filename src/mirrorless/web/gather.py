@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from mirrorless import client_logs
@@ -11,13 +12,15 @@ from mirrorless.copy.progress.run_marks import deployment_of
 from mirrorless.web.cluster_reader import ClusterReader
 from mirrorless.web.drills_reader import DrillsReader
 from mirrorless.web.effective_settings import effective_settings
+from mirrorless.web.fences_reader import FencesReader
 from mirrorless.web.flow_reader import FlowReader
 from mirrorless.web.groups_reader import GroupsReader
 from mirrorless.web.operations_reader import OperationsReader
-from mirrorless.web.snapshot import Snapshot
+from mirrorless.web.problems import problems
+from mirrorless.web.snapshot import ReadingRow, Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from mirrorless.clusters.target_state import TargetState
     from mirrorless.local.progress_view import TopicView
@@ -31,6 +34,7 @@ _ENDING_S: Final = 0.5
 _GROUPS_PER_INTERVAL: Final = 5
 _OPERATIONS_PER_INTERVAL: Final = 2
 _DRILLS_PER_INTERVAL: Final = 10
+_FENCES_PER_INTERVAL: Final = 15
 
 
 class Gatherer:
@@ -48,7 +52,6 @@ class Gatherer:
                 source=self._clusters[flow.source.alias],
                 target=self._clusters[flow.target.alias],
                 deployment=deployment_of(settings.file, flow.name),
-                location=settings.file,
                 every_s=every_s,
             )
             for flow in settings.flows
@@ -60,6 +63,15 @@ class Gatherer:
                 target=self._clusters[flow.target.alias],
                 reader=self._flows[flow.name],
                 every_s=_GROUPS_PER_INTERVAL * every_s,
+            )
+            for flow in settings.flows
+        }
+        self._fences = {
+            flow.name: FencesReader(
+                flow,
+                source=self._clusters[flow.source.alias],
+                target=self._clusters[flow.target.alias],
+                every_s=_FENCES_PER_INTERVAL * every_s,
             )
             for flow in settings.flows
         }
@@ -98,22 +110,34 @@ class Gatherer:
     def snapshot(self) -> Snapshot:
         """Return what is known now; asks no cluster."""
         topics = {name: reader.topics() for name, reader in self._flows.items()}
-        notes = [f"groups of {name}: {one.error}" for name, one in self._groups.items() if one.error]
-        if self._operations.error:
-            notes.append(f"operations: {self._operations.error}")
-        notes += self._drills.notes
-        return Snapshot(
+        unexplained = {row.text: row for one in self._fences.values() for row in one.rows}
+        found = Snapshot(
             at_ms=int(time.time() * 1000),
             copies_here=self._copies_here,
             clusters=tuple(one.row() for one in self._clusters.values()),
             flows=tuple(reader.row(topics[name]) for name, reader in self._flows.items()),
+            applications=self._operations.applications,
+            fences=(*self._operations.fences, *unexplained.values()),
+            readings=tuple(self._readings()),
+            problems=(),
             topics=tuple(row for some in topics.values() for row in some),
             halted=tuple(row for reader in self._flows.values() for row in reader.halted()),
             groups=tuple(row for reader in self._groups.values() for row in reader.rows),
             operations=self._operations.rows,
             drills=self._drills.rows,
-            notes=tuple(notes),
+            notes=tuple(self._drills.notes),
         )
+        return replace(found, problems=problems(found, self._settings.file))
+
+    def _readings(self) -> Iterator[ReadingRow]:
+        """Yield when each table but that of the flows was read, and why it may be empty."""
+        for name, readers in (("groups", self._groups), ("fences", self._fences)):
+            for flow, one in readers.items():
+                yield ReadingRow(table=name, flow=flow, read_ms=one.read_ms, error=one.error, note="")
+        operations, drills = self._operations, self._drills
+        yield ReadingRow(table="operations", flow="", read_ms=operations.read_ms, error=operations.error, note="")
+        note = "" if self._drills.is_set else "mirrorless.drill.reports is not set, so that no report is stored."
+        yield ReadingRow(table="drills", flow="", read_ms=drills.read_ms, error=drills.error, note=note)
 
     def unread(self) -> dict[str, str]:
         """Return why flows were never read, by name; empty once each was read."""
@@ -154,4 +178,10 @@ class Gatherer:
         return found
 
     def _readers(self) -> list[RepeatingReader]:
-        return [*self._clusters.values(), *self._flows.values(), *self._groups.values(), self._operations, self._drills]
+        by_flow = (self._flows, self._groups, self._fences)
+        return [
+            *self._clusters.values(),
+            *(one for readers in by_flow for one in readers.values()),
+            self._operations,
+            self._drills,
+        ]

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _WALKING_S: Final = 0.2
 """Records between two known pairs of offsets are counted for so long at most; the answers are kept."""
+_NO_OFFSET: Final = (
+    "no offset in a topic that this flow copies; a group that came from the target has its offsets there"
+)
 
 
 class GroupsReader(RepeatingReader):
@@ -101,5 +104,6 @@ def _row(flow: str, group: str, state: str, positions: list[PositionRow], error:
         read_again=sum(one.read_again or 0 for one in positions),
         skipped=sum(one.skipped for one in positions),
         untranslated=sum(one.target_offset is None for one in positions),
+        why=next((one.how for one in positions if one.target_offset is None), "" if positions else _NO_OFFSET),
         error=error,
     )

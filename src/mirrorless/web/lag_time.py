@@ -5,6 +5,17 @@ from __future__ import annotations
 from typing import Final
 
 _MOST_MARKS: Final = 16
+_SOON_S: Final = 5.0
+"""A lag that is copied within so many seconds at the present rate is that of a copy that keeps up."""
+
+
+def catch_up_s(lag_records: int | None, *, lag_per_s: float | None, copied_per_s: float) -> float | None:
+    """Return in how many seconds the lag would be 0; None if that is unknown, or if the lag does not shrink."""
+    if not lag_records:
+        return None if lag_records is None else 0.0
+    if lag_records <= _SOON_S * copied_per_s:
+        return lag_records / copied_per_s
+    return None if lag_per_s is None or lag_per_s >= 0 else lag_records / -lag_per_s
 
 
 class LagTime:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from mirrorless.errors import MirrorlessError
+from mirrorless.operation_log.records import Operations
 from mirrorless.operations.cluster_pair import ClusterPair
-from mirrorless.operations.report import as_fields, blocked_s
+from mirrorless.operations.report import about_groups, as_fields, blocked_s, next_step
 from mirrorless.operations.run import Ended
 from mirrorless.web.reader import RepeatingReader
-from mirrorless.web.snapshot import OperationRow, OperationStepRow
+from mirrorless.web.snapshot import ApplicationsRow, FenceRow, Fix, OperationRow, OperationStepRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mirrorless.operation_log.records import OperationState
-    from mirrorless.settings import Settings
+    from mirrorless.settings import Flow, Settings
+
+_COMMAND: Final = re.compile(r"`(mirrorless [^`]+)`")
+_NAMED: Final = 20
+"""So many topics of a fence are named."""
 
 
 class OperationsReader(RepeatingReader):
@@ -26,33 +32,58 @@ class OperationsReader(RepeatingReader):
         super().__init__("web: operations", every_s=every_s, after=after)
         self._settings = settings
         self._pairs: dict[str, ClusterPair] = {}
-        self._found: dict[str, OperationState] = {}
+        self._found = Operations()
+        self._unread: dict[frozenset[str], str] = {}
 
     @property
     def rows(self) -> tuple[OperationRow, ...]:
         """A row for each operation, the newest first."""
-        newest_first = sorted(self._found.values(), key=lambda one: -one.number)
-        return tuple(_row(one, self._settings.file) for one in newest_first)
+        found, rows, pairs = self._found, [], set()
+        for one in sorted(found.by_id.values(), key=lambda one: -one.number):
+            is_last = one.request.pair not in pairs
+            pairs.add(one.request.pair)
+            rows.append(_row(one, self._settings.file, is_last=is_last))
+        return tuple(rows)
+
+    @property
+    def applications(self) -> tuple[ApplicationsRow, ...]:
+        """A row for each pair of clusters."""
+        pairs: dict[frozenset[str], Flow] = {}
+        for one in self._settings.flows:
+            pairs.setdefault(frozenset((one.source.alias, one.target.alias)), one)
+        reason = self.error or ("not read yet" if self.read_ms is None else "")
+        return tuple(
+            _applications((flow.source.alias, flow.target.alias), self._found, self._unread.get(pair) or reason)
+            for pair, flow in pairs.items()
+        )
+
+    @property
+    def fences(self) -> tuple[FenceRow, ...]:
+        """A row for each fence that an operation has left, or has put up now."""
+        return tuple(_fence(one, self._settings.file) for one in self._found.by_id.values() if one.standing_fence)
 
     def find(self, number: str) -> Ended | None:
         """Return an operation as its report is made of; None if there is none of this id."""
-        operation = self._found.get(number)
+        operation = self._found.by_id.get(number)
         return None if operation is None else Ended(operation=operation)
 
     def read(self) -> None:
         """Read what is new in both logs of each pair; raises the first error after all were read."""
         errors: list[MirrorlessError] = []
-        found: dict[str, OperationState] = {}
+        found, unread = Operations(), {}
         for flow in self._settings.flows:
             try:
                 pair = self._pairs.get(flow.name) or ClusterPair.of(self._settings, flow)
                 self._pairs[flow.name] = pair
                 pair.failures.clear()  # a cluster that did not answer once is asked again
                 operations, _ = pair.read()
-                found |= operations.by_id
+                found.by_id |= operations.by_id
             except MirrorlessError as error:
                 errors.append(error)
-        self._found = self._found | found if errors else found
+                unread[frozenset((flow.source.alias, flow.target.alias))] = str(error)
+        if errors:
+            found.by_id = self._found.by_id | found.by_id
+        self._found, self._unread = found, unread
         if errors:
             raise errors[0]
 
@@ -62,9 +93,50 @@ class OperationsReader(RepeatingReader):
             pair.close()
 
 
-def _row(operation: OperationState, location: str) -> OperationRow:
-    fields = as_fields(Ended(operation=operation))
-    command = f"mirrorless operation {shlex.quote(location)} continue" if operation.is_open else None
+def _applications(between: tuple[str, str], operations: Operations, unread: str) -> ApplicationsRow:
+    pair = frozenset(between)
+    last, under_way = operations.last_completed(pair), operations.open(pair)
+    is_known, text = not unread, unread
+    if under_way is not None:
+        one = under_way.request
+        is_known, text = False, f"{one.kind.value} {under_way.id} from {one.source} to {one.target} is not finished"
+    elif last is None and any(not one.is_open and one.outcome == "completed" for one in operations.of(pair)):
+        is_known, text = False, "two operations have completed, each while the cluster of the other one was down"
+    elif last is None and not unread:
+        text = "no operation has moved applications between these clusters"
+    return ApplicationsRow(
+        between=between,
+        is_known=is_known,
+        cluster=None if last is None or under_way is not None else last.request.target,
+        since_ms=None if last is None else last.ended_ms or last.created_ms,
+        kind=None if last is None else last.request.kind.value,
+        operation=None if last is None else last.id,
+        text=text,
+    )
+
+
+def _fence(operation: OperationState, location: str) -> FenceRow:
+    request, topics = operation.request, sorted(operation.standing_fence["topics"])
+    verb = "continue" if operation.is_open else "close"
+    when = "to finish the operation" if operation.is_open else "when no client writes there any more"
+    return FenceRow(
+        cluster=request.source,
+        operation=operation.id,
+        topics=tuple(topics[:_NAMED]),
+        count=len(topics),
+        text=f"{request.kind.value} {operation.id} to {request.target} blocks writers on {request.source}",
+        fix=Fix(
+            text=f"{'Continue' if operation.is_open else 'Remove the fence'}, {when}.",
+            command=f"mirrorless operation {shlex.quote(location)} {verb}",
+        ),
+    )
+
+
+def _row(operation: OperationState, location: str, *, is_last: bool) -> OperationRow:
+    ended = Ended(operation=operation, is_restored=operation.outcome == "aborted")
+    fields = as_fields(ended)
+    step = next_step(ended).replace(" FILE", f" {shlex.quote(location)}") if is_last or operation.is_open else ""
+    command = _COMMAND.search(step)
     return OperationRow(
         id=operation.id,
         kind=operation.request.kind.value,
@@ -76,7 +148,9 @@ def _row(operation: OperationState, location: str) -> OperationRow:
         ended_ms=operation.ended_ms,
         blocked_s=blocked_s(operation),
         reason=operation.reason,
-        next_command=command,
+        notes=(*about_groups(operation), *operation.warnings),
+        next_step=step,
+        next_command=None if command is None else command[1],
         steps=tuple(
             OperationStepRow(
                 step=one["step"],

@@ -20,7 +20,7 @@ class ClusterState(StrEnum):
 
 
 class FlowState(StrEnum):
-    """The target state of a flow; `UNKNOWN` until the target has answered once."""
+    """The target state of a flow; `UNKNOWN` while the target does not answer."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -29,10 +29,14 @@ class FlowState(StrEnum):
 
 
 class TopicState(StrEnum):
-    """The worst state of a topic's partitions, as in docs/operations.md; `NOT_STARTED` without any progress."""
+    """The worst state of a topic's partitions, as in docs/operations.md.
+
+    `NOT_STARTED` without any progress; `UNKNOWN` while a cluster that would have to answer does not, or was not read.
+    """
 
     HALTED = "halted"
     UNREACHABLE = "unreachable"
+    UNKNOWN = "unknown"
     RESUMING = "resuming"
     WAITING = "waiting"
     NOT_STARTED = "not started"
@@ -74,9 +78,14 @@ class CopierRow:
 class FlowRow:
     """One flow: the sums of its topics, and what copies it.
 
-    `lag_s` is the time for which the oldest record that is not copied has waited, None if unknown; a minimum with
-    `lag_is_minimum`, since the records were there before this process looked. `records_per_s` counts offsets where
-    another process copies. `read_ms` is when the flow was last read completely, `error` why it cannot be read now.
+    What is not known is None, as everything is until the flow is read. `lag_records` is a minimum where
+    `unknown_partitions` is not 0, and None while a cluster does not answer: then `last_lag_records` is the lag of
+    `read_ms`, when the flow was last read completely. `lag_s` is the time for which the oldest record that is not
+    copied has waited; a minimum with `lag_is_minimum`, since the records were there before this process looked.
+    `lag_per_s` is by how much the lag has grown per second, negative if it shrinks; `catch_up_s` when it would be 0 if
+    it continued to shrink so. `rpo_s` and `limit_bytes_per_s` are settings, None if not set. `records_per_s` counts
+    offsets where another process copies. `has_heartbeat` says whether the target has any, `error` why the flow cannot
+    be read now.
     """
 
     name: str
@@ -86,16 +95,23 @@ class FlowRow:
     engine: str
     engine_reason: str
     copiers: tuple[CopierRow, ...]
-    topics: int
-    partitions: int
-    started: int
-    halted: int
-    lag_records: int
+    topics: int | None
+    partitions: int | None
+    started: int | None
+    halted: int | None
+    unknown_partitions: int
+    lag_records: int | None
+    last_lag_records: int | None
     lag_s: float | None
     lag_is_minimum: bool
-    records_per_s: float
+    lag_per_s: float | None
+    catch_up_s: float | None
+    rpo_s: float | None
+    records_per_s: float | None
     bytes_per_s: float | None
+    limit_bytes_per_s: float | None
     latency_ms: int | None
+    has_heartbeat: bool | None
     heartbeat_ms: int | None
     waiting: str
     error: str | None
@@ -105,7 +121,10 @@ class FlowRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRow:
-    """One topic of a flow. Fields are as in `FlowRow`; `bytes_per_s` and `latency_ms` are known where it is copied."""
+    """One topic of a flow. Fields are as in `FlowRow`; `bytes_per_s` and `latency_ms` are known where it is copied.
+
+    `latency_ms` is None while nothing is copied.
+    """
 
     flow: str
     topic: str
@@ -113,11 +132,14 @@ class TopicRow:
     partitions: int
     halted: int
     state: TopicState
-    records_per_s: float
+    records_per_s: float | None
     bytes_per_s: float | None
-    lag_records: int
+    unknown_partitions: int
+    lag_records: int | None
     lag_s: float | None
     lag_is_minimum: bool
+    lag_per_s: float | None
+    catch_up_s: float | None
     latency_ms: int | None
     error: str | None
 
@@ -145,7 +167,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HaltedRow:
-    """A halted partition: the source offset, the kind of gap (None if it is no gap), the reason, and how to fix it."""
+    """A halted partition: the source offset, the kind of gap (None if it is no gap) and the reason."""
 
     flow: str
     topic: str
@@ -154,7 +176,71 @@ class HaltedRow:
     gap: str | None
     records: int | None
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemRow:
+    """Something that needs an operator; `rank` orders them, the most urgent first, 0 for the first kind.
+
+    `kind` and `subject` identify it. `flow` is empty if it is not of one flow. `manual` is a page of docs/ with the
+    section that is about it.
+    """
+
+    rank: int
+    level: Level
+    kind: str
+    subject: str
+    flow: str
+    topic: str
+    title: str
+    text: str
     fixes: tuple[Fix, ...]
+    manual: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplicationsRow:
+    """On which cluster of a pair the last completed operation has put applications.
+
+    `cluster` is None if no operation moved any, and without `is_known` if that cannot be said; `text` says why.
+    """
+
+    between: tuple[str, ...]
+    is_known: bool
+    cluster: str | None
+    since_ms: int | None
+    kind: str | None
+    operation: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FenceRow:
+    """A fence, which blocks writers of topics; `operation` is None if none explains it.
+
+    `topics` has the first of `count`; `fix` removes the fence.
+    """
+
+    cluster: str
+    operation: str | None
+    topics: tuple[str, ...]
+    count: int
+    text: str
+    fix: Fix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingRow:
+    """When a table was last read, and why it cannot be read now or why it is empty; `read_ms` is None before.
+
+    `flow` is empty for a table of all flows.
+    """
+
+    table: str
+    flow: str
+    read_ms: int | None
+    error: str | None
+    note: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +248,7 @@ class GroupRow:
     """A consumer group of the source: what it has left to read there, and would read again or skip on the target.
 
     `read_again` and `skipped` are the sums of its partitions, at most; `untranslated` is the number of partitions
-    without a position on the target.
+    without a position on the target, and `why` the reason of the first of them.
     """
 
     flow: str
@@ -173,6 +259,7 @@ class GroupRow:
     read_again: int
     skipped: int
     untranslated: int
+    why: str
     error: str | None
 
 
@@ -208,7 +295,11 @@ class OperationStepRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRow:
-    """A switchover, failover or failback; `next_command` is what continues an open one."""
+    """A switchover, failover or failback; `notes` are its warnings, and what groups read again.
+
+    `next_step` says what to do now, empty if a later operation of these clusters has replaced it; `next_command` is the
+    command for that.
+    """
 
     id: str
     kind: str
@@ -220,6 +311,8 @@ class OperationRow:
     ended_ms: int | None
     blocked_s: float | None
     reason: str
+    notes: tuple[str, ...]
+    next_step: str
     next_command: str | None
     steps: tuple[OperationStepRow, ...]
 
@@ -254,11 +347,12 @@ class DrillRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingRow:
-    """A setting in effect; secrets are masked. `is_default` says that no file sets it."""
+    """A setting in effect; secrets are masked. `is_default` says that no file sets it, `origin` which one does."""
 
     key: str
     value: str
     is_default: bool
+    origin: str
     meaning: str
 
 
@@ -287,13 +381,17 @@ class Event:
 class Snapshot:
     """Everything on the page but settings, partitions and positions, which are read when they are opened.
 
-    `copies_here` says that this process copies the flows. `notes` are lines about what could not be read.
+    `copies_here` says that this process copies the flows. `notes` are lines about reports that could not be read.
     """
 
     at_ms: int
     copies_here: bool
     clusters: tuple[ClusterRow, ...]
     flows: tuple[FlowRow, ...]
+    applications: tuple[ApplicationsRow, ...]
+    fences: tuple[FenceRow, ...]
+    readings: tuple[ReadingRow, ...]
+    problems: tuple[ProblemRow, ...]
     topics: tuple[TopicRow, ...]
     halted: tuple[HaltedRow, ...]
     groups: tuple[GroupRow, ...]

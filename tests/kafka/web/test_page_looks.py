@@ -5,16 +5,37 @@ Kept beside the other tests of the page, which share the browser's package; no c
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mirrorless.web.snapshot import ClusterState, DrillCheckRow, FlowState, OperationRow, OperationStepRow, TopicState
+from mirrorless.web.snapshot import (
+    ApplicationsRow,
+    ClusterState,
+    DrillCheckRow,
+    FenceRow,
+    Fix,
+    FlowState,
+    ReadingRow,
+    TopicState,
+)
 from tests.support import axe
 from tests.support.page_browser import Browser, is_installed, pictures
-from tests.support.pages import FakeGatherer, cluster, drill, flow, group, halted, served_page, snapshot, topic
+from tests.support.pages import (
+    FakeGatherer,
+    cluster,
+    drill,
+    flow,
+    group,
+    halted,
+    operation,
+    served_page,
+    snapshot,
+    topic,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,24 +53,83 @@ HOSTILE = (
     LONG,
 )
 MANY = 2_000
+WIDE = """document.documentElement.scrollWidth <= document.documentElement.clientWidth ? []
+    : [...document.querySelectorAll('body *')].filter(one => one.getBoundingClientRect().right > innerWidth)
+        .map(one => one.outerHTML.slice(0, 200))"""
+"""What makes the window scroll to the side."""
+CUT = """[
+    ...[...document.querySelectorAll(`.tabs, .tabs a, h1:not(.hidden), h2, h3, .badge, .head .cell, .head button,
+        .value, .limit, .problem p, .notice, .row:not([hidden]) .cell, .sub, .sub .name, .facts dd, .drawer p`)]
+        .filter(one => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).display !== 'inline')
+        .map(one => one.innerText),
+    ...[...document.querySelectorAll('.picture text')]
+        .filter(one => {
+            const [text, svg] = [one.getBoundingClientRect(), one.closest('svg').getBoundingClientRect()];
+            const box = one.parentNode.querySelector(':scope > rect')?.getBoundingClientRect() ?? svg;
+            return text.left < box.left || text.right > box.right;
+        })
+        .map(one => one.textContent),
+]"""
+"""What is cut off at the end of its place."""
 
 
-def _operation() -> OperationRow:
-    now = int(time.time() * 1000)
-    step = OperationStepRow(step="fence", state="done", began_ms=now - 9_000, ended_ms=now - 7_000, result="3 topics")
-    return OperationRow(
-        id="1",
+def _pair() -> FakeGatherer:
+    """Two flows with topics of the same names, one flow beyond its RPO, after a switchover, with two fences."""
+    lagging = topic(state=TopicState.COPYING, lag_records=180_000, lag_s=48.0, records_per_s=1_900.0, catch_up_s=900.0)
+    rows = (
+        replace(lagging, lag_per_s=-200.0),
+        topic("heartbeats"),
+        topic(flow="B->A"),
+        topic("heartbeats", flow="B->A"),
+    )
+    lines = "clicks on B has max.message.bytes=78, which blocks writers, and no operation explains it"
+    fences = (
+        FenceRow(
+            cluster="A",
+            operation="7",
+            topics=("orders", "payments"),
+            count=2,
+            text="switchover 7 to B blocks writers on A",
+            fix=Fix(text="Remove the fence.", command="mirrorless operation mm2.properties close"),
+        ),
+        FenceRow(
+            cluster="B",
+            operation=None,
+            topics=("clicks",),
+            count=1,
+            text=lines,
+            fix=Fix(text="Remove it.", command="kafka-configs.sh --alter"),
+        ),
+    )
+    there = ApplicationsRow(
+        between=("A", "B"),
+        is_known=True,
+        cluster="B",
+        since_ms=1_790_000_000_000,
         kind="switchover",
-        source="A",
-        target="B",
-        outcome="running",
-        owner="admin",
-        began_ms=now - 9_000,
-        ended_ms=None,
-        blocked_s=None,
-        reason="",
-        next_command="mirrorless operation mm2.properties continue",
-        steps=(step,),
+        operation="7",
+        text="",
+    )
+    forward = flow(
+        topics=2,
+        partitions=10,
+        lag_records=180_000,
+        lag_s=48.0,
+        lag_per_s=-200.0,
+        catch_up_s=900.0,
+        rpo_s=30.0,
+        records_per_s=1_900.0,
+        bytes_per_s=1.9e6,
+        limit_bytes_per_s=2e6,
+    )
+    return FakeGatherer(
+        snapshot(
+            flows=(forward, flow("B->A", topics=2, partitions=10)),
+            topics=rows,
+            applications=(there,),
+            fences=fences,
+            operations=(operation(id="7", outcome="completed", next_step="", next_command=None),),
+        )
     )
 
 
@@ -69,7 +149,7 @@ def _usual() -> FakeGatherer:
             flows=(flow(topics=MANY + 1, halted=1, partitions=10_005, records_per_s=5e5, bytes_per_s=9e6),),
             halted=(halted("clicks"),),
             groups=(group("billing", read_again=3), group("audit", state="has members")),
-            operations=(_operation(),),
+            operations=(operation(),),
             drills=(drill(), drill(1_789_000_000_000, status="warning", problems=())),
         )
     )
@@ -90,6 +170,13 @@ def usual() -> Iterator[WebServer]:
 def show(browser: Browser, server: WebServer, view: str = "overview", *, width: int = 1280, height: int = 860) -> None:
     browser.open(f"{server.url}#/{view}", width=width, height=height)
     browser.wait_for("document.querySelector('#connection.good')")
+
+
+def look(browser: Browser, view: str) -> None:
+    """Open a view of the page that is open."""
+    browser.run(f"(location.hash = '#/{view}', 0)")
+    browser.wait_for(f"document.querySelector('main h1') && location.hash.startsWith('#/{view}')")
+    time.sleep(0.2)
 
 
 def names(browser: Browser) -> list[str]:
@@ -133,7 +220,7 @@ def test_it_is_operated_by_keyboard(browser: Browser, usual: WebServer) -> None:
     browser.key("Enter")
     browser.wait_for("document.querySelector('#drawer h2')?.innerText === 'clicks'")
     browser.wait_for("document.querySelectorAll('#drawer .body .row:not([hidden])').length === 5")
-    assert "gap: RETENTION" in browser.run("document.querySelector('#drawer').innerText")
+    assert "RETENTION: retention deleted 30 records" in browser.run("document.querySelector('#drawer').innerText")
     browser.picture(pictures() / "topic.png")
     browser.key("Escape", "body")
     browser.wait_for("document.querySelector('#drawer').hidden && location.hash === '#/topics'")
@@ -163,11 +250,173 @@ def test_axe_finds_no_violation(browser: Browser, usual: WebServer, theme: str) 
 
 def test_a_window_of_400_pixels_is_wide_enough(browser: Browser, usual: WebServer) -> None:
     show(browser, usual, width=400)
-    for view in (*VIEWS, "topics/A-%3EB/clicks"):
-        browser.run(f"(location.hash = '#/{view}', 0)")
-        browser.wait_for("document.querySelector('main h1')")
+    for view in (*VIEWS, "topics/A-%3EB/clicks", "groups/A-%3EB/billing"):
+        look(browser, view)
         browser.picture(pictures() / f"narrow-{view.replace('/', '-')}.png")
-        assert browser.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), view
+        assert browser.run(WIDE) == [], view
+        assert browser.run(CUT) == [], view
+
+
+def test_of_an_active_active_pair_each_row_names_its_flow_at_400_pixels(browser: Browser) -> None:
+    with served_page(_pair()) as server:
+        show(browser, server, "topics", width=400)
+        browser.wait_for("document.body.innerText.includes('4 topics')")
+        browser.wait_for("document.querySelectorAll('main .body .row:not([hidden])').length === 4")
+        lines = sorted(name.split("\n") for name in names(browser))
+        assert lines == [
+            ["heartbeats", "caught up", "A->B"],
+            ["heartbeats", "caught up", "B->A"],
+            ["orders", "caught up", "B->A"],
+            ["orders", "copying", "A->B"],
+        ]
+        for view in ("topics", "overview"):
+            look(browser, view)
+            browser.picture(pictures() / f"narrow-pair-{view}.png")
+            assert browser.run(WIDE) == [], view
+            assert browser.run(CUT) == [], view
+        show(browser, server, "topics", width=1280)
+        assert browser.run("document.querySelector('main .table').offsetHeight") < 300  # no empty white below six rows
+        assert browser.errors() == []
+
+
+def test_what_needs_action_comes_first_and_where_applications_are_is_shown(browser: Browser) -> None:
+    gatherer = _pair()
+    with served_page(gatherer) as server:
+        show(browser, server)
+        browser.wait_for("document.querySelectorAll('.card').length === 2")
+        kinds = "[...document.querySelectorAll('.overview .problem')].map(one => one.dataset.kind)"
+        assert browser.run(kinds) == ["unexplained fence", "beyond RPO", "fence"]
+        count = "document.querySelector('#problems-count')"
+        assert browser.run(f"[{count}.textContent, {count}.className]") == ["3", "count bad"]
+        assert browser.run("document.title") == "(3) Overview · mm2.properties · Mirrorless"
+        text = browser.run("document.querySelector('.where-applications').innerText")
+        assert "A and B: on B, since 20" in text
+        assert "by switchover 7." in text
+        assert "switchover 7 to B blocks writers on A: orders, payments." in text
+        assert "mirrorless operation mm2.properties close" in text
+        assert "clicks on B has max.message.bytes=78" in text
+        picture = browser.run("document.querySelector('.picture').textContent")
+        assert "applications · fence on 1 topic" in picture
+        assert "fence on 2 topics" in picture
+        forward, back = browser.run("[...document.querySelectorAll('.card')].map(one => one.innerText)")
+        assert "beyond RPO" in forward
+        assert "Lag in time\n48 s\nRPO 30 s" in forward
+        assert "Time until caught up\nin 15 min" in forward
+        assert "Throughput\n1.9 MB/s\nlimit 2.0 MB/s" in forward
+        assert "Time until caught up\ncaught up" in back
+        assert browser.run("document.querySelectorAll('.arrow.bad').length") == 1
+        browser.picture(pictures() / "pair.png")
+        assert browser.run(CUT) == []
+        one = flow(lag_records=900, lag_s=20.0, lag_per_s=3.0, catch_up_s=None, rpo_s=30.0, read_ms=1)
+        gatherer.known = replace(gatherer.known, flows=(one, flow("B->A", lag_records=0, unknown_partitions=2)))
+        browser.wait_for("document.querySelector('.card').innerText.includes('lag grows, 3.0/s')")
+        browser.wait_for("document.querySelector('.problem[data-kind=\"near RPO\"]')")
+        browser.wait_for("document.querySelectorAll('.arrow.warning').length === 1")
+        assert browser.errors() == []
+
+
+def test_during_an_outage_nothing_is_ok_zero_or_empty(browser: Browser) -> None:
+    errors = {one: f"cluster {one}: no answer from {one.lower()}.example:9092: Connection refused" for one in "AB"}
+    readings = tuple(
+        ReadingRow(table=one, flow="" if one in ("operations", "drills") else "A->B", read_ms=None, error=why, note="")
+        for one, why in (
+            ("groups", errors["A"]),
+            ("fences", errors["A"]),
+            ("operations", errors["B"]),
+            ("drills", None),
+        )
+    )
+    unknown: dict[str, Any] = dict.fromkeys(
+        (
+            *("topics", "partitions", "started", "halted", "lag_records", "last_lag_records", "lag_s", "lag_per_s"),
+            *("catch_up_s", "records_per_s", "has_heartbeat", "read_ms"),
+        )
+    )
+    never = flow(
+        state=FlowState.UNKNOWN,
+        copiers=(),
+        **unknown,
+        rpo_s=30.0,
+        error=errors["A"],
+    )
+    known = snapshot(
+        clusters=tuple(cluster(one, state=ClusterState.UNAVAILABLE, error=why) for one, why in errors.items()),
+        flows=(never,),
+        topics=(),
+        applications=(
+            ApplicationsRow(
+                between=("A", "B"),
+                is_known=False,
+                cluster=None,
+                since_ms=None,
+                kind=None,
+                operation=None,
+                text=errors["B"],
+            ),
+        ),
+        readings=readings,
+    )
+    gatherer = FakeGatherer(known)
+    with served_page(gatherer) as server:
+        show(browser, server)
+        browser.wait_for("document.querySelectorAll('.overview .problem.bad').length === 2")
+        card = browser.run("document.querySelector('.card').innerText")
+        for label in ("Rate", "Lag", "Lag in time", "Time until caught up", "Topics", "Partitions", "Last heartbeat"):
+            assert f"{label}\nunknown" in card, label
+        page = browser.run("document.querySelector('main').innerText + document.querySelector('.picture').textContent")
+        for wrong in ("running", "caught up", "no lag", "never", "No fence", "available"):
+            assert wrong not in page.replace("unavailable", "").replace("Time until caught up", ""), wrong
+        assert "Which process copies it is unknown" in page
+        seen = browser.run("document.querySelector('main').innerText")
+        assert seen.count("Connection refused") == 6  # two problems, two events, applications and fences
+        browser.picture(pictures() / "outage.png")
+        wanted = {
+            "topics": f"Topics of A->B: unknown. {errors['A']}",
+            "groups": f"groups of A->B: unknown, as they cannot be read now: {errors['A']}",
+            "problems": "flow A->B cannot be read",
+            "operations": f"operations: unknown, as they cannot be read now: {errors['B']}",
+        }
+        for view, text in wanted.items():
+            look(browser, view)
+            browser.wait_for(f"document.querySelector('main').innerText.includes({json.dumps(text)})")
+            browser.picture(pictures() / f"outage-{view}.png")
+        look(browser, "problems")
+        assert browser.run("document.querySelectorAll('main .problem').length") == 2
+        assert browser.run("document.title") == "(2) Problems · mm2.properties · Mirrorless"
+        gatherer.known = replace(known, clusters=snapshot().clusters, flows=(replace(never, error=None),), readings=())
+        browser.wait_for("document.querySelector('main').innerText.includes('No problem is known; not everything is.')")
+        assert browser.run("document.querySelector('#problems-count').textContent") == "?"
+        gatherer.known = snapshot()
+        browser.wait_for("document.querySelector('main').innerText.includes('Nothing needs an operator: 2 clusters')")
+        assert browser.run("document.title") == "Problems · mm2.properties · Mirrorless"
+        assert browser.errors() == []
+
+
+def test_empty_tabs_say_why_and_settings_where_they_are_set(browser: Browser) -> None:
+    note = "mirrorless.drill.reports is not set, so that no report is stored."
+    drills = ReadingRow(table="drills", flow="", read_ms=1, error=None, note=note)
+    with served_page(
+        FakeGatherer(snapshot(flows=(flow(topics=0, partitions=0),), topics=(), readings=(drills,)))
+    ) as server:
+        show(browser, server, "topics")
+        wanted = {
+            "topics": "A->B copies no topic: the setting topics selects none that A has.",
+            "groups": "A has no group that the setting groups of A->B selects.",
+            "operations": "No operation has moved applications between these clusters.\n\nDrills",
+            "events": "Nothing has happened since this page's server started.",
+        }
+        for view, text in wanted.items():
+            look(browser, view)
+            browser.wait_for(f"document.querySelector('main').innerText.includes({json.dumps(text)})")
+        look(browser, "operations")
+        assert note in browser.run("document.querySelector('main').innerText")
+        look(browser, "settings")
+        browser.wait_for("document.querySelectorAll('.settings > div').length === 1")
+        assert browser.run("document.querySelector('.settings').innerText") == "topics\norders\nmm2.properties:5"
+        browser.click("#only-set")
+        assert browser.run("document.querySelector('.settings .badge').innerText") == "default"
+        browser.picture(pictures() / "settings.png")
+        assert browser.errors() == []
 
 
 def test_hostile_names_are_shown_and_do_nothing(browser: Browser) -> None:
@@ -226,11 +475,12 @@ def test_a_cluster_in_trouble(browser: Browser) -> None:
     gatherer = FakeGatherer(away)
     with served_page(gatherer) as server:
         show(browser, server)
-        browser.wait_for(f"document.querySelector('.notice.bad')?.innerText.includes('{error}')")
+        browser.wait_for(f"document.querySelector('.problem.bad')?.innerText.includes('{error}')")
         browser.wait_for("document.querySelector('.card .badge.bad')?.innerText === 'unreachable'")
         browser.picture(pictures() / "unreachable.png")
         gatherer.known = paused
-        browser.wait_for("!document.querySelector('.notice.bad')")
+        browser.wait_for("!document.querySelector('.problem.bad')")
+        browser.wait_for("document.querySelector('.problem.warning')?.dataset.kind === 'flow paused'")
         browser.wait_for("document.querySelector('.card .badge.paused')")
         assert browser.errors() == []
 
@@ -249,3 +499,4 @@ def test_more_than_two_clusters_and_a_server_that_ends(browser: Browser) -> None
         browser.wait_for("document.querySelectorAll('.picture .arrow').length === 3")
         browser.picture(pictures() / "hub.png")
     browser.wait_for("document.querySelector('#connection').innerText.startsWith('Not connected')")
+    assert "what is true now is unknown" in browser.run("document.querySelector('#stale').innerText")

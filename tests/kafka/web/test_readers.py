@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from openapi_schema_validator import OAS31Validator
 
 from mirrorless.cli import root
@@ -111,6 +111,10 @@ def test_every_answer_is_as_described(server: WebServer) -> None:
         "flows",
         "topics",
         "halted",
+        "problems",
+        "applications",
+        "fences",
+        "readings",
         "groups",
         "operations",
         "drills",
@@ -168,6 +172,29 @@ def test_a_flow_is_paused_and_resumed_with_the_token_only(server: WebServer, wor
     assert "pause was requested on the page" in texts
 
 
+def test_a_fence_that_no_operation_explains_is_shown_until_it_is_removed(server: WebServer, world: World) -> None:
+    (place,) = rows(server, "applications")
+    assert (place["is_known"], place["cluster"]) == (True, None)
+    assert place["text"] == "no operation has moved applications between these clusters"
+    admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
+
+    def alter(kind: AlterConfigOpType) -> None:
+        entry = ConfigEntry("max.message.bytes", "78", incremental_operation=kind)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, "web-orders", incremental_configs=[entry])
+        admin.incremental_alter_configs([resource])[resource].result()
+
+    alter(AlterConfigOpType.SET)
+    fence = wait_for(server, "fences", lambda row: row["operation"] is None)
+    assert (fence["cluster"], fence["topics"], fence["count"]) == (world.source_alias, ["web-orders"], 1)
+    assert "--delete-config max.message.bytes" in fence["fix"]["command"]
+    assert wait_for(server, "problems", lambda row: row["kind"] == "unexplained fence")["level"] == "error"
+    alter(AlterConfigOpType.DELETE)
+    until = time.monotonic() + 30
+    while rows(server, "fences"):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
 def test_a_gap_is_shown_with_the_command_that_fixes_it_until_it_is_fixed(server: WebServer, world: World) -> None:
     fill(world.source, "web-orders", [b"lost"] * 30, partitions=3)
     admin = AdminClient({"bootstrap.servers": world.source.bootstrap_servers})
@@ -177,7 +204,9 @@ def test_a_gap_is_shown_with_the_command_that_fixes_it_until_it_is_fixed(server:
     gap = wait_for(server, "halted", lambda row: row["gap"])
     assert (gap["topic"], gap["partition"], gap["gap"], gap["offset"]) == ("web-orders", 1, "RETENTION", 43)
     reset = f"mirrorless offsets reset {world.file} --flow '{world.flow}' --topic web-orders --partition 1"
-    assert [fix["command"] for fix in gap["fixes"]] == ["mirrorless.on.gap=continue", reset]
+    problem = wait_for(server, "problems", lambda row: row["kind"] == "gap")
+    assert (problem["topic"], problem["level"]) == ("web-orders", "error")
+    assert [fix["command"] for fix in problem["fixes"]] == ["mirrorless.on.gap=continue", reset]
     assert wait_for(server, "topics", lambda row: row["state"] == "halted")["halted"] == 1
     world.write_settings(**{"mirrorless.on.gap": "continue"})
     world.copy_to_the_end()
@@ -197,5 +226,10 @@ def test_a_cluster_that_does_not_answer_hides_nothing_of_the_other(world: World,
         assert "127.0.0.1:1" in found["error"]
         flow = wait_for(server, "flows", lambda row: row["state"] == "running" and row["error"])
         assert "127.0.0.1:1" in flow["error"]
+        values = ("topics", "partitions", "halted", "lag_records", "lag_s", "records_per_s", "catch_up_s")
+        assert {name: flow[name] for name in values} == dict.fromkeys(values)
+        problem = wait_for(server, "problems", lambda row: row["kind"] == "cluster unavailable")
+        assert (problem["subject"], problem["rank"]) == (world.source_alias, 0)
+        assert [row["level"] for row in rows(server, "problems")].count("error") == 1
         assert ask(server, "/readyz").status == 503
         assert ask(server, "/healthz").status == 200

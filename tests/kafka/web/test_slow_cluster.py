@@ -53,14 +53,14 @@ def test_a_slow_cluster_is_shown_as_slow_until_it_is_not(
         browser.open(re.findall(r"http://localhost:\d+/", process.text())[0])
         browser.wait_for("document.querySelector('.card')?.innerText.includes('Copied by functions')", seconds=60)
         browser.wait_for("document.querySelector('.card .badge.good')", seconds=30)
-        assert browser.run("document.querySelectorAll('.notice').length") == 0
+        browser.wait_for("!document.querySelector('.problem')", seconds=30)
         link.become(FAR)
-        notice = "document.querySelector('.notice.warning')"
+        notice = "document.querySelector('.problem[data-kind=\"cluster slow\"]')"
         browser.wait_for(f"{notice}?.innerText.includes('{world.target_alias}')", seconds=30)
         found = re.search(r"(\d+) ms", browser.run(f"{notice}.innerText"))
         assert found is not None
         assert int(found[1]) >= FAR.round_trip_s * 1_000
-        assert not browser.run("document.querySelector('.notice.bad')")
+        assert not browser.run("Boolean(document.querySelector('.problem.bad'))")
         browser.picture(pictures() / "slow.png")
         link.become(LinkTerms())
         browser.wait_for(f"!{notice}", seconds=30)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mirrorless.web.changes import Change, changes
-from mirrorless.web.snapshot import ClusterState, FlowState, Level, OperationRow, OperationStepRow
-from tests.support.pages import cluster, drill, flow, halted, snapshot
+from mirrorless.web.snapshot import ClusterState, FlowState, Level, OperationRow
+from tests.support.pages import cluster, drill, flow, halted, operation, snapshot
 
 
 def test_nothing_new_is_no_event() -> None:
@@ -39,21 +39,8 @@ def test_a_flow_is_paused_and_copied_by_nothing() -> None:
 
 def test_a_step_of_an_operation_ends() -> None:
     def at(state: str) -> OperationRow:
-        step = OperationStepRow(step="fence", state=state, began_ms=1, ended_ms=None, result="3 topics")
-        return OperationRow(
-            id="1",
-            kind="switchover",
-            source="A",
-            target="B",
-            outcome="running",
-            owner="",
-            began_ms=1,
-            ended_ms=None,
-            blocked_s=None,
-            reason="",
-            next_command=None,
-            steps=(step,),
-        )
+        row = operation()
+        return replace(row, steps=(replace(row.steps[0], state=state),))
 
     found = changes(snapshot(operations=(at("begun"),)), snapshot(operations=(at("done"),)))
     assert found == [Change(Level.INFO, "", "operation", "switchover from A to B: fence: 3 topics")]

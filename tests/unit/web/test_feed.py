@@ -47,7 +47,7 @@ def test_a_delta_has_changed_rows_and_the_keys_of_those_that_are_gone() -> None:
     assert feed.latest is not None
     delta = data(feed.latest.delta)
     assert [(row["topic"], row["lag_records"]) for row in delta["topics"]] == [("b", 5)]
-    assert delta["gone"] == {"topics": [["A->B", "c"]], "halted": [], "groups": [], "operations": [], "drills": []}
+    assert delta["gone"] == {"topics": [["A->B", "c"]], "problems": [], "groups": [], "operations": [], "drills": []}
     assert delta["events"] == []
     assert [row["topic"] for row in data(feed.latest.whole)["topics"]] == ["a", "b"]
 
@@ -63,10 +63,21 @@ def test_an_event_is_sent_once_and_kept_for_new_pages() -> None:
 
 def test_rates_are_remembered_for_topics_that_were_active() -> None:
     busy = snapshot(topics=(topic("a", records_per_s=7.0), topic("b")), flows=(flow(records_per_s=7.0),))
-    feed = refreshed(busy, snapshot(topics=(topic("a"), topic("b"))))
+    lags, unknown = (topic("a", lag_records=9), topic("b")), topic("a", records_per_s=None, lag_records=None)
+    snapshots = iter(
+        (
+            replace(busy, at_ms=30_000),
+            replace(busy, at_ms=31_000, topics=lags),  # of one point the last rate and the greatest lag
+            replace(busy, at_ms=39_000, topics=(topic("a"), topic("b"))),
+            replace(busy, at_ms=61_000, topics=(unknown, topic("b"))),
+        )
+    )
+    feed = Feed(lambda: next(snapshots))
+    for _ in range(4):
+        feed.refresh()
     assert feed.latest is not None
     history = {tuple(one[:2]): one[2:] for one in data(feed.latest.whole)["history"]}
-    assert history == {("A->B", "a"): [[7, 0], [0, 0]], ("A->B", ""): [[7, 0], [0, 0]]}
+    assert history == {("A->B", "a"): [[3, 6], [0, None], [9, None]], ("A->B", ""): [[1, 2], [7, 7], [0, 0]]}
 
 
 def test_names_are_sent_as_escapes() -> None:

@@ -13,7 +13,7 @@ from mirrorless.web.snapshot import TopicState
 
 
 def view(**counts: int) -> FlowView:
-    made = FlowView("A->B", "mm 2.properties")
+    made = FlowView("A->B")
     made.set_topics({topic: f"A.{topic}" for topic in counts}, counts)
     return made
 
@@ -70,26 +70,21 @@ def test_the_state_is_that_of_the_worst_partition() -> None:
     assert flow.partitions("other") is None
 
 
-def test_a_gap_names_the_settings_and_the_command_that_fix_it() -> None:
+def test_a_gap_has_its_kind_and_reason() -> None:
     flow = view(orders=1)
     gap = Halt(epoch=1, offset=7, kind=GapKind.RETENTION, reason="30 records are gone", records=30)
     flow.set_progress({("orders", 0): Known(progress=Progress(6, sequence=0, epoch=1), halt=gap)}, 0.0)
     (row,) = flow.halted()
     assert (row.gap, row.offset, row.records, row.reason) == ("RETENTION", 7, 30, "30 records are gone")
-    assert [fix.command for fix in row.fixes] == [
-        "mirrorless.on.gap=continue",
-        "mirrorless offsets reset 'mm 2.properties' --flow 'A->B' --topic orders --partition 0",
-    ]
     assert flow.rows()[0].halted == 1
 
 
-def test_a_halt_that_is_no_gap_is_retried() -> None:
+def test_a_halt_that_is_no_gap_has_no_kind() -> None:
     flow = view(orders=1)
     stop = Stop(epoch=1, offset=7, reason="the target refuses the batch")
     flow.set_progress({("orders", 0): Known(progress=Progress(6, sequence=0, epoch=1), stop=stop)}, 0.0)
     (row,) = flow.halted()
     assert row.gap is None
-    assert [fix.command for fix in row.fixes] == [None]
 
 
 def test_the_process_that_copies_knows_more() -> None:
@@ -139,3 +134,31 @@ def test_one_update_of_10000_partitions_is_cheap() -> None:
         flow.rows()
         spent.append(time.thread_time() - began)
     assert median(spent) < 0.15  # with the positions, which are made here
+
+
+def test_what_is_not_known_is_none_and_not_zero() -> None:
+    flow = view(orders=2)
+    flow.set_progress({("orders", 0): known(40)}, 0.0)
+    (row,) = flow.rows()
+    assert (row.state, row.lag_records, row.unknown_partitions, row.lag_s) == (TopicState.UNKNOWN, None, 2, None)
+    flow.set_ends({("orders", 0): 100}, {}, 0.0)
+    (row,) = flow.rows()
+    assert (row.lag_records, row.unknown_partitions, row.catch_up_s) == (60, 1, None)
+    flow.set_ends({("orders", 1): 0}, {}, 0.0)
+    flow.set_unread("cluster A: no answer")
+    (row,) = flow.rows()
+    assert (row.state, row.error) == (TopicState.UNKNOWN, "cluster A: no answer")
+    assert (row.lag_records, row.lag_s, row.records_per_s, row.lag_per_s) == (None, None, None, None)
+    partitions = flow.partitions("orders") or []
+    assert [(one.state, one.lag_records) for one in partitions] == [(TopicState.UNKNOWN, None)] * 2
+    flow.set_unread(None)
+    assert flow.rows()[0].lag_records == 60
+
+
+def test_time_until_caught_up_is_by_how_the_lag_shrinks() -> None:
+    flow = view(orders=1)
+    for now, (end, copied) in enumerate([(1_000, 0), (1_100, 300), (1_200, 600)]):
+        flow.set_ends({("orders", 0): end}, {}, 5.0 * now)
+        flow.set_progress({("orders", 0): known(copied)}, 5.0 * now)
+    (row,) = flow.rows()
+    assert (row.lag_records, row.records_per_s, row.lag_per_s, row.catch_up_s) == (600, 60.0, -40.0, 15.0)

@@ -1,13 +1,13 @@
 // Signs in, follows the stream, and shows the view that the address names.
 
 import { Drawer } from "./details.js";
-import { el, name, setText } from "./dom.js";
+import { el, name, setText, visible } from "./dom.js";
 import { Events } from "./events.js";
-import { ago } from "./format.js";
+import { ago, moment, zone } from "./format.js";
 import { Groups } from "./groups.js";
 import { Operations } from "./operations.js";
 import { Overview } from "./overview.js";
-import { Problems } from "./problems.js";
+import { Problems, unknowns } from "./problems.js";
 import { act, session, signIn, stream, tokenInAddress } from "./session.js";
 import { Settings } from "./settings.js";
 import { Store } from "./store.js";
@@ -40,6 +40,7 @@ const store = new Store();
 let views = new Map();
 let current = null;
 let drawer = null;
+let file = "";
 
 // A box that filters rows by words; words in any order, in any case.
 function filterBox(label, onInput) {
@@ -137,9 +138,12 @@ function closeDetails() {
 
 function draw() {
   drawConnection();
-  const problems = store.tables.halted.size;
-  setText(document.getElementById("problems-count"), problems ? String(problems) : "");
-  document.title = problems ? `(${problems}) Mirrorless` : "Mirrorless";
+  const problems = store.problems();
+  const marks = document.getElementById("problems-count");
+  setText(marks, problems.length ? String(problems.length) : store.version && unknowns(store).length ? "?" : "");
+  marks.className = `count ${problems.some((one) => one.level === "error") ? "bad" : problems.length ? "warning" : "idle"}`;
+  const label = VIEWS.find(([key]) => key === current)[1];
+  document.title = `${problems.length ? `(${problems.length}) ` : ""}${label} · ${visible(file)} · Mirrorless`;
   if (!store.version) return;
   views.get(current).draw();
   drawer.draw();
@@ -149,6 +153,11 @@ function drawConnection() {
   const line = document.getElementById("connection");
   const late = store.at_ms && Date.now() - store.at_ms > 15_000;
   line.className = `connection ${store.connected && !late ? "good" : "bad"}`;
+  const isOld = Boolean(store.version && (!store.connected || late));
+  const stale = document.getElementById("stale");
+  stale.hidden = !isOld;
+  setText(stale, isOld ? `The page's server does not answer. All of this is as of ${moment(store.at_ms)}; what is true now is unknown.` : "");
+  document.body.classList.toggle("stale", isOld);
   setText(line, !store.version ? "Connecting" : !store.connected ? `Not connected, as of ${ago(store.at_ms)}` : late ? `Late: as of ${ago(store.at_ms)}` : "Live");
 }
 
@@ -210,7 +219,8 @@ async function begin() {
     askForToken(false);
     return;
   }
-  document.getElementById("where").replaceChildren(name(found.file, { title: `Mirrorless ${found.version}: ${found.file}` }));
+  file = found.file.split("/").pop();
+  document.getElementById("where").replaceChildren(name(found.file, { title: `Mirrorless ${found.version}: ${found.file}` }), el("span", {}, ` · times in ${zone()}`));
   drawer ??= new Drawer(document.getElementById("drawer"), store, closeDetails);
   const given = { store, session: found, filterBox, open, ask: askToAct };
   views = new Map(VIEWS.map(([key, , View]) => [key, new View(given)]));

@@ -46,6 +46,7 @@ export function setText(element, text) {
 }
 
 const SHAPES = {
+  moving: "M4 2l9.5 6L4 14z",
   good: "M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2Z",
   warning: "M8 2l6.5 12h-13z",
   bad: "M3 3h10v10H3z",
@@ -60,7 +61,7 @@ export function badge(kind, text, properties = {}) {
 }
 
 const KINDS = {
-  running: "good", available: "good", copying: "good", "caught up": "good", completed: "good", done: "good", info: "good",
+  running: "good", available: "good", copying: "moving", "caught up": "good", completed: "good", done: "good", info: "good",
   paused: "paused", stopped: "paused", connecting: "idle", unknown: "idle", "not started": "idle", aborted: "idle", undone: "idle",
   resuming: "warning", waiting: "warning", slow: "warning", warning: "warning", begun: "warning",
   halted: "bad", unreachable: "bad", unavailable: "bad", error: "bad",

@@ -1,7 +1,8 @@
 // Switchovers, failovers and failbacks with their steps, and reports of drills.
 
 import { badge, command, el, name, stateBadge } from "./dom.js";
-import { clock, duration, plural } from "./format.js";
+import { duration, moment, plural } from "./format.js";
+import { notices } from "./notices.js";
 
 function operation(row) {
   const taken = (step) => (step.ended_ms === null ? "" : duration((step.ended_ms - step.began_ms) / 1000));
@@ -17,7 +18,7 @@ function operation(row) {
     el(
       "p",
       { class: "quiet" },
-      `Began ${clock(row.began_ms)}`,
+      `Began ${moment(row.began_ms)}`,
       row.ended_ms ? `, took ${duration((row.ended_ms - row.began_ms) / 1000)}` : "",
       row.blocked_s === null ? "" : `, writers were blocked for ${duration(row.blocked_s)}`,
       row.owner ? [", run by ", name(row.owner)] : "",
@@ -37,7 +38,8 @@ function operation(row) {
         ),
       ),
     ),
-    row.next_command ? command(row.next_command) : null,
+    row.notes.length ? el("ul", { class: "checks" }, row.notes.map((line) => el("li", {}, badge("warning", "warning"), el("span", {}, name(line, { class: "wrap" }))))) : null,
+    row.next_step ? el("div", { class: "fix" }, el("span", {}, el("b", {}, "Next: "), name(row.next_step.replaceAll("`", ""), { class: "wrap" })), row.next_command ? command(row.next_command) : null) : null,
     report("report", { operation: row.id }),
   );
 }
@@ -57,7 +59,7 @@ function drill(row) {
     el(
       "header",
       {},
-      el("h3", {}, name(row.flow), ` ${clock(row.began_ms)}`),
+      el("h3", {}, name(row.flow), ` ${moment(row.began_ms)}`),
       badge(DRILLED[row.status] || "idle", failed ? `${plural(failed, "check")} failed` : row.status),
     ),
     el(
@@ -82,13 +84,15 @@ function drill(row) {
 export class Operations {
   constructor({ store }) {
     this.store = store;
-    this.operations = new List("There was no operation yet.", operation);
-    this.drills = new List("No report of a drill is stored.", drill);
+    this.operations = new List("No operation has moved applications between these clusters.", operation);
+    this.drills = new List("No drill has stored a report yet.", drill);
+    this.notices = notices();
     this.element = el(
       "div",
       { class: "view" },
       el("h1", {}, "Operations"),
       el("p", { class: "quiet" }, "Switchovers, failovers and failbacks of these clusters."),
+      this.notices.element,
       this.operations.element,
       el("h2", {}, "Drills"),
       el("p", { class: "quiet" }, el("code", {}, "mirrorless drill FILE --to TARGET"), " rehearses a failover. Its reports are listed here if ", el("code", {}, "mirrorless.drill.reports"), " says where they are stored."),
@@ -97,7 +101,12 @@ export class Operations {
   }
 
   draw() {
-    for (const one of ["operations", "drills"]) this[one].draw(this.store.rows(one));
+    const reasons = { operations: this.store.reasons("operations"), drills: this.store.reasons("drills") };
+    this.notices.show([...reasons.operations, ...reasons.drills].filter(([kind]) => kind === "bad"));
+    for (const one of ["operations", "drills"]) {
+      const notes = this.store.readings.filter((row) => row.table === one && row.note).map((row) => row.note);
+      this[one].draw(this.store.rows(one), [...reasons[one].map(([, line]) => line), ...notes]);
+    }
   }
 }
 
@@ -109,11 +118,12 @@ class List {
     this.element = el("div", { class: "stack" });
   }
 
-  draw(rows) {
+  // `reasons` are why there are no rows, if that is not because there was nothing.
+  draw(rows, reasons) {
     rows.sort((one, other) => other.began_ms - one.began_ms);
-    const drawn = JSON.stringify(rows);
+    const drawn = JSON.stringify([rows, rows.length ? [] : reasons]);
     if (drawn === this.drawn) return;
     this.drawn = drawn;
-    this.element.replaceChildren(...(rows.length ? rows.map(this.panel) : [el("p", { class: "empty" }, this.none)]));
+    this.element.replaceChildren(...(rows.length ? rows.map(this.panel) : (reasons.length ? reasons : [this.none]).map((line) => el("p", { class: "empty" }, name(line, { class: "wrap" })))));
   }
 }

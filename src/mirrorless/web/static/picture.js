@@ -1,10 +1,12 @@
 // The picture of all flows: clusters as boxes, flows as arrows with rate, lag and state.
 
 import { el, kindOf, svg, visible } from "./dom.js";
-import { ago, bytes, lagTime, plural, rate, short } from "./format.js";
+import { ago, bytes, lagOf, lagTime, plural, rate, short } from "./format.js";
 
-const BOX = { width: 224, height: 96 };
-const SMALL = { width: 132, height: 66 };
+const BOX = { width: 224, height: 118 };
+const SMALL = { width: 132, height: 86 };
+// As in problems.py: above this part of the RPO a lag is a warning.
+const NEAR = 0.5;
 
 export class Picture {
   constructor() {
@@ -21,7 +23,8 @@ export class Picture {
   redraw() {
     if (!this.store || !this.element.clientWidth || !this.store.flows.length) return;
     const width = this.element.clientWidth;
-    const { clusters, flows } = this.store;
+    const { flows } = this.store;
+    const clusters = this.store.clusters.map((one) => ({ ...one, answered_ms: 0, marks: marksOf(one.alias, this.store) }));
     const state = JSON.stringify([width, clusters, flows.map((flow) => ({ ...flow, read_ms: 0, heartbeat_ms: 0 })), this.store.connected]);
     if (state === this.drawn) return;
     this.drawn = state;
@@ -34,29 +37,45 @@ export class Picture {
   }
 }
 
+// What a cluster's box says about applications and fences: short lines.
+function marksOf(alias, { applications, fences }) {
+  const topics = fences.filter((one) => one.cluster === alias).reduce((sum, one) => sum + one.count, 0);
+  const lines = [];
+  if (applications.some((one) => one.cluster === alias)) lines.push(["good", "applications"]);
+  if (topics) lines.push(["warning", `fence on ${plural(topics, "topic")}`]);
+  return lines;
+}
+
 export function stateOf(flow) {
   if (flow.error) return "unreachable";
+  if (flow.read_ms === null) return "not read yet";
   if (flow.halted) return flow.halted === flow.partitions ? "halted" : `${flow.halted} halted`;
   if (flow.state !== "running") return flow.state;
   if (!flow.copiers.length && flow.bytes_per_s === null && flow.read_ms !== null && !flow.waiting) return "not copied";
-  return flow.lag_records ? "copying" : "caught up";
+  if (flow.rpo_s !== null && flow.lag_s !== null && flow.lag_s > flow.rpo_s) return "beyond RPO";
+  if (flow.lag_records === null) return "lag unknown";
+  return flow.lag_records || flow.unknown_partitions ? "copying" : "caught up";
 }
 
 export function kindOfFlow(flow) {
   const state = stateOf(flow);
   if (flow.halted && state.endsWith("halted")) return "bad";
-  return state === "not copied" ? "warning" : kindOf(state);
+  if (state === "not copied" || state === "beyond RPO") return "bad";
+  if (state === "copying" && flow.rpo_s !== null && (flow.lag_s ?? 0) > NEAR * flow.rpo_s) return "warning";
+  return kindOf(state);
 }
 
 function rateText(flow) {
+  if (flow.records_per_s === null) return "rate unknown";
   const amount = `${rate(flow.records_per_s)} records/s`;
   return flow.bytes_per_s === null ? amount : `${amount} · ${bytes(flow.bytes_per_s)}`;
 }
 
 function lagText(flow) {
   if (flow.error) return flow.read_ms === null ? "not read yet" : `last read ${ago(flow.read_ms)}`;
-  if (!flow.lag_records) return "no lag";
-  return flow.lag_s === null ? `lag ${short(flow.lag_records)}` : `lag ${short(flow.lag_records)} · ${lagTime(flow)}`;
+  if (flow.lag_records === 0 && !flow.unknown_partitions) return flow.halted ? "no lag known" : "no lag";
+  const lag = `lag ${lagOf(flow, short)}`;
+  return flow.lag_s === null ? lag : `${lag} · ${lagTime(flow)}`;
 }
 
 function cut(text, most) {
@@ -90,7 +109,7 @@ function box(cluster, x, y, { width, height }) {
   if (cluster.brokers !== null && !small) facts.push(plural(cluster.brokers, "broker"));
   if (cluster.answer_ms !== null && cluster.state !== "unavailable") facts.push(`${cluster.answer_ms} ms`);
   const text = facts.join(" · ");
-  const line = y + height / 2 - (small ? 4 : 14);
+  const line = y + height / 2 - (small ? 4 : 14) - (cluster.marks.length ? 11 : 0);
   return svg(
     "g",
     { class: `cluster ${kind}` },
@@ -99,11 +118,13 @@ function box(cluster, x, y, { width, height }) {
     label(middle, line, cut(cluster.alias, Math.floor(width / 9)), { class: "alias" }),
     small ? null : label(middle, line + 20, cut(cluster.bootstrap_servers, Math.floor(width / 6.8)), { class: "servers" }),
     marked(middle, line + (small ? 20 : 42), kind, text, 12, { class: "facts" }),
+    cluster.marks.length ? marked(middle, line + (small ? 40 : 64), cluster.marks[cluster.marks.length - 1][0], (small ? cluster.marks.slice(-1) : cluster.marks).map(([, mark]) => mark).join(" · "), 12, { class: "facts here" }) : null,
   );
 }
 
 const MARKS = {
   good: "M6 1a5 5 0 1 1 0 10A5 5 0 0 1 6 1Z",
+  moving: "M2 1l9 5-9 5z",
   warning: "M6 1l5.5 10H.5z",
   bad: "M1 1h10v10H1z",
   idle: "M2 6a4 4 0 1 0 8 0A4 4 0 1 0 2 6ZM4 6a2 2 0 1 1 4 0A2 2 0 1 1 4 6Z",
@@ -115,7 +136,7 @@ function mark(kind, x, y) {
 }
 
 function thickness(flow) {
-  return Math.min(7, 2 + Math.log10(1 + flow.records_per_s));
+  return Math.min(7, 2 + Math.log10(1 + (flow.records_per_s ?? 0)));
 }
 
 function arrow(flow, path, end, angle) {
@@ -155,10 +176,10 @@ function beside(width, clusters, flows) {
 
 // Two clusters one above the other, for narrow windows.
 function stacked(width, clusters, flows) {
-  const size = { width: width - 16, height: 78 };
-  const between = 120;
+  const size = { width: width - 16, height: 98 };
+  const between = 132;
   const height = size.height * 2 + between + 16;
-  const parts = clusters.map((cluster, index) => box(cluster, 8, 8 + index * (size.height + between), { ...size, height: 80 }));
+  const parts = clusters.map((cluster, index) => box(cluster, 8, 8 + index * (size.height + between), size));
   const column = width / flows.length;
   flows.forEach((flow, index) => {
     const x = 8 + column * index + 22;
@@ -169,7 +190,8 @@ function stacked(width, clusters, flows) {
     const middle = (high + low) / 2;
     const left = x + 16;
     parts.push(
-      label(left, middle - 18, `${rate(flow.records_per_s)} rec/s`, { class: "rate", "text-anchor": "start" }),
+      label(left, middle - 38, cut(`${flow.source} → ${flow.target}`, Math.floor((column - 40) / 8)), { class: "alias", "text-anchor": "start" }),
+      label(left, middle - 18, flow.records_per_s === null ? "rate unknown" : `${rate(flow.records_per_s)} rec/s`, { class: "rate", "text-anchor": "start" }),
       mark(kindOfFlow(flow), left, middle - 6),
       label(left + 17, middle + 5, stateOf(flow), { class: `state ${kindOfFlow(flow)}`, "text-anchor": "start" }),
       label(left, middle + 25, lagText(flow), { class: "servers", "text-anchor": "start" }),
@@ -206,7 +228,7 @@ function around(width, clusters, flows) {
     const room = Math.max(measure(state, 13) + 44, 120);
     labels.push(
       svg("rect", { class: "plate", x: middle.x - room / 2, y: middle.y - 22, width: room, height: 44, rx: 6 }),
-      label(middle.x, middle.y - 4, `${rate(flow.records_per_s)} records/s`, { class: "rate" }),
+      label(middle.x, middle.y - 4, flow.records_per_s === null ? "rate unknown" : `${rate(flow.records_per_s)} records/s`, { class: "rate" }),
       ...marked(middle.x, middle.y + 14, kindOfFlow(flow), state, 13, { class: `state ${kindOfFlow(flow)}` }),
     );
   }

@@ -1,12 +1,18 @@
 // Settings in effect, with secrets masked by the server.
 
-import { el, name } from "./dom.js";
+import { badge, el, name } from "./dom.js";
 import { get } from "./session.js";
+
+// Where a value comes from: the default, or the file and line that set it.
+function origin(row) {
+  if (row.is_default) return badge("idle", "default");
+  return row.origin ? el("span", { class: "origin quiet" }, name(row.origin, { class: "wrap" })) : null;
+}
 
 export class Settings {
   constructor({ filterBox }) {
     this.filter = filterBox("Filter settings", () => this.show());
-    this.changed = el("input", { type: "checkbox", id: "only-set", onchange: () => this.show() });
+    this.changed = el("input", { type: "checkbox", id: "only-set", checked: true, onchange: () => this.show() });
     this.list = el("div", { class: "stack" });
     this.element = el(
       "div",
@@ -38,9 +44,9 @@ export class Settings {
             ? el(
                 "dl",
                 { class: "settings" },
-                rows.map((row) => el("div", { class: row.is_default ? "default" : "set" }, el("dt", { title: row.meaning }, name(row.key)), el("dd", {}, row.value ? name(row.value, { class: "wrap" }) : el("i", {}, "not set"), row.is_default ? el("span", { class: "quiet" }, " default") : null))),
+                rows.map((row) => el("div", { class: row.is_default ? "default" : "set" }, el("dt", { title: row.meaning }, name(row.key)), el("dd", {}, row.value ? name(row.value, { class: "wrap" }) : el("i", {}, "not set"), origin(row)))),
               )
-            : el("p", { class: "quiet" }, "No setting matches."),
+            : el("p", { class: "quiet" }, this.changed.checked ? "No setting that the file sets matches." : "No setting matches the filter."),
         );
       }),
     );

@@ -1,4 +1,4 @@
-// A line of the last points, drawn as SVG.
+// A line of points over the whole width, drawn as SVG; where a value is unknown, null, there is no line.
 
 import { svg } from "./dom.js";
 
@@ -17,20 +17,23 @@ export class Sparkline {
     this.drawn = "";
   }
 
-  draw(points, most = 60) {
-    const top = Math.max(1, ...points);
-    const step = this.width / (most - 1);
-    const begin = this.width - step * (points.length - 1);
+  draw(points) {
+    const top = Math.max(1, ...points.filter((one) => one !== null));
+    const step = this.width / Math.max(1, points.length - 1);
     const inner = this.height - 3;
-    const path = points
-      .map((value, index) => `${(begin + index * step).toFixed(1)} ${(this.height - 1.5 - (value / top) * inner).toFixed(1)}`)
-      .join("L");
+    const runs = [];
+    points.forEach((value, index) => {
+      if (value === null) return;
+      if (index === 0 || points[index - 1] === null) runs.push([]);
+      runs[runs.length - 1].push([(index * step).toFixed(1), (this.height - 1.5 - (value / top) * inner).toFixed(1)]);
+    });
+    const lines = runs.map((run) => run.map((point) => point.join(" ")).join("L"));
+    const path = lines.map((line) => `M${line}`).join("");
     if (path === this.drawn) return;
     this.drawn = path;
-    this.line.setAttribute("d", points.length > 1 ? `M${path}` : "");
-    this.area.setAttribute(
-      "d",
-      points.length > 1 ? `M${path}L${this.width} ${this.height}L${begin.toFixed(1)} ${this.height}Z` : "",
-    );
+    const isLine = points.length > 1;
+    this.line.setAttribute("d", isLine ? path : "");
+    const below = (run, line) => `M${line}L${run[run.length - 1][0]} ${this.height}L${run[0][0]} ${this.height}Z`;
+    this.area.setAttribute("d", isLine ? runs.map((run, index) => below(run, lines[index])).join("") : "");
   }
 }

@@ -1,8 +1,11 @@
 // A table of any length: only visible rows are in the document. Sorts, and is operated by keyboard.
 
-import { el, setText } from "./dom.js";
+import { badge, el, name, setText } from "./dom.js";
 
 const SPARE = 6;
+// In a narrow window a row has two lines, as its first cell does.
+const NARROW = matchMedia("(max-width: 560px)");
+const TALL = 56;
 let tables = 0;
 
 // A column has `label`, `draw(cell, row)`, and for sorting `value(row)`; `class` sets its width and when it is hidden.
@@ -12,7 +15,8 @@ export class Table {
     this.sort = sort;
     this.descending = descending;
     this.open = open;
-    this.rowHeight = rowHeight;
+    this.usual = rowHeight;
+    this.isTall = columns.some((column) => column.draw.hasTwoLines);
     this.rows = [];
     this.pool = [];
     this.active = -1;
@@ -28,6 +32,10 @@ export class Table {
     );
     new ResizeObserver(() => requestAnimationFrame(() => this.draw())).observe(this.element);
     this.frame = el("div", { class: "table" }, this.element, this.empty);
+  }
+
+  get rowHeight() {
+    return this.isTall && NARROW.matches ? TALL : this.usual;
   }
 
   head(column) {
@@ -66,7 +74,6 @@ export class Table {
     if (activeRow) this.active = this.rows.findIndex((row) => this.same(row, activeRow));
     this.element.setAttribute("aria-rowcount", this.rows.length + 1);
     this.empty.hidden = this.rows.length > 0;
-    this.body.style.height = `${this.rows.length * this.rowHeight}px`;
     this.draw();
   }
 
@@ -74,7 +81,16 @@ export class Table {
     return one === other || ["flow", "topic", "group", "partition", "id", "number"].every((field) => one[field] === other[field]);
   }
 
+  // Show why there are no rows.
+  explain(...lines) {
+    const drawn = JSON.stringify(lines);
+    if (drawn === this.explained) return;
+    this.explained = drawn;
+    this.empty.replaceChildren(...lines.map((line) => el("span", {}, name(line, { class: "wrap" }))));
+  }
+
   draw() {
+    this.body.style.height = `${this.rows.length * this.rowHeight}px`;
     const headHeight = this.element.firstChild.offsetHeight;
     const first = Math.max(0, Math.floor(this.element.scrollTop / this.rowHeight) - SPARE);
     const fits = Math.ceil((this.element.clientHeight - headHeight) / this.rowHeight) + 2 * SPARE;
@@ -86,6 +102,7 @@ export class Table {
       if (element.hidden) return;
       element.index = index;
       element.id = `${this.id}-${index}`;
+      element.style.height = `${this.rowHeight}px`;
       element.style.transform = `translateY(${index * this.rowHeight}px)`;
       element.setAttribute("aria-rowindex", index + 2);
       element.classList.toggle("active", index === this.active);
@@ -103,7 +120,6 @@ export class Table {
   row() {
     const cells = this.columns.map((column) => el("div", { class: `cell ${column.class || ""}`, role: "gridcell" }));
     const row = el("div", { class: this.open ? "row opens" : "row", role: "row" }, cells);
-    row.style.height = `${this.rowHeight}px`;
     row.addEventListener("click", () => {
       this.active = row.index;
       this.draw();
@@ -150,4 +166,14 @@ export function built(read, make) {
     cell.value = value;
     cell.replaceChildren(make(value, row));
   };
+}
+
+// A name, and in a narrow window a second line: `below` returns pairs of a kind, null for a plain name, and a text.
+export function titled(read, below) {
+  const draw = built(
+    (row) => JSON.stringify([read(row), below(row)]),
+    (_, row) => el("div", {}, name(read(row)), el("div", { class: "sub" }, below(row).map(([kind, text]) => (kind ? badge(kind, text) : name(text))))),
+  );
+  draw.hasTwoLines = true;
+  return draw;
 }
