@@ -204,7 +204,7 @@ class FakeGatherer:
                 partition=number,
                 state=found.state,
                 next_offset=1_000 * number,
-                source_end=1_000 * number + found.lag_records,
+                source_end=1_000 * number + (found.lag_records or 0),
                 lag_records=found.lag_records,
                 lag_s=found.lag_s,
                 reason=None,

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import defaultdict, deque
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mirrorless.web.changes import changes
 from mirrorless.web.encoding import EncodedRows, encode
@@ -31,6 +31,10 @@ _EVENTS: Final = 500
 _POINTS: Final = 60
 """Points of a sparkline: two minutes, at two seconds each."""
 _ALIVE_S: Final = 60.0
+
+
+_Point: TypeAlias = "tuple[float | None, int | None]"
+"""Rate and lag at one moment, None if unknown."""
 
 
 class Update:
@@ -62,7 +66,7 @@ class Feed:
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="web: feed", daemon=True)
         self._tables = {name: EncodedRows(attrgetter(*key)) for name, key in KEYS.items()}
-        self._history: dict[tuple[str, str], deque[tuple[float, int]]] = defaultdict(lambda: deque(maxlen=_POINTS))
+        self._history: dict[tuple[str, str], deque[_Point]] = defaultdict(lambda: deque(maxlen=_POINTS))
         self._events: deque[Event] = deque(maxlen=_EVENTS)
         self._sent_event = self._number = 0
         self._listener: Callable[[], None] = lambda: None
@@ -167,7 +171,7 @@ class Feed:
         """Return `[flow, topic, rates, lags]` of each; the topic is empty for the whole flow."""
         with self._lock:
             return [
-                [flow, topic, [round(rate) for rate, _ in points], [lag for _, lag in points]]
+                [flow, topic, [None if rate is None else round(rate) for rate, _ in points], [lag for _, lag in points]]
                 for (flow, topic), points in self._history.items()
             ]
 

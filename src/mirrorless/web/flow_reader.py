@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mirrorless.clusters.target_state import TargetState, TargetStates
 from mirrorless.clusters.topics import high_watermarks, partition_counts
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mirrorless.web.cluster_reader import ClusterReader
     from mirrorless.web.snapshot import HaltedRow, PartitionRow, TopicRow
 
+_Number = TypeVar("_Number", int, float)
 _ENDS_AT_ONCE: Final = 1_000
 """So many ends are asked for at a time: of 10,000 partitions each is asked every tenth time."""
 _HEARTBEAT_EVERY_S: Final = 10.0
@@ -70,6 +71,7 @@ class FlowReader(RepeatingReader):
         self._heartbeat_ms: int | None = None
         self._heartbeat_due_s = 0.0
         self._heartbeat_error: str | None = None
+        self._progress_is_read = False
         self.waiting = ""
 
     def read(self) -> None:
@@ -96,6 +98,7 @@ class FlowReader(RepeatingReader):
     def topics(self) -> list[TopicRow]:
         """Return a row for each topic."""
         with self._lock:
+            self._view.set_readable(self.error is None)
             return self._view.rows()
 
     def halted(self) -> list[HaltedRow]:
@@ -118,7 +121,9 @@ class FlowReader(RepeatingReader):
         with self._lock:
             started = self._view.started
         lags = [one.lag_s for one in topics]
-        lag_s = None if None in lags else max((one for one in lags if one is not None), default=0.0)
+        rates = [one.records_per_s for one in topics]
+        is_known = self._seen is not None and self._progress_is_read
+        lag_s = None if not is_known or None in lags else max((one for one in lags if one is not None), default=0.0)
         bytes_per_s = sum(one.bytes_per_s for one in topics if one.bytes_per_s is not None)
         is_live = any(one.bytes_per_s is not None for one in topics)
         marked = [one.work.bytes_per_s for one in self._copiers if one.work is not None]
@@ -131,14 +136,14 @@ class FlowReader(RepeatingReader):
             engine=engine,
             engine_reason=reason,
             copiers=tuple(map(_copier, self._copiers)),
-            topics=len(topics),
-            partitions=sum(one.partitions for one in topics),
-            started=started,
-            halted=sum(one.halted for one in topics),
-            lag_records=sum(one.lag_records for one in topics),
+            topics=None if self._seen is None else len(topics),
+            partitions=None if self._seen is None else sum(one.partitions for one in topics),
+            started=started if is_known else None,
+            halted=sum(one.halted for one in topics) if is_known else None,
+            lag_records=_sum([one.lag_records for one in topics]) if is_known and self._is_whole(topics) else None,
             lag_s=lag_s,
             lag_is_minimum=any(one.lag_is_minimum and one.lag_s == lag_s for one in topics),
-            records_per_s=round(sum(one.records_per_s for one in topics), 1),
+            records_per_s=None if (rate := _sum(rates)) is None or not self._is_whole(topics) else round(rate, 1),
             bytes_per_s=bytes_per_s if is_live else sum(marked) if marked else None,
             latency_ms=max((one.latency_ms for one in topics if one.latency_ms is not None), default=None),
             heartbeat_ms=self._heartbeat_ms,
@@ -147,6 +152,10 @@ class FlowReader(RepeatingReader):
             problems=() if self._heartbeat_error is None else (self._heartbeat_error,),
             read_ms=self.read_ms,
         )
+
+    def _is_whole(self, topics: Sequence[TopicRow]) -> bool:
+        """Whether the sum of these topics is that of the flow: it has topics, or both clusters answer now."""
+        return self._seen is not None and (bool(topics) or self.error is None)
 
     def close(self) -> None:
         """Close the connections."""
@@ -178,6 +187,7 @@ class FlowReader(RepeatingReader):
         known = self._progress.read(stopping=lambda: self.is_ending)
         with self._lock:
             self._view.set_progress(known, time.monotonic())
+        self._progress_is_read = True
         self._read_marks()
         self._read_heartbeat()
 
@@ -214,6 +224,11 @@ class FlowReader(RepeatingReader):
         self._next_place += _ENDS_AT_ONCE
         with self._lock:
             self._view.set_ends(ends, unknown, time.monotonic())
+
+
+def _sum(numbers: Sequence[_Number | None]) -> _Number | None:
+    """Return the sum, None if one is unknown."""
+    return None if None in numbers else sum(one for one in numbers if one is not None)
 
 
 def _copier(mark: RunMark) -> CopierRow:

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 _RATE_WINDOW_S: Final = 10.0
 _STATES: Final = tuple(TopicState)
-_HALTED, _UNREACHABLE, _NOT_STARTED, _COPYING, _CAUGHT_UP = map(
+_HALTED, _UNREACHABLE, _UNKNOWN, _NOT_STARTED, _COPYING, _CAUGHT_UP = map(
     _STATES.index,
     (
         TopicState.HALTED,
         TopicState.UNREACHABLE,
+        TopicState.UNKNOWN,
         TopicState.NOT_STARTED,
         TopicState.COPYING,
         TopicState.CAUGHT_UP,
@@ -37,12 +38,13 @@ _BY_TEXT: Final = {state.value: state for state in TopicState}
 class _PartitionView:
     """What is known about one partition; `place` is its topic and number."""
 
-    __slots__ = ("end", "halt", "lag", "lag_time", "next_offset", "place", "unknown")
+    __slots__ = ("end", "halt", "is_read", "lag", "lag_time", "next_offset", "place", "unknown")
 
     def __init__(self, place: TopicPartition) -> None:
         self.place = place
         self.end: int | None = None
         self.next_offset: int | None = None
+        self.is_read = False
         self.halt: Halt | Stop | None = None
         self.unknown: str | None = None
         self.lag_time = LagTime()
@@ -54,9 +56,10 @@ class _PartitionView:
         return isinstance(self.halt, Halt) and self.halt.kind is GapKind.CREATED_AGAIN
 
     @property
-    def lag_records(self) -> int:
-        if self.end is None:
-            return 0
+    def lag_records(self) -> int | None:
+        """None unless both the end and the progress were read."""
+        if self.end is None or self.unknown is not None or not self.is_read:
+            return None
         return max(0, self.end - (0 if self.is_of_another else self.next_offset or 0))
 
     @property
@@ -66,6 +69,8 @@ class _PartitionView:
             return _HALTED
         if self.unknown is not None:
             return _UNREACHABLE
+        if self.end is None or not self.is_read:
+            return _UNKNOWN
         if self.end is not None and (self.next_offset or 0) >= self.end:
             return _CAUGHT_UP
         return _NOT_STARTED if self.next_offset is None else _COPYING
@@ -83,6 +88,7 @@ class FlowView:
         self._live: Mapping[str, TopicView] = {}
         self._rows: dict[str, TopicRow] = {}
         self._stale: set[str] = set()
+        self._readable = True
 
     @property
     def places(self) -> list[TopicPartition]:
@@ -98,6 +104,12 @@ class FlowView:
         """Take the progress that this process itself makes, by topic; empty if it copies nothing now."""
         before, self._live = self._live, live
         self._stale.update(topic for topic in before.keys() | live.keys() if before.get(topic) != live.get(topic))
+
+    def set_readable(self, readable: bool) -> None:
+        """Take whether both clusters can be read now: without them lag and rates are those of earlier."""
+        if readable is not self._readable:
+            self._readable = readable
+            self._stale.update(self._partitions)
 
     def set_topics(self, remote: Mapping[str, str], counts: Mapping[str, int]) -> None:
         """Take the source's topics with their remote topics, and their partition counts."""
@@ -134,8 +146,8 @@ class FlowView:
                 progress = None if said is None else said.progress
                 next_offset = None if progress is None else progress.last_offset + 1
                 halt = None if said is None else said.standing_halt or said.standing_stop
-                if next_offset != one.next_offset or halt != one.halt:
-                    one.next_offset, one.halt = next_offset, halt
+                if next_offset != one.next_offset or halt != one.halt or not one.is_read:
+                    one.next_offset, one.halt, one.is_read = next_offset, halt, True
                     self._stale.add(topic)
                 total += next_offset or 0
                 if one.end is not None and next_offset is not None and next_offset > one.end and not one.is_of_another:
@@ -165,12 +177,16 @@ class FlowView:
                 state=_STATES[one.rank],
                 next_offset=one.next_offset,
                 source_end=one.end,
-                lag_records=None if one.end is None else one.lag_records,
-                lag_s=None if one.lag is None else round(one.lag[0], 1),
+                lag_records=one.lag_records if self._readable else None,
+                lag_s=self._lag_s(one),
                 reason=one.halt.reason if one.halt is not None else one.unknown,
             )
             for one in self._partitions[topic]
         ]
+
+    def _lag_s(self, one: _PartitionView) -> float | None:
+        is_known = one.lag is not None and one.lag_records is not None and self._readable
+        return round(one.lag[0], 1) if is_known and one.lag is not None else None
 
     def lag_of(self, place: TopicPartition, offset: int) -> int | None:
         """Return how many offsets of a source partition are from `offset` on; None if its end is unknown."""
@@ -191,7 +207,8 @@ class FlowView:
         return some[number] if number < len(some) else None
 
     def _row(self, topic: str, some: Sequence[_PartitionView]) -> TopicRow:
-        lag = halted = 0
+        halted = 0
+        lag: int | None = 0
         worst, rank = None, _CAUGHT_UP
         oldest: tuple[float, bool] | None = (0.0, False)
         for one in some:
@@ -199,18 +216,22 @@ class FlowView:
             if here < rank:
                 worst, rank = one, here
             if here != _CAUGHT_UP:
-                lag += one.lag_records
+                here_lag = one.lag_records
+                lag = None if lag is None or here_lag is None else lag + here_lag
                 halted += here == _HALTED
                 if oldest is not None:
-                    oldest = None if one.lag is None else max(oldest, one.lag)
+                    oldest = None if one.lag is None or here_lag is None else max(oldest, one.lag)
         state = _STATES[rank]
         error = None if worst is None else worst.halt.reason if worst.halt is not None else worst.unknown
         live = self._live.get(topic)
+        if not self._readable:
+            lag = oldest = None
         if live is not None and state is not TopicState.HALTED:
             state, error = _BY_TEXT.get(live.state, state), live.error
             if state in _PROGRESSING:
                 lag = live.lag_records
                 oldest = oldest if lag else (0.0, False)
+        rate = self._rate(topic) if live is None else live.records_per_s
         return TopicRow(
             flow=self._name,
             topic=topic,
@@ -218,7 +239,7 @@ class FlowView:
             partitions=len(some),
             halted=halted,
             state=state,
-            records_per_s=round(self._rate(topic) if live is None else live.records_per_s, 1),
+            records_per_s=None if rate is None else round(rate, 1),
             bytes_per_s=None if live is None else round(live.bytes_per_s),
             lag_records=lag,
             lag_s=None if oldest is None else round(oldest[0], 1),
@@ -227,8 +248,11 @@ class FlowView:
             error=error,
         )
 
-    def _rate(self, topic: str) -> float:
+    def _rate(self, topic: str) -> float | None:
+        """Records per second by the progress; None if that cannot be read."""
         history = self._history[topic]
+        if not self._readable or not history:
+            return None
         if len(history) < 2:
             return 0.0
         (since_s, before), (now_s, after) = history[0], history[-1]

@@ -29,10 +29,14 @@ class FlowState(StrEnum):
 
 
 class TopicState(StrEnum):
-    """The worst state of a topic's partitions, as in docs/operations.md; `NOT_STARTED` without any progress."""
+    """The worst state of a topic's partitions, as in docs/operations.md; `NOT_STARTED` without any progress.
+
+    `UNKNOWN` until both clusters were read.
+    """
 
     HALTED = "halted"
     UNREACHABLE = "unreachable"
+    UNKNOWN = "unknown"
     RESUMING = "resuming"
     WAITING = "waiting"
     NOT_STARTED = "not started"
@@ -77,6 +81,8 @@ class FlowRow:
     `lag_s` is the time for which the oldest record that is not copied has waited, None if unknown; a minimum with
     `lag_is_minimum`, since the records were there before this process looked. `records_per_s` counts offsets where
     another process copies. `read_ms` is when the flow was last read completely, `error` why it cannot be read now.
+    Counts are None until they were read; lag and rates are None while the flow cannot be read, unless this process
+    copies it.
     """
 
     name: str
@@ -86,14 +92,14 @@ class FlowRow:
     engine: str
     engine_reason: str
     copiers: tuple[CopierRow, ...]
-    topics: int
-    partitions: int
-    started: int
-    halted: int
-    lag_records: int
+    topics: int | None
+    partitions: int | None
+    started: int | None
+    halted: int | None
+    lag_records: int | None
     lag_s: float | None
     lag_is_minimum: bool
-    records_per_s: float
+    records_per_s: float | None
     bytes_per_s: float | None
     latency_ms: int | None
     heartbeat_ms: int | None
@@ -113,9 +119,9 @@ class TopicRow:
     partitions: int
     halted: int
     state: TopicState
-    records_per_s: float
+    records_per_s: float | None
     bytes_per_s: float | None
-    lag_records: int
+    lag_records: int | None
     lag_s: float | None
     lag_is_minimum: bool
     latency_ms: int | None
@@ -161,8 +167,8 @@ class HaltedRow:
 class GroupRow:
     """A consumer group of the source: what it has left to read there, and would read again or skip on the target.
 
-    `read_again` and `skipped` are the sums of its partitions, at most; `untranslated` is the number of partitions
-    without a position on the target.
+    `read_again` and `skipped` are the sums of its partitions, at most, None if one is unknown; `untranslated` is the
+    number of partitions without a position on the target.
     """
 
     flow: str
@@ -170,8 +176,8 @@ class GroupRow:
     state: str
     partitions: int
     lag_records: int | None
-    read_again: int
-    skipped: int
+    read_again: int | None
+    skipped: int | None
     untranslated: int
     error: str | None
 
