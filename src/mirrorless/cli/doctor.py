@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mirrorless.cli import interrupts
 from mirrorless.cli.options import json_option, print_json, verbose_option, warn
 from mirrorless.cli.status_codes import FINE, FOUND
 from mirrorless.doctor.aliases import one_cluster_twice
@@ -64,6 +65,8 @@ def doctor(
         raise click.UsageError("give FILES, or --aws STACK")
     settings = load(*files) if files else None
     found = {} if settings is None else _flows(settings, functions)
+    if probe:
+        interrupts.must_end_by_itself()
     if settings is not None and probe:
         for flow in settings.flows:
             if (tried := probe_identical_offsets(flow)) is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mirrorless.cli import interrupts
 from mirrorless.cli.options import file_argument, json_option, output_option, target_option, verbose_option
 from mirrorless.cli.status_codes import COULD_NOT, FINE, FOUND
 from mirrorless.doctor.findings import Status
@@ -75,6 +76,8 @@ def drill(
     flows = [flow for flow in settings.flows if flow.target.alias == target]
     if not flows:
         raise ConfigurationError(f"no enabled flow has the target {target}", file=file)
+    if canary:
+        interrupts.must_end_by_itself()
     reports: list[DrillReport] = []
     errors: dict[str, str] = {}
     for flow in flows:
