@@ -1,4 +1,4 @@
-"""The first failed connection is shown at once, and Ctrl-C ends a command that waits for clusters that do not answer."""
+"""The first failed connection is shown at once, and Ctrl-C ends a command that waits for a cluster."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ class LeaseTerms:
 
     `seconds` ends it; `bounded` ends it also when every partition reached its `source_end`. `holdover_s` is how long
     the copy may continue after its end until the next lease takes it over. `bytes_per_second` bounds what is fetched,
-    of topics that are not `exempt`; `memory` what is kept. `remembered_ms` is as in `SendWindow`. `pass_gaps`: continue after records that are missing;
-    `leave_out`: after records that cannot be copied.
+    but of topics that are `exempt`; `memory` what is kept. `remembered_ms` is as in `SendWindow`. `pass_gaps`: continue
+    after records that are missing; `leave_out`: after records that cannot be copied.
     """
 
     seconds: float
