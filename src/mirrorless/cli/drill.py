@@ -42,6 +42,7 @@ class _Form(StrEnum):
     metavar="N",
     type=click.IntRange(1),
     default=MOST_POSITIONS,
+    show_default=True,
     help="Compare the records at so many positions of groups at most, chosen at random.",
 )
 @click.option("--canary", is_flag=True, help="Also move a topic and a group of its own, there and back.")

@@ -57,12 +57,14 @@ _moving: Final[tuple[_Option, ...]] = (
         "--drain-timeout",
         type=_SECONDS,
         default=90.0,
+        show_default=True,
         help="Undo everything if open transactions, or the copy, take longer; seconds.",
     ),
     click.option(
         "--wait-groups",
         type=_SECONDS,
         default=10.0,
+        show_default=True,
         help="How long groups with members have to read to the end and leave; seconds.",
     ),
     click.option(
@@ -130,6 +132,7 @@ def failover(file: str, **given: Any) -> None:  # noqa: ANN401 -- click's values
         "--stranded",
         type=click.Choice(["list", "topic", "leave", "reset"]),
         default="list",
+        show_default=True,
         help="What becomes of records never replicated, with kept names.",
     ),
 )

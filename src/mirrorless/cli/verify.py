@@ -82,7 +82,8 @@ class _Verify(click.Command):
 @click.option("--html", hidden=True)
 @click.option("--parquet", hidden=True)
 @click.option(
-    "--engine",
+    "--with",
+    "engine",
     type=click.Choice(["auto", "python", "spark"]),
     default="auto",
     show_default=True,
@@ -163,7 +164,7 @@ def _with_spark(engine: str, master: str | None, forms: Sequence[ReportFormat]) 
         raise PrerequisiteError("--output FILE.parquet needs PyArrow: pip install 'mirrorless[spark]'")
     if engine == "python":
         if master is not None:
-            raise click.UsageError("--spark-master is for --engine spark")
+            raise click.UsageError("--spark-master is for --with spark")
         return False
     missing = spark_missing()
     if missing and (engine == "spark" or master is not None):

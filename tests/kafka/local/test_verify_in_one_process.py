@@ -39,7 +39,7 @@ def test_it_finds_no_difference_and_each_that_there_is(world: World) -> None:
     records, differences, troubles = compared(world)
     assert (records >= 1_000, differences, troubles) == (True, [], ())
 
-    done = CliRunner().invoke(root, ["verify", str(world.file), "--engine", "python", "--json"])
+    done = CliRunner().invoke(root, ["verify", str(world.file), "--with", "python", "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["flows"][0]["status"] in (0, "identical")
 
