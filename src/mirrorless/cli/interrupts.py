@@ -1,7 +1,7 @@
 """Ends a command within seconds of Ctrl-C, also while a client library waits for a cluster that does not answer.
 
 Python runs a signal handler between two of its own steps only, and waits at its end for threads of pools: a wait in a
-library of up to a minute would hold both up.
+library of up to a minute would delay both.
 """
 
 from __future__ import annotations

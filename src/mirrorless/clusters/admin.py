@@ -100,7 +100,7 @@ class Admin:
         return found
 
     def _first(self, timeout_s: float) -> ClusterMetadata:
-        """Connect: in a thread, so that what fails meanwhile is shown at once, and a signal is not held up.
+        """Connect: in a thread, so that what fails meanwhile is shown at once, and a signal is not delayed.
 
         Raises `ClusterUnavailable` before the time is over for a refused login, and as `first_contact` has it.
         """

@@ -69,9 +69,7 @@ def refuse_foreign(file: Path, *, names: Sequence[str]) -> None:
     if not file.parent.is_dir():
         raise ConfigurationError("the folder does not exist; create it", key="--config", value=str(file.parent))
     if file.exists() and file.is_file() and _is_edited(file):
-        reason = (
-            "was edited since `mirrorless kafka up` wrote it, and would be overwritten; choose another name, or move it"
-        )
+        reason = "was edited since `mirrorless kafka up` wrote it, and would be lost; choose another name"
         raise ConfigurationError(reason, key="--config", value=str(file))
     if file.exists() and (not file.is_file() or not file.read_text(errors="replace").startswith(_MARK)):
         reason = "exists, but was not written by `mirrorless kafka up`; choose another name"
