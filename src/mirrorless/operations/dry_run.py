@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mirrorless.clusters.admin import Admin
 from mirrorless.clusters.target_state import OperationWriter
 from mirrorless.clusters.topics import partition_counts
+from mirrorless.errors import OperationError
 from mirrorless.loops import keeps_names, opposite
 from mirrorless.metadata.plan import replicated
 from mirrorless.offsets.failover_plan import failover_plan
@@ -18,7 +19,7 @@ from mirrorless.operations.fences import resolved
 from mirrorless.operations.refusals import admitted
 from mirrorless.operations.results import count_of
 from mirrorless.operations.run import request_of
-from mirrorless.operations.steps.context import OperationContext, matching
+from mirrorless.operations.steps.context import OperationContext, StepFailed, matching
 from mirrorless.operations.steps.failover import copied_topics
 from mirrorless.operations.steps.preflight import PreflightStep
 from mirrorless.policy import policy_for
@@ -56,7 +57,10 @@ def preflight_lines(settings: Settings, kind: OperationKind, target: str, terms:
             fenced=pair.fenced_topics,
         )
         step = PreflightStep(terms.accepted)
-        data = step.act(context, {})
+        try:
+            data = step.act(context, {})
+        except OperationError as error:  # of a switch
+            raise StepFailed(str(error), []) from error
         return [f"  preflight: {step.text(data)}", *(f"    warning: {line}" for line in data["warnings"])]
 
 
